@@ -1,13 +1,13 @@
-/* Scores of one query against all rows, and the k best of them, in one launch.
+/* Scores one query against all rows and finds the k best, in one launch.
  *
  * Bound by memory: every row is read once. Sixteen lanes hold the 64 accumulators of a row (packed_layout.h), so a lane reads
- * 16 bytes of each chunk, and the loads of some rows are in flight before those of the rows before are used. Eight rows are
- * folded across the lanes together: at each of three steps a lane keeps half of the sums and hands the other half over, so that
- * eight sums cost eight shuffles, and each two lanes end with a sum to compare.
+ * 16 bytes of each chunk. The loads of the next rows are in flight before those of the previous ones are used. Eight rows are
+ * folded across the lanes together: at each of three steps a lane keeps half of the sums and hands over the other half, so
+ * eight sums cost eight shuffles, and every two lanes end with one sum to compare.
  *
- * A launch costs as much as reading 20 MB, so there is one: the query comes along with it, the block that is the last to end
- * merges what all have found, and writes the answer to where the host looks for it. Every other search goes through the rows
- * backward: what the one before has read last, tens of megabytes, is still in the cache.
+ * A launch costs as much as reading 20 MB, so there is only one: the query travels in the arguments, and the last block to
+ * finish merges the keys of all blocks and writes the answer to host memory, which the host polls. Every other search reads the
+ * rows backward, because the rows that the previous search read last, tens of megabytes, are still in the cache.
  */
 #ifndef WW_KERNELS_SEARCH_SEARCH_ONE_H
 #define WW_KERNELS_SEARCH_SEARCH_ONE_H
@@ -20,8 +20,8 @@
 #include "kernels/search/topk_lists.h"
 #include "kernels/simt/last_block.h"
 
-/* Rows whose loads are in flight together. Four of f32 fill the memory of the fastest chips, and their registers; two do for
- * NVIDIA's before those, whose compiler would spill. Rows of bytes are so short that it takes eight. */
+/* Rows whose loads are in flight together. Four f32 rows saturate the memory of the fastest chips and fill their registers.
+ * NVIDIA's chips before sm_90 get two, because the compiler would spill. Byte rows are so short that they need eight. */
 #if defined(__NVPTX__) && __CUDA_ARCH__ < 900
 enum { ONE_ROWS = ROWS_ELEMENT_BYTES == 4 ? 2 : 4 };
 #else
@@ -29,18 +29,18 @@ enum { ONE_ROWS = ROWS_ELEMENT_BYTES == 1 ? 8 : 4 };
 #endif
 
 enum {
-    ONE_FOLDED = SEARCH_ONE_ROWS / (SEARCH_THREADS / PACKED_GROUPS), /* 8 rows of a group that are folded together */
+    ONE_FOLDED = SEARCH_ONE_ROWS / (SEARCH_THREADS / PACKED_GROUPS), /* 8 rows of a group, folded together */
     ONE_SHARERS = SEARCH_WORD_ROWS / ONE_FOLDED,                     /* groups that share a word */
     ONE_WORDS = SEARCH_ONE_ROWS / SEARCH_WORD_ROWS
 };
 
-/* How often a block takes that many rows in a step: as often as makes a step as long as one of f32. */
+/* How many times a block scores that many rows in a step, so that a step is as long as one of f32. */
 enum { ONE_REPEAT = SEARCH_ONE_REPEAT(ROWS_ELEMENT_BYTES) };
 
-/* Two chunks of a row stand interleaved, 32 bytes a group. Where a load of 16 lanes is served line by line, lanes read 16 bytes
- * each side by side and trade halves with their neighbour afterwards: lane 2j has group j then, and lane 2j+1 has group j+8.
- * NVIDIA's chips move 32 bytes for a lane as well as for two, and rows of other types stand differently: there a lane has the
- * group of its number. one_lanes() is the mask of lanes for a mask of groups. */
+/* Two chunks of a row are interleaved, 32 bytes per group. On chips that serve a load of 16 lanes line by line, neighbouring
+ * lanes read neighbouring 16 bytes and then exchange halves: lane 2j has group j, and lane 2j+1 has group j+8. NVIDIA's chips
+ * move 32 bytes for one lane as fast as for two, and rows of other types have another layout; there each lane has the group of
+ * its own number. one_lanes() turns a mask of groups into a mask of lanes. */
 #if ROWS_ELEMENT_BYTES < 4 || defined(__NVPTX__)
 enum { ONE_TRADES = 0 };
 #else
@@ -57,7 +57,7 @@ DEVICE uint32_t one_lanes(const uint32_t groups)
     return ONE_TRADES ? (groups << 1 | groups >> 3) & (PACKED_GROUPS - 1) : groups;
 }
 
-/* Two chunks of a row (or its last odd one), as one lane sees them. */
+/* Two chunks of a row (or its last odd one), as loaded by one lane. */
 #if ROWS_ELEMENT_BYTES < 4
 typedef struct one_piece {
     u32x2 even, odd;
@@ -73,10 +73,10 @@ typedef struct one_piece {
 /* The rows of a group. */
 typedef struct one_rows {
     const float *query; /* shared: chunks x 16 groups x 4 */
-    const float *x;     /* packed rows from here on */
+    const float *x;     /* the packed rows */
     int32_t chunks;
-    int32_t row;  /* of the next pieces, among them */
-    int32_t pair; /* of chunks, of the next pieces */
+    int32_t row;  /* the row of the next pieces */
+    int32_t pair; /* the pair of chunks of the next pieces */
     one_piece next[ONE_ROWS];
 #if ROWS_ELEMENT_BYTES < 4
     int32_t type;
@@ -84,13 +84,13 @@ typedef struct one_rows {
 } one_rows;
 
 #if ROWS_ELEMENT_BYTES < 4
-/* The same two chunks of a row, at `x`, whose first row is in the place of its word that row 0 would have. */
+/* Loads this lane's share of the next two chunks of row `row`, counted from `x`. */
 DEVICE one_piece one_load(const one_rows *rows, uint32_t row)
 {
     const int32_t even = 2 * rows->pair, odd = even + 1 < rows->chunks ? even + 1 : even;
     const uint32_t *x = (const uint32_t *)rows->x, *at = x + typed_at(rows->type, rows->chunks, row, even, group_lane());
     one_piece piece;
-    if (!row_type_is_bytes(rows->type) && odd != even) { /* side by side */
+    if (!row_type_is_bytes(rows->type) && odd != even) { /* both chunks are adjacent */
         const u32x4 both = load_u32x4_readonly(at);
         const u32x2 first = {both.x, both.y}, second = {both.z, both.w};
         piece.even = first;
@@ -103,7 +103,7 @@ DEVICE one_piece one_load(const one_rows *rows, uint32_t row)
 }
 #endif
 
-/* Asks for the pieces behind the ones that came last; behind the last of all for those again, or of other types for nothing. */
+/* Starts the loads of the next pieces. After the last ones it loads those again or, for rows of other types, nothing. */
 DEVICE void one_fetch(one_rows *rows)
 {
 #if ROWS_ELEMENT_BYTES < 4
@@ -146,7 +146,7 @@ DEVICE f32x4 one_choose(bool first, f32x4 a, f32x4 b)
     return make_f32x4(first ? a.x : b.x, first ? a.y : b.y, first ? a.z : b.z, first ? a.w : b.w);
 }
 
-/* Both chunks of the lane's group, from the two loads. By a whole wave. */
+/* Returns both chunks of the lane's group from the two loads. Called by a whole wave. */
 DEVICE one_piece one_trade(one_piece loaded)
 {
     const bool upper = (group_lane() & 1) != 0;
@@ -166,7 +166,7 @@ DEVICE f32x4 one_step(int32_t metric, f32x4 q, f32x4 x, f32x4 acc)
     return f32x4_fma(t, t, acc);
 }
 
-/* A lane's share of the sums of the next rows. The pieces behind them are asked for before these are used. */
+/* Computes a lane's share of the sums of the next rows. The loads of the pieces after them start first. */
 DEVICE void one_sums(int32_t metric, one_rows *rows, float *sums)
 {
     f32x4 acc[ONE_ROWS];
@@ -205,15 +205,15 @@ DEVICE void one_sums(int32_t metric, one_rows *rows, float *sums)
     }
 }
 
-/* One step of the fold: of each two sums a lane keeps the one that its bit of `mask` says, adds the neighbour's share of it,
- * and gives the neighbour its own share of the other. */
+/* One step of the fold: of every two sums a lane keeps the one that its bit of `mask` selects, adds the neighbour's share of
+ * it, and gives the neighbour its own share of the other. */
 DEVICE void one_fold_step(float *sums, int32_t count, const uint32_t mask)
 {
     const uint32_t upper = ((uint32_t)group_lane() & mask) != 0 ? 0xffffffffu : 0;
     UNROLL
     for (int32_t i = 0; i < count / 2; i++) {
-        /* Chosen by bits: a choice between two elements could become a choice between two addresses, and the sums leave the
-         * registers. */
+        /* Selects by bits, because a choice between two elements could become a choice between two addresses, and then the sums
+         * would leave the registers. */
         const uint32_t a = canon_float_bits(sums[2 * i]), b = canon_float_bits(sums[2 * i + 1]);
         const float keep = canon_bits_float((a & ~upper) | (b & upper));
         const float give = canon_bits_float((a & upper) | (b & ~upper));
@@ -221,7 +221,7 @@ DEVICE void one_fold_step(float *sums, int32_t count, const uint32_t mask)
     }
 }
 
-/* Folds `count` sums to one, which is that of row group / mask % count. */
+/* Folds `count` sums to one: that of row group / mask % count. */
 DEVICE void one_fold(float *sums, const int32_t count, const uint32_t mask)
 {
     UNROLL
@@ -229,8 +229,8 @@ DEVICE void one_fold(float *sums, const int32_t count, const uint32_t mask)
         one_fold_step(sums, count / done, one_lanes(mask * (uint32_t)done));
 }
 
-/* Scores 8 rows from row `first` of a word, those that are admitted, and offers them: the lane with group g the g-th. By a
- * whole wave. */
+/* Scores the admitted ones of 8 rows, from row `first` of a word on, and offers their keys: the lane with group g offers the
+ * g-th. Called by a whole wave. */
 DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
                       const row_word *word, uint32_t first)
 {
@@ -268,7 +268,7 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
         topk_offer(top, &args->lists, 0, sums[0], query_norm, row_norm, word->first_row + row);
 }
 
-/* Pieces of ONE_WORDS words; and steps, ONE_REPEAT pieces each. */
+/* The number of pieces of ONE_WORDS words. A step is ONE_REPEAT pieces. */
 DEVICE uint32_t one_piece_count(const search_one_args *args)
 {
     return (args->rows.word_count + ONE_WORDS - 1) / ONE_WORDS;
@@ -279,18 +279,18 @@ DEVICE uint32_t one_step_count(const search_one_args *args)
     return (one_piece_count(args) + ONE_REPEAT - 1) / ONE_REPEAT;
 }
 
-/* The word of this thread's group in a piece; without rows to score behind the last. */
+/* The word of this thread's group in a piece; beyond the last word, one without admitted rows. */
 DEVICE row_word one_word(const search_one_args *args, uint32_t step, uint32_t *segment)
 {
     const uint32_t steps = one_piece_count(args);
     const uint32_t from = args->backward && step < steps ? steps - 1 - step : step;
     const uint32_t word = from * ONE_WORDS + group_index() / ONE_SHARERS;
     row_word none = {0, 0, 0, 0};
-    return word < args->rows.word_count ? row_word_at(&args->rows, word, segment) : none; /* the same for a whole wave */
+    return word < args->rows.word_count ? row_word_at(&args->rows, word, segment) : none; /* uniform in a wave */
 }
 
-/* The steps of a block: two that it knows by its number, and then whichever is next when it comes for it, so that all blocks
- * end together. The word of the next is asked for before one is scored; `word` is that of the first. `ticket` is shared. */
+/* Runs the steps of a block: two by its number, then whichever is next, so that all blocks end at the same time. The next word
+ * is loaded before one is scored; `word` is the first one. `ticket` is shared. */
 DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *top, const float *query, float query_norm,
                       row_word word, uint32_t segment, uint32_t *ticket)
 {
@@ -305,7 +305,7 @@ DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *t
         }
         step = ahead;
         barrier();
-        if (thread_index() == SEARCH_THREADS - 1) /* in the last wave: the first looks after the list meanwhile */
+        if (thread_index() == SEARCH_THREADS - 1) /* the last wave, because the first one tends the list */
             AT(ticket, 0) = 2 * parts + atomic_add_u32(&args->state->given, 1);
         topk_tend(top, &args->lists, args->lists.trigger, args->lists.kept_max);
         barrier();
@@ -313,7 +313,7 @@ DEVICE void one_steps(int32_t metric, const search_one_args *args, const topk *t
     }
 }
 
-/* The part of a query that comes from `from`: a group of threads a chunk. */
+/* Packs the query from `from`, one group of threads per chunk. */
 DEVICE void one_pack(const float *from, int32_t dim, float *query)
 {
     for (int32_t chunk = (int32_t)group_index(); chunk * CANON_LANES < dim; chunk += SEARCH_THREADS / PACKED_GROUPS) {
@@ -324,7 +324,7 @@ DEVICE void one_pack(const float *from, int32_t dim, float *query)
     }
 }
 
-/* The packed query's norm. By whole waves. */
+/* Returns the packed query's norm. Called by whole waves. */
 DEVICE float one_norm(const float *query, int32_t chunks)
 {
     f32x4 acc = F32X4_ZERO;
@@ -344,7 +344,7 @@ DEVICE float one_norm(const float *query, int32_t chunks)
 DEVICE void one_search(int32_t metric, const search_one_args *args)
 {
     SHARED_DYNAMIC(float, query);
-    SHARED_DYNAMIC(uint64_t, keys); /* in the end, in place of the query */
+    SHARED_DYNAMIC(uint64_t, keys); /* replaces the query at the end */
     SHARED(uint64_t, threshold, 1);
     SHARED(float, gate, 1);
     SHARED(uint32_t, ticket, 1);

@@ -1,17 +1,17 @@
-/* Scores of many queries against all rows, for rows of one chunk or two (up to 128 elements): the queries stay in registers.
+/* Scores many queries against all rows of one or two chunks (up to 128 elements). The queries stay in registers.
  *
- * Arithmetic is bound by how fast operands come: shared memory delivers 16 bytes a lane in the time of four multiply-adds of
- * four. So a lane loads its share of eight queries once, for the whole kernel, and each 16 bytes of a row serve eight of them.
- * Sixteen lanes hold a row, or a query (packed_layout.h); a group of sixteen owns eight queries, and the groups of a block own
- * the rest, or the same ones again for other rows: `groups` of them share a row, so that a block has 8 to 128 queries.
+ * The speed of arithmetic is bound by loading operands: shared memory delivers 16 bytes per lane in the time of four
+ * multiply-adds of four. So a lane loads its share of eight queries once, for the whole kernel, and each 16 bytes of a row
+ * serve eight queries. Sixteen lanes hold a row or a query (packed_layout.h). A group of sixteen lanes owns eight queries. The
+ * other groups of a block own other queries, or the same ones for other rows: `groups` of them share a row, so a block has 8 to
+ * 128 queries.
  *
- * Rows come two at a time, which makes sixteen sums, one for each lane of the group to keep: at each step of the fold a lane
- * adds the neighbour's share of those it keeps and hands over its share of the others. Which those are differs from lane to
- * lane, but not where they are: a lane has query i ^ (its low three bits) in place i, and row i ^ (its fourth bit), so it
- * always keeps the even place and gives the odd one. The order of additions is the canonical one: a sum of two is the same
- * from either side.
+ * Two rows at a time give sixteen sums, one for each lane of the group. At each step of the fold a lane adds the neighbour's
+ * share of the sums it keeps and hands over its share of the others. Each lane keeps different sums, but in the same places: a
+ * lane has query i ^ (its low three bits) in place i, and row i ^ (its fourth bit), so it always keeps the even place and gives
+ * the odd one away. The order of additions is canonical, because a sum of two is the same from either side.
  *
- * Rows go through shared memory in tiles of 32, the next ones on their way while one is scored.
+ * Rows pass through shared memory in tiles of 32. The next tiles are being copied while one is scored.
  */
 #define ROW_TYPE(rows) ROW_F32
 #include "kernels/simt/simt.h"
@@ -24,29 +24,29 @@ enum {
     REGISTERS_QUERIES = 8, /* of a group */
     REGISTERS_CHUNKS_MAX = 2,
     REGISTERS_GROUPS = SEARCH_THREADS / PACKED_GROUPS,
-    REGISTERS_PIECES_MAX = REGISTERS_CHUNKS_MAX * PACKED_GROUPS, /* of 16 bytes, in a row */
+    REGISTERS_PIECES_MAX = REGISTERS_CHUNKS_MAX * PACKED_GROUPS, /* pieces of 16 bytes in a row */
     REGISTERS_COPIES_MAX = SEARCH_REGISTERS_ROWS * REGISTERS_PIECES_MAX / SEARCH_THREADS,
     REGISTERS_COPIES_APART = SEARCH_THREADS * 4,                  /* floats, in memory */
     REGISTERS_ROW_2 = 2 * CANON_LANES + 16,                       /* floats of a row of two chunks in a stage */
-    REGISTERS_NORMS_AT = SEARCH_REGISTERS_ROWS * REGISTERS_ROW_2, /* in a stage: floats before the norms of its rows */
+    REGISTERS_NORMS_AT = SEARCH_REGISTERS_ROWS * REGISTERS_ROW_2, /* floats of a stage before the norms of its rows */
     REGISTERS_STAGE = SEARCH_REGISTERS_STAGE_FLOATS,
     REGISTERS_REFRESH_TILES = 16 /* after at most this many tiles a block checks what the others have found */
 };
 
-/* A kernel's shape, known when it is compiled. */
+/* A kernel's shape, a compile-time constant. */
 typedef struct registers_shape {
     int32_t chunks;
     int32_t metric;
 } registers_shape;
 
-/* What a lane knows of its group's queries. */
+/* A lane's share of its group's queries. */
 typedef struct registers_queries {
-    f32x4 pieces[REGISTERS_QUERIES][REGISTERS_CHUNKS_MAX]; /* in place i query i ^ (lane & 7) of the group */
-    uint32_t mine;                                         /* the query whose sums end here, among the block's */
+    f32x4 pieces[REGISTERS_QUERIES][REGISTERS_CHUNKS_MAX]; /* place i holds query i ^ (lane & 7) of the group */
+    uint32_t mine;                                         /* the query of the block whose sums end in this lane */
     float norm;                                            /* its norm */
 } registers_queries;
 
-/* One tile in shared memory, or on its way there. */
+/* The copies of one tile into shared memory. */
 typedef struct registers_copies {
     f32x4_copy rows[REGISTERS_COPIES_MAX];
     f32x4_copy norms;
@@ -58,16 +58,15 @@ DEVICE int32_t registers_row_floats(registers_shape shape)
     return shape.chunks == 1 ? CANON_LANES : REGISTERS_ROW_2;
 }
 
-/* Where piece `number` of a row stands in its stage. The pieces of two chunks are interleaved as in memory (packed_layout.h),
- * since copies of neighbours are made together; 16 spare bytes behind each eight put those that are read together into
+/* The place of piece `number` of a row in its stage. The pieces of two chunks stay interleaved as in memory (packed_layout.h),
+ * because copies of neighbours are combined. 16 spare bytes after every eight pieces put those that are read together into
  * different banks. */
 DEVICE int32_t registers_piece_at(registers_shape shape, int32_t row, int32_t number)
 {
     return row * registers_row_floats(shape) + number * 4 + (shape.chunks == 1 ? 0 : number / 8 * 4);
 }
 
-/* Where in a stage the first copy of a thread goes. The next ones are as far behind it as all threads together copy: whole
- * rows. */
+/* The place in a stage of a thread's first copy. Its next copies are whole rows apart: as much as all threads copy together. */
 DEVICE int32_t registers_copy_at(registers_shape shape)
 {
     const int32_t pieces = shape.chunks * PACKED_GROUPS;
@@ -97,7 +96,7 @@ DEVICE void registers_fetch(registers_shape shape, const row_word *tile, float *
                          IN_GLOBAL(const float, tile->norms) + thread_index() * 4);
 }
 
-/* What was fetched is in the stage, for all after a barrier. */
+/* Completes the copies of a stage. After a barrier all threads can read it. */
 DEVICE void registers_arrive(registers_shape shape, float *stage, registers_copies *copies)
 {
     float *to = stage + registers_copy_at(shape);
@@ -108,7 +107,7 @@ DEVICE void registers_arrive(registers_shape shape, float *stage, registers_copi
         f32x4_copy_end(&copies->norms, AT_RANGE(stage, REGISTERS_NORMS_AT + thread_index() * 4, 4));
 }
 
-/* A lane's share of the sum of one query and one row. */
+/* Returns a lane's share of the sum of one query and one row. */
 DEVICE float registers_share(registers_shape shape, const f32x4 *query, const f32x4 *x)
 {
     f32x4 acc = F32X4_ZERO;
@@ -124,7 +123,8 @@ DEVICE float registers_share(registers_shape shape, const f32x4 *query, const f3
     return fold_group(acc);
 }
 
-/* One row with the group's eight queries: the share of two lanes, eight apart, of the sum of query (lane & 7). */
+/* Scores one row with the group's eight queries. Returns two lanes' share, eight lanes apart, of the sum of query (lane &
+ * 7). */
 DEVICE float registers_row(registers_shape shape, const registers_queries *queries, const float *stage, int32_t row)
 {
     f32x4 x[REGISTERS_CHUNKS_MAX];
@@ -143,8 +143,8 @@ DEVICE float registers_row(registers_shape shape, const registers_queries *queri
     return sums[0] + wave_shuffle_xor_f32(sums[2], 4);
 }
 
-/* Scores the tile in `stage`, the group's share of its rows, and offers what passes the gate. Says whether a list is longer
- * than its trigger. */
+/* Scores the group's rows of the tile in `stage` and offers the sums that pass the gate. Returns true if a list is longer than
+ * its trigger. */
 DEVICE bool registers_score(registers_shape shape, const search_args *args, const topk *top, const registers_queries *queries,
                             uint32_t shift, const row_word *tile, const float *stage)
 {
@@ -152,13 +152,13 @@ DEVICE bool registers_score(registers_shape shape, const search_args *args, cons
     const int32_t swap = group_lane() >> 3;
     bool crowded = false;
     UNROLL_BY(1)
-    for (uint32_t i = 0; i < 1u << shift; i++) { /* as often in every thread: a wave stays together */
+    for (uint32_t i = 0; i < 1u << shift; i++) { /* equally often in every thread, so a wave stays together */
         const uint32_t pair = (group_index() >> shift) + i * (REGISTERS_GROUPS >> shift);
         const int32_t row = (int32_t)(2 * pair) + swap;
         const float keep = registers_row(shape, queries, stage, row), give = registers_row(shape, queries, stage, row ^ 1);
         const float sum = keep + wave_shuffle_xor_f32(give, 8);
         const float row_norm = shape.metric == CANON_COSINE ? AT(stage, REGISTERS_NORMS_AT + row) : 0.0f;
-        /* Rows that do not count are few, or not worth a test each: they are found out behind the gate. */
+        /* Rows that are not admitted are few, or not worth a test each, so they are tested after the gate. */
         if (topk_gate_open(shape.metric, gate, sum, queries->norm, row_norm) && (tile->admitted >> row & 1))
             crowded |= topk_offer(top, &args->lists, queries->mine, sum, queries->norm, row_norm,
                                   tile->first_row + (uint32_t)row) > args->lists.trigger;
@@ -184,7 +184,7 @@ DEVICE registers_queries registers_load(registers_shape shape, const search_args
     return queries;
 }
 
-/* How far the tiles of a block are: `begun` of them, the next to `next`, from which the one to be scored is `here`. */
+/* How far a block is: `begun` tiles are started, the next one goes to stage `next`, and stage `here` is scored next. */
 typedef struct registers_feed {
     registers_copies copies;
     float *stages;
@@ -199,7 +199,7 @@ DEVICE uint32_t registers_next_stage(const registers_feed *feed, uint32_t stage)
     return stage + 1 == feed->count ? 0 : stage + 1;
 }
 
-/* Begins the next tile, if there is one. By all threads, now and then with barriers. */
+/* Starts copying the next tile, if there is one. Called by all threads; may have barriers. */
 DEVICE void registers_begin(registers_shape shape, const search_args *args, registers_feed *feed, tile_ring *ring)
 {
     if (feed->more) {
@@ -210,8 +210,8 @@ DEVICE void registers_begin(registers_shape shape, const search_args *args, regi
     copies_commit();
 }
 
-/* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
- * which all threads find there behind the next barrier. */
+/* Scores the tiles of the block's part, one after the other. If tile i filled a list beyond its trigger, it writes its number
+ * to crowded[i % 2], which all threads read after the next barrier. */
 DEVICE void registers_tiles(registers_shape shape, const search_args *args, const topk *top, const registers_queries *queries,
                             uint32_t shift, tile_ring *ring, uint32_t *crowded, float *stages)
 {

@@ -1,15 +1,14 @@
-/* Scores of several queries against all rows of any length, on chips that have a copy engine: search_tile_* (tile_8x8.h) with
- * nobody waiting for all others.
+/* Scores several queries against all rows of any length, on chips with a copy engine. Like search_tile_* (tile_8x8.h), but no
+ * thread waits for a whole block.
  *
- * A block keeps its queries in shared memory, and a few waves have nothing to do but to fill a ring of stages with rows
- * (ring.h): several, since one takes 40 ns to begin a copy. Eight teams work, each on its own strip of the queries and of the
- * rows; each takes a stage when it is there and gives it back when it is done, a few stages ahead of another or behind it. So
- * that no wave needs another, each has lists of its own: what one has found the others learn by the thresholds that all blocks
- * share.
+ * A block keeps its queries in shared memory, and a few waves only fill a ring of stages with rows (ring.h); one would not be
+ * enough, because starting a copy takes 40 ns. Eight teams work, each on its own strip of queries and rows. A team takes a
+ * stage when it is filled and releases it when it is done, up to a few stages ahead of another team. Each wave has its own
+ * lists, so that no wave needs another; waves learn from each other through the thresholds that all blocks share.
  *
- * The engine copies a row in one piece, so its two chunks stay interleaved as in memory (packed_layout.h), where lanes that
- * read one chunk of one row would be in each other's way: they need half of the banks. So half of them read the neighbouring
- * row, which stands 16 bytes further on, and has the other half: a lane has row r ^ (its fourth bit) in place r.
+ * The engine copies a row in one piece, so its two chunks stay interleaved as in memory (packed_layout.h). Lanes that read one
+ * chunk of one row would only use half of the banks and conflict. So half of the lanes read the neighbouring row, which is
+ * shifted by 16 bytes and uses the other half: a lane has row r ^ (its fourth bit) in place r.
  */
 #define ROW_TYPE(rows) ROW_F32
 #include "kernels/search/tile_8x8.h"
@@ -22,12 +21,12 @@ enum {
     STREAM_TILE_RINGS = STREAM_FEEDERS / TILE8_LANES, /* at most */
     STREAM_QUERIES_MAX = SEARCH_THREADS / TILE8_LANES * TILE8_SIDE,
     STREAM_SPAN = SEARCH_STREAM_SPAN,      /* pairs of chunks in a stage */
-    STREAM_ROW = SEARCH_STREAM_ROW_FLOATS, /* of a row in a stage */
+    STREAM_ROW = SEARCH_STREAM_ROW_FLOATS, /* floats of a row in a stage */
     STREAM_PAIR_FLOATS = 2 * CANON_LANES,
     STREAM_REFRESH = 16 /* after at most this many tiles a wave checks what the others have found */
 };
 
-/* Threads of the block that score. */
+/* The number of threads of the block that score. */
 DEVICE uint32_t stream_workers(void)
 {
     return block_size() - STREAM_FEEDERS;
@@ -36,9 +35,9 @@ DEVICE uint32_t stream_workers(void)
 /* What the waves of a block share. */
 typedef struct stream_shared {
     float *queries;   /* pairs of chunks x strips x TILE8_QUERIES */
-    float *stages;    /* of rows x STREAM_ROW, and as many norms */
-    tile_ring *tiles; /* one for each wave that feeds: all list the same */
-    uint32_t *end;    /* how many tiles there are, once that is known */
+    float *stages;    /* rows x STREAM_ROW each, and as many norms */
+    tile_ring *tiles; /* one for each feeding wave; all list the same tiles */
+    uint32_t *end;    /* the number of tiles, once it is known */
     ring rows;
     int32_t chunks, pairs;
     int32_t row_strips, query_strips;
@@ -52,7 +51,7 @@ DEVICE int32_t stream_tile_rows(const stream_shared *at)
 
 /* ---- feeding: by a few waves --------------------------------------------------------------------------------------------- */
 
-/* Which of the waves that feed this one is. */
+/* This wave's number among the feeding waves. */
 DEVICE int32_t stream_feeder(void)
 {
     return (int32_t)(wave_index() - stream_workers() / wave_size());
@@ -60,12 +59,12 @@ DEVICE int32_t stream_feeder(void)
 
 typedef struct stream_feed {
     uint32_t tile;
-    int32_t pair; /* the first of the next stage */
+    int32_t pair; /* the first pair of chunks of the next stage */
     ring_cursor at;
     bool ended;
 } stream_feed;
 
-/* Copies the next chunks of this wave's rows, a lane a row, and with the last of them the norms of the tile's. */
+/* Copies the next chunks of this wave's rows, one lane per row, and with the last of them the norms of the tile. */
 DEVICE void stream_copy(int32_t metric, const stream_shared *at, const tile_ring *tiles, const stream_feed *feed)
 {
     const row_word *tile = tiles_at(tiles, feed->tile);
@@ -88,8 +87,8 @@ DEVICE void stream_copy(int32_t metric, const stream_shared *at, const tile_ring
                   (uint32_t)rows * 4);
 }
 
-/* Fills this wave's share of the next stage: an empty one behind the last tile, and then no more. Says whether it did. By a
- * whole wave. */
+/* Fills this wave's share of the next stage. After the last tile it fills one empty stage and then no more. Returns true if it
+ * filled a stage. Called by a whole wave. */
 DEVICE bool stream_fetch(int32_t metric, const search_args *args, const stream_shared *at, stream_feed *feed)
 {
     tile_ring *tiles = AT_RANGE(at->tiles, stream_feeder(), 1);
@@ -119,7 +118,7 @@ DEVICE bool stream_fetch(int32_t metric, const search_args *args, const stream_s
     return true;
 }
 
-/* This wave's share of all that the block works on. */
+/* Feeds this wave's share of all tiles of the block. */
 DEVICE void stream_feed_all(int32_t metric, const search_args *args, const stream_shared *at)
 {
     stream_feed feed;
@@ -135,7 +134,7 @@ DEVICE void stream_feed_all(int32_t metric, const search_args *args, const strea
 
 /* ---- working ------------------------------------------------------------------------------------------------------------- */
 
-/* Both chunks of a pair, or the last odd one. */
+/* Adds both chunks of a pair, or the last odd one. */
 DEVICE void stream_pair(int32_t metric, bool first, const stream_shared *at, const float *rows, int32_t pair,
                         const tile8_places *places, f32x2 *acc)
 {
@@ -149,7 +148,7 @@ DEVICE void stream_pair(int32_t metric, bool first, const stream_shared *at, con
         tile8_chunk(metric, false, rows + 4, STREAM_ROW, queries + TILE8_QUERIES_ODD, places, acc);
 }
 
-/* Where a lane has its share of a pair of chunks: two accumulators of group lane / 2. */
+/* The places of a lane's share of a pair of chunks: two accumulators of group lane / 2. */
 DEVICE tile8_places stream_places(const stream_shared *at)
 {
     const int32_t lane = tile8_lane(), row = tile8_team() / at->query_strips * TILE8_SIDE;
@@ -163,11 +162,11 @@ DEVICE tile8_places stream_places(const stream_shared *at)
     return places;
 }
 
-/* Offers the two sums that end with this lane if they pass the gate. Says whether a list is longer than its trigger. */
+/* Offers this lane's two final sums if they pass the gate. Returns true if a list is longer than its trigger. */
 DEVICE bool stream_offer(int32_t metric, const search_args *args, const topk *top, const stream_shared *at, uint32_t number,
                          const float *query_norms, const float *row_norms, const float *totals)
 {
-    const uint32_t strips = top->queries / TILE8_SIDE; /* of the wave's queries: one or two */
+    const uint32_t strips = top->queries / TILE8_SIDE; /* strips of the wave's queries: one or two */
     const uint32_t query = ((uint32_t)tile8_team() & (strips - 1)) * TILE8_SIDE + (uint32_t)tile8_lane() % TILE8_SIDE;
     const float gate = AT(top->gate, query), norm = metric == CANON_COSINE ? AT(query_norms, query) : 0.0f;
     bool crowded = false;
@@ -184,7 +183,7 @@ DEVICE bool stream_offer(int32_t metric, const search_args *args, const topk *to
     return crowded;
 }
 
-/* The sums of a tile, from its stages. */
+/* Computes the sums of a tile from its stages. */
 DEVICE void stream_tile(int32_t metric, const stream_shared *at, const tile8_places *places, ring_cursor *cursor,
                         float *row_norms, float *totals)
 {
@@ -211,7 +210,7 @@ DEVICE void stream_tile(int32_t metric, const stream_shared *at, const tile8_pla
     tile8_fold(acc, true, totals);
 }
 
-/* All that a wave does; `top` and `query_norms` are its own. */
+/* Scores all tiles with one wave; `top` and `query_norms` belong to it. */
 DEVICE void stream_work(int32_t metric, const search_args *args, const topk *top, const stream_shared *at,
                         const float *query_norms)
 {
@@ -233,7 +232,7 @@ DEVICE void stream_work(int32_t metric, const search_args *args, const topk *top
     ring_release(&at->rows, cursor);
 }
 
-/* What a wave keeps for its queries. */
+/* The lists of a wave. */
 DEVICE topk stream_lists(int32_t metric, const search_args *args, const stream_shared *at, uint64_t *threshold,
                          uint32_t *length, float *gate, uint32_t *first_query)
 {
@@ -306,7 +305,7 @@ DEVICE void stream_search(const search_args *args)
     if (lane() < top.queries)
         AT(own_norms, lane()) = args->queries.norms[first_query + lane()];
     wave_barrier();
-    /* Distances have a loop of their own; the others' sums are alike. */
+    /* Distances have their own loop; dot and cosine share one. */
     if (metric == CANON_L2)
         stream_work(CANON_L2, args, &top, &at, own_norms);
     else

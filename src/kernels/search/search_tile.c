@@ -1,20 +1,20 @@
-/* Scores of several queries against all rows of any length and type, and the k best of them: the tiles of tile_feed.h, and
- * lists (topk_lists.h) behind them.
+/* Scores several queries against all rows of any length and type, and finds the k best: the tiles of tile_feed.h, with the
+ * lists of topk_lists.h.
  */
 #include "kernels/search/tile_feed.h"
 #include "kernels/search/topk_lists.h"
 
 enum { TILE_REFRESH = 16 /* after at most this many tiles a block checks what the others have found */ };
 
-/* A block's lists, out of shared memory: they are looked at between tiles only, and not worth registers in between. */
+/* Reads a block's lists from shared memory. They are used only between tiles, so they take no registers in the meantime. */
 DEVICE topk tile_lists(int32_t metric, const topk *kept)
 {
     topk lists = AT(kept, 0);
-    lists.metric = metric; /* in a register, or known when this is compiled */
+    lists.metric = metric; /* in a register, or a compile-time constant */
     return lists;
 }
 
-/* Offers the two sums that end with this lane if they pass the gate. Says whether a list is longer than its trigger. */
+/* Offers this lane's two final sums if they pass the gate. Returns true if a list is longer than its trigger. */
 DEVICE bool tile_offer(int32_t metric, const search_args *args, const topk *kept, const float *norms, const tile_feed *feed,
                        const row_word *tile, const f32x2 *acc)
 {
@@ -36,9 +36,9 @@ DEVICE bool tile_offer(int32_t metric, const search_args *args, const topk *kept
     return crowded;
 }
 
-/* Scores the tiles of the block's part, one after the other. Tile i leaves word of crowded lists in crowded[i % 2]: its number,
- * which all threads find there behind the next barrier. What is looked at between tiles alone is read from the arguments there:
- * the sums of a tile leave no scalar registers for it. */
+/* Scores the tiles of the block's part, one after the other. If tile i filled a list beyond its trigger, it writes its number
+ * to crowded[i % 2], which all threads read after the next barrier. Arguments that are used only between tiles are read there,
+ * because the sums of a tile leave no scalar registers for them. */
 DEVICE void tile_score(int32_t metric, const search_args *args, const topk *kept, const float *norms,
                        const tile8_places *places, tile_feed *feed, tile_ring *ring, uint32_t *crowded)
 {
@@ -78,7 +78,7 @@ DEVICE void tile_search(int32_t metric, const search_args *args)
     SHARED(float, gate, TILE_QUERIES_MAX);
     SHARED(uint32_t, crowded, 2);
     SHARED(topk, kept, 1);
-    SHARED(uint32_t, numbers, 1); /* the first query's, which waits here for the end */
+    SHARED(uint32_t, numbers, 1); /* the first query's number, stored here until the end */
     SHARED(float, norms, TILE_QUERIES_MAX);
     const uint32_t block_queries = args->queries.slots / block_count_y(), first_query = block_index_y() * block_queries;
     const int32_t teams = (int32_t)block_size() / TILE8_LANES, strips = (int32_t)block_queries / TILE8_SIDE;
@@ -129,7 +129,7 @@ KERNEL_RESIDENT(search_tile, search_args, SEARCH_THREADS, 1)
     tile_search(args.rows.metric == CANON_COSINE ? CANON_COSINE : CANON_DOT, &args);
 }
 
-/* Distances have a kernel of their own because two such loops in one make it slower by 7% on an H200. */
+/* Distances have their own kernel, because two such loops in one kernel make it 7% slower on an H200. */
 KERNEL_RESIDENT(search_tile_l2, search_args, SEARCH_THREADS, 1)
 {
     tile_search(CANON_L2, &args);

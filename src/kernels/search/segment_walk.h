@@ -1,7 +1,7 @@
-/* From the number of a word of 64 rows to where its rows are, and which of them count.
+/* Finds the rows of a word of 64 rows, and which of them are admitted.
  *
- * Two ways to the segment: step by step from the last one, for a kernel that goes through the rows in order (row_word_at), and
- * by bisection, for one that comes from anywhere (segment_place_of).
+ * There are two ways to find the segment: step by step from the last one, for a kernel that reads the rows in order
+ * (row_word_at), and by bisection, for one that starts anywhere (segment_place_of).
  */
 #ifndef WW_KERNELS_SEARCH_SEGMENT_WALK_H
 #define WW_KERNELS_SEARCH_SEGMENT_WALK_H
@@ -18,7 +18,7 @@
 #define ROW_TYPE(rows) ((rows)->type)
 #endif
 
-/* A function, because in a file with rows of one type ROW_TYPE() is a constant, which an analyzer finds odd to compare. */
+/* A function, because comparing ROW_TYPE(), which is a constant in a file with one row type, would make an analyzer warn. */
 DEVICE bool row_type_is_f32(int32_t type)
 {
     return type == ROW_F32;
@@ -33,7 +33,7 @@ typedef struct segment_place {
     uint32_t word_begin, word_end;
 } segment_place;
 
-/* A place that has no word, to begin with. */
+/* An empty place to start with. */
 DEVICE segment_place segment_place_none(const kernel_rows *rows)
 {
     segment_place place;
@@ -42,7 +42,7 @@ DEVICE segment_place segment_place_none(const kernel_rows *rows)
     return place;
 }
 
-/* The segment that has word number `word`, which is below rows->word_count. */
+/* Returns the segment that holds word `word`, which is below rows->word_count. */
 DEVICE segment_place segment_place_of(const kernel_rows *rows, uint32_t word)
 {
     const kernel_segment *segments = IN_GLOBAL(const kernel_segment, rows->segments);
@@ -66,7 +66,7 @@ DEVICE bool segment_place_has(const segment_place *place, uint32_t word)
     return word >= place->word_begin && word < place->word_end;
 }
 
-/* Which rows of word `within` of a segment are live and in the mask, a bit each. */
+/* Returns a bit for each row of word `within` of a segment that is live and in the mask. */
 DEVICE uint64_t segment_admitted(const kernel_rows *rows, const kernel_segment *segment, uint32_t within)
 {
     uint64_t admitted = IN_GLOBAL(const uint64_t, segment->live)[within];
@@ -77,7 +77,7 @@ DEVICE uint64_t segment_admitted(const kernel_rows *rows, const kernel_segment *
     return admitted;
 }
 
-/* The same where all lanes of a wave ask for the same word. */
+/* Like segment_admitted(), if all lanes of a wave ask for the same word. */
 DEVICE uint64_t segment_admitted_uniform(const kernel_rows *rows, const kernel_segment *segment, uint32_t within)
 {
     uint64_t admitted = IN_CONSTANT(uint64_t, IN_CONSTANT(kernel_segment, segment)->live)[within];
@@ -88,16 +88,16 @@ DEVICE uint64_t segment_admitted_uniform(const kernel_rows *rows, const kernel_s
     return admitted;
 }
 
-/* 64 rows that share a word of the masks. */
+/* The 64 rows of a word. */
 typedef struct row_word {
     const float *rows;
     const float *norms;
-    uint64_t admitted; /* a bit a row: live, and in the mask */
+    uint64_t admitted; /* a bit for each row that is live and in the mask */
     uint32_t first_row;
 } row_word;
 
-/* Word number `word`, which is below rows->word_count. `segment` is any segment's number and becomes that of the word's, so
- * that a caller that goes in one direction passes each segment once. */
+/* Returns word `word`, which is below rows->word_count. `segment` is the number of any segment and becomes that of the word's,
+ * so a caller that moves in one direction visits each segment once. */
 DEVICE row_word row_word_at(const kernel_rows *rows, uint32_t word, uint32_t *segment)
 {
     const kernel_segment *segments = IN_GLOBAL(const kernel_segment, rows->segments);

@@ -1,9 +1,8 @@
-/* The k best of some keys, by a block that everybody waits for.
+/* Selects the k best of some keys, in a block that everything else waits for.
  *
- * The last block of a search is alone on the device, and what takes its time is how often its threads have to meet. Sorting a
- * thousand keys takes 55 meetings. Here the keys stay in registers, and halving the range that they lie in leaves the k best
- * and a few dozen others after a handful of meetings: one for each half. Those few are put in order by counting how many come
- * before each.
+ * The last block of a search is alone on the device, and barriers take most of its time. Sorting a thousand keys takes 55
+ * barriers. Here the keys stay in registers, and halving their range, with one barrier each time, leaves the k best and a few
+ * dozen others after a handful of barriers. Those few are put in order by counting how many come before each.
  */
 #ifndef WW_KERNELS_SEARCH_SELECT_KEYS_H
 #define WW_KERNELS_SEARCH_SELECT_KEYS_H
@@ -12,15 +11,15 @@
 
 enum {
     SELECT_REGISTERS = 8,   /* keys that a thread has in registers */
-    SELECT_CANDIDATES = 64, /* that are left at most, */
-    SELECT_K_MAX = 32       /* for a k up to this: between the two the range need not be halved to its end */
+    SELECT_CANDIDATES = 64, /* keys that are left, at most */
+    SELECT_K_MAX = 32       /* the largest k; the gap between the two means that the range need not be halved to its end */
 };
 
 /* What a block needs in shared memory. */
 typedef struct select_shared {
-    uint64_t *range;  /* two: the least key, and the complement of the greatest */
-    uint32_t *counts; /* SELECT_COUNTS: how many there are; then how many are in the better part, each time that the range is
-                       * halved; and how many are left */
+    uint64_t *range;  /* two: the smallest key, and the complement of the largest */
+    uint32_t *counts; /* SELECT_COUNTS: the number of keys; then, for each halving, how many are in the better half; last, how
+                         many are left */
 } select_shared;
 
 /* A range of 64 bits can be halved 60 times before fewer than SELECT_CANDIDATES - SELECT_K_MAX keys fit in it. */
@@ -31,7 +30,7 @@ enum { SELECT_COUNTS = 64, SELECT_LEFT = SELECT_COUNTS - 1 };
     SHARED(uint32_t, name##_counts, SELECT_COUNTS);                                                                            \
     const select_shared name = {name##_range, name##_counts}
 
-/* Makes ready for a selection, by all threads, behind a barrier that follows the one before; ends with one. */
+/* Prepares a selection. Called by all threads, with a barrier since the previous selection; ends with a barrier. */
 DEVICE void select_begin(const select_shared *at)
 {
     for (uint32_t i = thread_index(); i < SELECT_COUNTS; i += block_size())
@@ -52,7 +51,7 @@ DEVICE void select_count(const canon_key *own, canon_key bound, uint32_t number,
         atomic_add_u32(&AT(at->counts, number), mine);
 }
 
-/* Takes the wave's keys into the range. */
+/* Extends the range to include the wave's keys. */
 DEVICE void select_range(const canon_key *own, const select_shared *at)
 {
     canon_key low = UINT64_MAX, high = UINT64_MAX; /* of complements */
@@ -73,16 +72,17 @@ DEVICE void select_range(const canon_key *own, const select_shared *at)
     }
 }
 
-/* Brings the k best, k up to SELECT_K_MAX, of the keys that the block has in registers, CANON_KEY_WORST where there is none,
- * and few others to `keys` in shared memory, in any order: those at or before `*bound`. Returns how many: SELECT_CANDIDATES at
- * most, and fewer than k only if there were no more. The keys may have come from there. By all threads; ends with a barrier. */
+/* Writes the k best of the keys that the block has in registers, and a few others, to `keys` in shared memory, in any order:
+ * those not larger than `*bound`. k is at most SELECT_K_MAX; a register without a key holds CANON_KEY_WORST. Returns how many:
+ * at most SELECT_CANDIDATES, and fewer than k only if there were no more. The keys may have been loaded from `keys`. Called by
+ * all threads; ends with a barrier. */
 DEVICE uint32_t select_candidates(const canon_key *own, uint32_t k, uint64_t *keys, canon_key *bound, const select_shared *at)
 {
     select_begin(at);
     select_range(own, at);
     select_count(own, CANON_KEY_WORST - 1, 0, at);
     barrier();
-    /* At or before `low` are fewer than k keys, at or before `high` are `count`: k or more, or all. */
+    /* Fewer than k keys are at or before `low`; `count` keys, k or more or all, are at or before `high`. */
     canon_key low = AT(at->range, 0) - 1, high = ~AT(at->range, 1);
     uint32_t count = AT(at->counts, 0);
     for (uint32_t step = 1; count > SELECT_CANDIDATES; step++) {
@@ -106,7 +106,7 @@ DEVICE uint32_t select_candidates(const canon_key *own, uint32_t k, uint64_t *ke
     return count;
 }
 
-/* The same for `count` keys in shared memory, SELECT_REGISTERS for each thread at most. */
+/* Like select_candidates(), for `count` keys in shared memory, at most SELECT_REGISTERS per thread. */
 DEVICE uint32_t select_among(uint64_t *keys, uint32_t count, uint32_t k, canon_key *bound, const select_shared *at)
 {
     canon_key own[SELECT_REGISTERS];
@@ -130,8 +130,8 @@ DEVICE uint32_t select_rank(const uint64_t *keys, uint32_t count, uint32_t mine)
     return rank;
 }
 
-/* Writes the k best of `count` keys in shared memory, as many as the block has threads at most, in order to where a host may
- * look for them; CANON_KEY_WORST behind the last. By all threads. */
+/* Writes the k best of `count` keys in shared memory in order to `best`, which may be polled by the host, followed by
+ * CANON_KEY_WORST. `count` is at most the number of threads. Called by all threads. */
 DEVICE void select_write(const uint64_t *keys, uint32_t count, uint32_t k, uint64_t *best)
 {
     if (thread_index() < count) {

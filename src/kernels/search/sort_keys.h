@@ -1,10 +1,10 @@
-/* Keys put in order by a block, in shared memory. */
+/* Sorts keys in shared memory with a block. */
 #ifndef WW_KERNELS_SEARCH_SORT_KEYS_H
 #define WW_KERNELS_SEARCH_SORT_KEYS_H
 
 #include "kernels/simt/simt.h"
 
-/* Sorts the first `count` keys, a power of two, in shared memory. By all threads; ends with a barrier. */
+/* Sorts `count` keys, a power of two, in shared memory. Called by all threads; ends with a barrier. */
 DEVICE void sort_power_of_two(uint64_t *keys, uint32_t count)
 {
     for (uint32_t size = 2; size <= count; size *= 2)
@@ -23,7 +23,7 @@ DEVICE void sort_power_of_two(uint64_t *keys, uint32_t count)
     barrier();
 }
 
-/* Sorts `count` keys, of any number, with room up to the next power of two. */
+/* Sorts any number of keys. The buffer has room up to the next power of two. */
 DEVICE void sort_keys(uint64_t *keys, uint32_t count)
 {
     uint32_t whole = 2;

@@ -1,10 +1,10 @@
-/* Eight rows and eight queries by 32 lanes: what search_tile_* and search_stream_* have in common.
+/* Eight rows and eight queries by 32 lanes: shared by search_tile_* and search_stream_*.
  *
- * A lane has two of the 64 accumulators of each of the 64 pairs, 128 registers; for that many multiply-adds it loads 8 bytes of
- * sixteen vectors, which takes shared memory as long as the multiply-adds take. In the end the sums are folded across the
- * lanes: at each step a lane adds the neighbour's share of those it keeps and hands over its share of the others, so that it
- * ends with two. At the first step, which has half of the work, it is always the even place that it keeps: a lane has query
- * i ^ (its lowest bit) in place i. The order of additions is the canonical one: a sum of two is the same from either side.
+ * A lane has two of the 64 accumulators of each of the 64 pairs, 128 registers. For that many multiply-adds it loads 8 bytes of
+ * sixteen vectors, which takes shared memory as long as the multiply-adds take. At the end the sums are folded across the
+ * lanes: at each step a lane adds the neighbour's share of the sums it keeps and hands over its share of the others, so it ends
+ * with two. At the first step, which is half of the work, it always keeps the even place: a lane has query i ^ (its lowest bit)
+ * in place i. The order of additions is canonical, because a sum of two is the same from either side.
  */
 #ifndef WW_KERNELS_SEARCH_TILE_8X8_H
 #define WW_KERNELS_SEARCH_TILE_8X8_H
@@ -18,14 +18,14 @@ enum {
     TILE8_SIDE = SEARCH_TILE_SIDE,
     TILE8_PAIRS = TILE8_SIDE * TILE8_SIDE,
     TILE8_LANES = SEARCH_TILE_LANES,
-    TILE8_QUERIES = SEARCH_TILE_QUERIES_FLOATS, /* floats of two chunks of eight queries in shared memory; ... */
-    TILE8_QUERIES_ODD = TILE8_QUERIES / 2       /* ... where their second chunks begin */
+    TILE8_QUERIES = SEARCH_TILE_QUERIES_FLOATS, /* floats of two chunks of eight queries in shared memory */
+    TILE8_QUERIES_ODD = TILE8_QUERIES / 2       /* offset of their second chunks */
 };
 
-/* Where a lane finds its shares, in floats from where the chunks of the rows begin, or of the queries. */
+/* Where a lane's shares are, in floats from the start of the chunks of the rows or of the queries. */
 typedef struct tile8_places {
-    int32_t rows[2];    /* of the first two; the others are behind them */
-    int32_t queries[2]; /* the same; these differ from lane to lane */
+    int32_t rows[2];    /* of the first two rows; the others follow */
+    int32_t queries[2]; /* of the first two queries; they differ from lane to lane */
 } tile8_places;
 
 DEVICE int32_t tile8_lane(void)
@@ -39,9 +39,9 @@ DEVICE int32_t tile8_team(void)
     return (int32_t)thread_index() / TILE8_LANES;
 }
 
-/* Begins to copy two chunks of `strips` strips of queries, or their last odd one, which `teams` teams do together: 32 threads a
- * query, 16 bytes a thread. `from` is where the chunks of the first query begin. Two chunks, interleaved in memory
- * (packed_layout.h), are taken apart. */
+/* Starts copying two chunks of `strips` strips of queries, or their last odd chunk, with `teams` teams: 32 threads per query,
+ * 16 bytes per thread. `from` is the start of the first query's chunks. Two chunks are interleaved in memory (packed_layout.h)
+ * and separated here. */
 DEVICE void tile8_copy_queries(float *to, const float *from, int32_t strips, int32_t chunks, int32_t teams, bool two)
 {
     const int32_t piece = tile8_lane(), at = two ? piece % 2 * TILE8_QUERIES_ODD + piece / 2 * 4 : piece * 4;
@@ -49,7 +49,7 @@ DEVICE void tile8_copy_queries(float *to, const float *from, int32_t strips, int
         return;
     for (int32_t v = tile8_team(); v < strips * TILE8_SIDE; v += teams)
         copy_16((uint32_t *)AT_RANGE(to, v / TILE8_SIDE * TILE8_QUERIES + v % TILE8_SIDE * CANON_LANES + at, 4),
-                (const uint32_t *)(from + (v * chunks * CANON_LANES + piece * 4))); /* 2^21 floats at most */
+                (const uint32_t *)(from + (v * chunks * CANON_LANES + piece * 4))); /* at most 2^21 floats */
 }
 
 DEVICE f32x2 tile8_step(int32_t metric, f32x2 q, f32x2 x, f32x2 acc)
@@ -61,7 +61,7 @@ DEVICE f32x2 tile8_step(int32_t metric, f32x2 q, f32x2 x, f32x2 acc)
     return acc;
 }
 
-/* One chunk of all pairs, the rows `row_floats` apart. */
+/* Adds one chunk of all pairs; the rows are `row_floats` apart. */
 DEVICE void tile8_chunk(int32_t metric, bool first, const float *rows, int32_t row_floats, const float *queries,
                         const tile8_places *places, f32x2 *acc)
 {
@@ -79,7 +79,7 @@ DEVICE void tile8_chunk(int32_t metric, bool first, const float *rows, int32_t r
     }
 }
 
-/* A lane whose bit of `mask` is set keeps the second sum and gives its share of the first away, the others the other way round.
+/* A lane whose bit of `mask` is set keeps the second sum and gives away its share of the first; other lanes do the opposite.
  */
 DEVICE float tile8_choose(float first, float second, uint32_t mask)
 {
@@ -88,8 +88,8 @@ DEVICE float tile8_choose(float first, float second, uint32_t mask)
     return keep + wave_shuffle_xor_f32(give, mask);
 }
 
-/* From a lane's shares of all sums to two whole ones: of query lane % 8, and of rows lane / 8 and four behind it. Rows may be
- * `exchanged` as the queries are: the lane has row r ^ (its fourth bit) in place r. */
+/* Folds a lane's shares of all sums to two final ones: query lane % 8 with row lane / 8 and with the row four after it. Rows
+ * may be `exchanged` like the queries: then the lane has row r ^ (its fourth bit) in place r. */
 DEVICE void tile8_fold(const f32x2 *acc, bool exchanged, float *totals)
 {
     float sums[TILE8_SIDE];

@@ -1,9 +1,9 @@
-/* Tiles of rows and queries through shared memory, and the sums of a tile: what the kernels that score 8 x 8 share.
+/* Moves tiles of rows and queries through shared memory and sums a tile: shared by the kernels that score 8 x 8.
  *
- * 32 lanes take eight rows and eight queries at a time; how, and why so, tile_8x8.h says. A block has four or eight such teams:
- * each has its own strip of the block's queries, and those that share one have different rows. The queries are in shared memory
- * whole where they fit, or come with the rows, which go through it in stages of two chunks, several of them on their way.
- * Blocks of four are better where a unit has room for two: while one waits the other works.
+ * 32 lanes, a team, handle eight rows and eight queries at a time (tile_8x8.h explains how and why). A block has four or eight
+ * teams. Each has its strip of the block's queries, and teams that share a strip have different rows. Shared memory holds the
+ * queries in full if they fit; otherwise they come with the rows, which pass through it in stages of two chunks, several of
+ * them in flight. Blocks of four teams are better if a unit has room for two blocks: one works while the other waits.
  */
 #ifndef WW_KERNELS_SEARCH_TILE_FEED_H
 #define WW_KERNELS_SEARCH_TILE_FEED_H
@@ -14,27 +14,27 @@
 
 enum {
     TILE_QUERIES_MAX = SEARCH_THREADS / TILE8_LANES * TILE8_SIDE,
-    TILE_ROW = 2 * CANON_LANES + 16, /* floats of a row in a stage: as in memory, with 16 spare bytes behind each 128 */
+    TILE_ROW = 2 * CANON_LANES + 16, /* floats of a row in a stage: as in memory, with 16 spare bytes after each 128 */
     TILE_ROWS_STRIP = SEARCH_TILE_ROWS_FLOATS
 };
 
 /* What a block works on, and how far its copies are. */
 typedef struct tile_feed {
-    const float *queries; /* in global memory, the block's */
+    const float *queries; /* the block's queries in global memory */
     float *shared;
-    int32_t next; /* in it: where the next stage goes */
-    int32_t here; /* the stage to be worked on */
+    int32_t next; /* the stage to fill next */
+    int32_t here; /* the stage to use next */
     int32_t chunks;
-    int32_t pair; /* of chunks, of the next stage */
+    int32_t pair; /* the pair of chunks of the next stage */
     int32_t row_strips, query_strips;
-    uint32_t tile; /* of the next stage, among the block's */
+    uint32_t tile; /* the tile of the next stage, among the block's */
 } tile_feed;
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------- */
 
-/* Begins to copy two chunks of `strips` strips of rows, or their last odd one: 32 threads a row, 16 bytes a thread. `from` is
- * where the chunks of the first row begin. Two chunks stay interleaved as in memory (packed_layout.h): only then are the copies
- * of neighbours made together. The spare bytes put what 16 lanes read into different banks. */
+/* Starts copying two chunks of `strips` strips of rows, or their last odd chunk: 32 threads per row, 16 bytes per thread.
+ * `from` is the start of the first row's chunks. Two chunks stay interleaved as in memory (packed_layout.h): only then are
+ * copies of neighbours combined. The spare bytes put what 16 lanes read into different banks. */
 DEVICE void tile_copy_rows(float *to, const float *from, int32_t strips, int32_t chunks, int32_t teams, bool two)
 {
     const int32_t piece = tile8_lane(), place = two ? piece : 2 * piece, at = place * 4 + place / 8 * 4;
@@ -42,10 +42,10 @@ DEVICE void tile_copy_rows(float *to, const float *from, int32_t strips, int32_t
         return;
     for (int32_t v = tile8_team(); v < strips * TILE8_SIDE; v += teams)
         copy_16((uint32_t *)AT_RANGE(to, v * TILE_ROW + at, 4),
-                (const uint32_t *)(from + (v * chunks * CANON_LANES + piece * 4))); /* 2^21 floats at most */
+                (const uint32_t *)(from + (v * chunks * CANON_LANES + piece * 4))); /* at most 2^21 floats */
 }
 
-/* The same for rows of another type, which become floats on the way. */
+/* Like tile_copy_rows() for rows of another type, which become floats on the way. */
 DEVICE void tile_copy_typed(float *to, const kernel_rows *rows, const row_word *tile, int32_t strips, int32_t pair,
                             int32_t teams)
 {
@@ -63,13 +63,13 @@ DEVICE void tile_copy_typed(float *to, const kernel_rows *rows, const row_word *
     }
 }
 
-/* Where the stages begin in shared memory: behind the queries, if they are whole. */
+/* Offset of the first stage in shared memory: after the queries, if they are held in full. */
 DEVICE int32_t tile_begin(const search_args *args, const tile_feed *feed)
 {
     return args->whole ? (feed->chunks + 1) / 2 * feed->query_strips * TILE8_QUERIES : 0;
 }
 
-/* The stage behind another. */
+/* The stage after another one. */
 DEVICE int32_t tile_behind(const search_args *args, const tile_feed *feed, int32_t stage)
 {
     const int32_t floats = feed->row_strips * TILE_ROWS_STRIP + (args->whole ? 0 : feed->query_strips * TILE8_QUERIES);
@@ -84,7 +84,7 @@ DEVICE void tile_look_ahead(const search_args *args, const tile_feed *feed, tile
     tiles_list(&args->rows, (uint32_t)feed->row_strips * TILE8_SIDE, args->lists.parts, ring, number + SEARCH_STAGES_MAX);
 }
 
-/* Begins the next stage, if there is one. By all threads. */
+/* Starts filling the next stage, if there is one. Called by all threads. */
 DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring)
 {
     if (feed->tile < tiles_listed(ring)) {
@@ -108,7 +108,7 @@ DEVICE void tile_fetch(const search_args *args, tile_feed *feed, tile_ring *ring
     copies_commit();
 }
 
-/* Waits for the next stage. By all threads; those behind it are done with the one before. */
+/* Waits for the next stage. Called by all threads; when it returns, all are done with the previous stage. */
 DEVICE void tile_wait(const search_args *args)
 {
     copies_wait((int32_t)args->stages - 2);
@@ -117,7 +117,7 @@ DEVICE void tile_wait(const search_args *args)
 
 /* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
-/* The chunks of pair `pair`, from the stage that is there, which is left then; and begins another stage. */
+/* Adds the chunks of pair `pair` from the current stage, releases it and starts filling another. */
 DEVICE void tile_pair(int32_t metric, bool first, const search_args *args, tile_feed *feed, tile_ring *ring, int32_t pair,
                       const tile8_places *places, f32x2 *acc)
 {

@@ -1,8 +1,8 @@
-/* The tiles of rows that a block scores, one after the other: those of its part that have a row to score.
+/* Lists the tiles of rows that a block scores: those of its part that have an admitted row.
  *
- * Finding a tile takes a chain of reads from global memory (the segment, then its mask), a microsecond that a block cannot
- * spend on each. So one wave looks at 32 tiles at once, a lane a tile, and appends those that count to a ring in shared memory,
- * where tile number n of the block stands in place n % TILES_KEPT. The next 32 are looked at when the last is asked for.
+ * Finding a tile takes a chain of reads from global memory (the segment, then its mask): a microsecond, too long to spend on
+ * each. So one wave checks 32 tiles at once, one per lane, and appends those with admitted rows to a ring in shared memory:
+ * tile n of the block is in place n % TILES_KEPT. The next 32 are checked when the last listed one is needed.
  */
 #ifndef WW_KERNELS_SEARCH_TILE_LIST_H
 #define WW_KERNELS_SEARCH_TILE_LIST_H
@@ -12,23 +12,23 @@
 #include "kernels/search/segment_walk.h"
 
 enum {
-    TILES_LISTED = 32, /* looked at together: lanes that every wave has */
-    TILES_KEPT = 64    /* room for the tiles on their way beside those: a power of two */
+    TILES_LISTED = 32, /* checked together: every wave has at least this many lanes */
+    TILES_KEPT = 64    /* with room for tiles in flight; a power of two */
 };
 
 /* In shared memory. */
 typedef struct tile_ring {
     row_word tiles[TILES_KEPT];
-    uint32_t listed;  /* so far */
-    uint32_t next;    /* the first that was not looked at, among all tiles of all parts */
-    uint32_t segment; /* where the last ones were */
+    uint32_t listed;  /* tiles listed so far */
+    uint32_t next;    /* the first unchecked tile, among all tiles of all parts */
+    uint32_t segment; /* segment of the last checked tiles */
 } tile_ring;
 
-/* A part of a word: `count` rows from `first` on. */
+/* Returns part of a word: `count` rows from `first` on. */
 DEVICE row_word tile_of_word(const kernel_rows *rows, row_word word, uint32_t first, uint32_t count)
 {
     const uint64_t all = count == SEARCH_WORD_ROWS ? ~(uint64_t)0 : ((uint64_t)1 << count) - 1;
-    if (row_type_is_f32(ROW_TYPE(rows))) /* rows of other types are found by their place in the word: first_row % 64 */
+    if (row_type_is_f32(ROW_TYPE(rows))) /* rows of other types are found by their place in the word, first_row % 64 */
         word.rows += (size_t)first * (size_t)(rows->chunks * CANON_LANES);
     word.norms += first;
     word.admitted = word.admitted >> first & all;
@@ -36,12 +36,12 @@ DEVICE row_word tile_of_word(const kernel_rows *rows, row_word word, uint32_t fi
     return word;
 }
 
-/* Appends at least one tile, if there are more. By one whole wave, while no other looks. */
+/* Appends at least one tile, if there are more. Called by one whole wave while no other thread reads the ring. */
 DEVICE void tiles_append(const kernel_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles)
 {
     const uint32_t in_word = SEARCH_WORD_ROWS / tile_rows, tile_count = rows->word_count * in_word;
     uint32_t found = 0, next = AT(tiles, 0).next;
-    wave_barrier(); /* all have read what one writes below, also where there is nothing left to look at */
+    wave_barrier(); /* all lanes have read what one writes below, even if no tile is left */
     while (found == 0 && next < tile_count) {
         const uint32_t number = next + lane() * parts;
         uint32_t segment = AT(tiles, 0).segment;
@@ -65,7 +65,7 @@ DEVICE void tiles_append(const kernel_rows *rows, uint32_t tile_rows, uint32_t p
     }
 }
 
-/* By one thread, before tiles_have. */
+/* Called by one thread before tiles_have(). */
 DEVICE void tiles_begin(tile_ring *tiles, uint32_t part)
 {
     AT(tiles, 0).listed = 0;
@@ -73,8 +73,8 @@ DEVICE void tiles_begin(tile_ring *tiles, uint32_t part)
     AT(tiles, 0).segment = 0;
 }
 
-/* Whether the block has a tile `number`, which is 0 or one more than it asked for before. By all threads, behind a barrier; now
- * and then with barriers. */
+/* Returns true if the block has a tile `number`, which is 0 or one more than in the last call. Called by all threads after a
+ * barrier; may have barriers. */
 DEVICE bool tiles_have(const kernel_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles, uint32_t number)
 {
     if (number == AT(tiles, 0).listed) {
@@ -86,7 +86,7 @@ DEVICE bool tiles_have(const kernel_rows *rows, uint32_t tile_rows, uint32_t par
     return number < AT(tiles, 0).listed;
 }
 
-/* The same for several: lists tiles until there are `count` of them, if the block has that many. */
+/* Lists tiles until there are `count`, or no more. Called like tiles_have(). */
 DEVICE void tiles_list(const kernel_rows *rows, uint32_t tile_rows, uint32_t parts, tile_ring *tiles, uint32_t count)
 {
     const uint32_t tile_count = rows->word_count * (SEARCH_WORD_ROWS / tile_rows);

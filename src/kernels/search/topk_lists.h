@@ -1,13 +1,13 @@
-/* The best k of many, found by a block while it computes scores: one top-k for every kernel and every wave size.
+/* The k best keys, found by a block while it computes scores: one top-k for every kernel and every wave size.
  *
  * For each query the block keeps a list of candidate keys in global memory (small enough for the cache), its length, and a
- * threshold: a key at or before which at least k keys are known to lie, so that what is behind it is out. A score is first
- * compared with the `gate`, one float made from the threshold; only what passes becomes a key. When a list is long, one wave
- * cuts it back: it searches, by halving, for a key that has at least k and not many more at or before it, drops what is behind,
- * and makes that the threshold. Thresholds are shared between blocks by an atomic minimum.
+ * threshold: at least k keys are known to be at or before it, so worse keys are out. A score is first compared with the `gate`,
+ * one float derived from the threshold; only scores that pass become keys. When a list is long, one wave cuts it: it searches
+ * by halving for a key with at least k and not many more keys at or before it, drops the keys after it, and makes it the
+ * threshold. Blocks share thresholds by an atomic minimum.
  *
- * Keys are unique (canon.h), so the set that remains at the end does not depend on the order of anything. A list cannot
- * overflow: between two looks at its length fewer rows are scored than it has room behind the trigger.
+ * Keys are unique (canon.h), so the final set does not depend on the order of anything. A list cannot overflow: between two
+ * checks of its length a block scores fewer rows than the list has room for beyond the trigger.
  */
 #ifndef WW_KERNELS_SEARCH_TOPK_LISTS_H
 #define WW_KERNELS_SEARCH_TOPK_LISTS_H
@@ -16,21 +16,21 @@
 
 #include "kernels/search/search_args.h"
 
-/* Keys of a list that a lane has in registers while the list is cut: all, best, if k is not large. A kernel whose lists grow by
- * more rows at a time may ask for more. */
+/* Keys of a list that a lane holds in registers while the list is cut: ideally all, if k is not large. A kernel whose lists
+ * grow by more rows at a time may define a larger number. */
 #ifndef TOPK_REGISTERS
 #define TOPK_REGISTERS 4
 #endif
 
-/* One block's lists. The first three point to shared memory, an element a query of the block. */
+/* One block's lists. The first three members point to shared memory, one element for each query of the block. */
 typedef struct topk {
     uint64_t *threshold;
     uint32_t *length;
     float *gate;
-    uint64_t *keys;    /* the first list; the next is `capacity` behind */
-    uint64_t *worst;   /* the thresholds of all blocks together */
+    uint64_t *keys;    /* the first list; the next is `capacity` keys further */
+    uint64_t *worst;   /* the thresholds that all blocks share */
     uint32_t queries;  /* lists of the block */
-    uint32_t admitted; /* of them in use */
+    uint32_t admitted; /* lists in use */
     int32_t metric;
 } topk;
 
@@ -62,7 +62,7 @@ DEVICE float topk_gate_for(int32_t metric, canon_key threshold)
     return float_above(score) * float_above(score);
 }
 
-/* Can this sum still be among the best? Says yes too often, never no too often. */
+/* Returns false only if this sum cannot be among the best; may return true for others. */
 DEVICE bool topk_gate_open(int32_t metric, float gate, float sum, float query_norm, float row_norm)
 {
     if (metric == CANON_L2)
@@ -73,14 +73,14 @@ DEVICE bool topk_gate_open(int32_t metric, float gate, float sum, float query_no
     return norms == 0.0f || !(sum < gate * norms);
 }
 
-/* Queries `first`, `first` + `step` and so on: by all threads of the block, or of a wave whose lists they are, before a
- * barrier.
+/* Starts lists `first`, `first` + `step` and so on. Called by all threads of the block, or of the wave that owns the lists; a
+ * barrier must follow.
  */
 DEVICE void topk_begin_by(const topk *t, uint32_t first, uint32_t step)
 {
     for (uint32_t q = first; q < t->queries; q += step) {
         AT(t->length, q) = 0;
-        /* A slot without a query: no key is at or before 0. */
+        /* A slot without a query gets threshold 0; no key is at or before 0. */
         AT(t->threshold, q) = q < t->admitted ? atomic_load_u64(&t->worst[q]) : 0;
         AT(t->gate, q) = topk_gate_for(t->metric, AT(t->threshold, q));
     }
@@ -91,8 +91,8 @@ DEVICE void topk_begin(const topk *t)
     topk_begin_by(t, thread_index(), block_size());
 }
 
-/* A sum that passed the gate: makes the key and appends it if it is still good enough. Returns the list's length then, 0 if
- * not. By any thread. */
+/* Makes the key of a sum that passed the gate and appends it if it is still good enough. Returns the list's length then,
+ * otherwise 0. Called by any thread. */
 DEVICE uint32_t topk_offer(const topk *t, const search_lists *lists, uint32_t q, float sum, float query_norm, float row_norm,
                            uint32_t row)
 {
@@ -104,8 +104,8 @@ DEVICE uint32_t topk_offer(const topk *t, const search_lists *lists, uint32_t q,
     return at + 1;
 }
 
-/* A list as a wave looks at it: the first keys in registers, so that each is fetched once, and all of them together; what is
- * behind them where it is. Places without a key have the worst. */
+/* A list as a wave sees it: the first keys in registers, loaded once and together, the rest in memory. Places without a key
+ * hold CANON_KEY_WORST. */
 typedef struct topk_view {
     const uint64_t *keys;
     uint32_t length;
@@ -125,7 +125,7 @@ DEVICE topk_view topk_look(const uint64_t *keys, uint32_t length)
     return view;
 }
 
-/* How many keys are at or before `bound`, which is not the worst; the same in all lanes. By a whole wave. */
+/* Returns how many keys are at or before `bound`, which is not CANON_KEY_WORST, in all lanes. Called by a whole wave. */
 DEVICE uint32_t topk_count(const topk_view *view, canon_key bound)
 {
     uint32_t count = 0;
@@ -140,7 +140,7 @@ DEVICE uint32_t topk_count(const topk_view *view, canon_key bound)
     return count;
 }
 
-/* The least and the greatest of the keys, in all lanes. By a whole wave. */
+/* Returns the smallest and the largest key in all lanes. Called by a whole wave. */
 DEVICE void topk_range(const topk_view *view, canon_key *least, canon_key *greatest)
 {
     canon_key low = CANON_KEY_WORST, high = 0;
@@ -164,7 +164,7 @@ DEVICE void topk_range(const topk_view *view, canon_key *least, canon_key *great
     *greatest = high;
 }
 
-/* Appends to `to`, of which `*kept` are there, the lanes' keys that are at or before `bound`. By a whole wave. */
+/* Appends the lanes' keys that are at or before `bound` to `to`, which has `*kept` keys. Called by a whole wave. */
 DEVICE void topk_append(uint64_t *to, uint32_t *kept, canon_key key, canon_key bound)
 {
     const uint64_t ballot = wave_ballot(key <= bound);
@@ -173,8 +173,8 @@ DEVICE void topk_append(uint64_t *to, uint32_t *kept, canon_key key, canon_key b
     *kept += (uint32_t)__builtin_popcountll(ballot);
 }
 
-/* Copies the keys at or before `bound`, which is not the worst, to `to`, which may be where they are: the ballot makes each
- * lane hold its key before any is overwritten. By a whole wave. */
+/* Copies the keys at or before `bound`, which is not CANON_KEY_WORST, to `to`. `to` may be the list itself: the ballot makes
+ * each lane hold its key before any is overwritten. Called by a whole wave. */
 DEVICE void topk_keep(const topk_view *view, canon_key bound, uint64_t *to)
 {
     uint32_t kept = 0;
@@ -187,7 +187,7 @@ DEVICE void topk_keep(const topk_view *view, canon_key bound, uint64_t *to)
     }
 }
 
-/* Cuts list q to at least k (if it had them) and at most `kept_max` keys and lowers its threshold. By a whole wave. */
+/* Cuts list q to at least k (if it had them) and at most `kept_max` keys and lowers its threshold. Called by a whole wave. */
 DEVICE void topk_cut(const topk *t, const search_lists *lists, uint32_t q, uint32_t kept_max)
 {
     uint64_t *keys = t->keys + (size_t)q * lists->capacity;
@@ -195,7 +195,7 @@ DEVICE void topk_cut(const topk *t, const search_lists *lists, uint32_t q, uint3
     const topk_view view = topk_look(keys, AT(t->length, q));
     canon_key low, high;
     topk_range(&view, &low, &high);
-    low--; /* fewer than k keys are at or before it; at or before `high` are k or more, or all that count */
+    low--; /* fewer than k keys are at or before `low`; k or more, or all admitted ones, are at or before `high` */
     const canon_key threshold = AT(t->threshold, q);
     high = threshold < high ? threshold : high;
     uint32_t kept = topk_count(&view, high);
@@ -224,8 +224,8 @@ DEVICE void topk_cut(const topk *t, const search_lists *lists, uint32_t q, uint3
     wave_barrier();
 }
 
-/* Looks after the lists between two rounds of offers: takes over thresholds from other blocks and cuts what is longer than
- * `trigger`. Queries `first`, `first` + `step` and so on, by a whole wave. */
+/* Maintains the lists between two rounds of offers: takes over better thresholds from other blocks and cuts lists that are
+ * longer than `trigger`. Handles queries `first`, `first` + `step` and so on. Called by a whole wave. */
 DEVICE void topk_tend_by(const topk *t, const search_lists *lists, uint32_t first, uint32_t step, uint32_t trigger,
                          uint32_t kept_max)
 {
@@ -245,13 +245,13 @@ DEVICE void topk_tend_by(const topk *t, const search_lists *lists, uint32_t firs
     }
 }
 
-/* The same for all lists of the block. By all threads, between barriers: each wave has its own queries. */
+/* Maintains all lists of the block, each wave its own queries. Called by all threads, between barriers. */
 DEVICE void topk_tend(const topk *t, const search_lists *lists, uint32_t trigger, uint32_t kept_max)
 {
     topk_tend_by(t, lists, wave_index(), waves_per_block(), trigger, kept_max);
 }
 
-/* Appends to found[*taken ..] the keys of list q that are not behind its threshold. By a whole wave. */
+/* Appends the keys of list q that are not worse than its threshold to found[*taken ..]. Called by a whole wave. */
 DEVICE void topk_hand_over(const topk *t, const search_lists *lists, uint32_t q, uint64_t *found, uint32_t *taken)
 {
     const topk_view view = topk_look(t->keys + (size_t)q * lists->capacity, AT(t->length, q));
@@ -262,7 +262,7 @@ DEVICE void topk_hand_over(const topk *t, const search_lists *lists, uint32_t q,
     topk_keep(&view, threshold, found + at);
 }
 
-/* The same for queries `first`, `first` + `step` and so on; the list's first is the search's `first_query`. */
+/* Does that for queries `first`, `first` + `step` and so on. The first list belongs to query `first_query` of the search. */
 DEVICE void topk_hand_over_by(const topk *t, const search_lists *lists, uint32_t first, uint32_t step, uint32_t first_query)
 {
     for (uint32_t q = first; q < t->admitted; q += step)
@@ -270,8 +270,8 @@ DEVICE void topk_hand_over_by(const topk *t, const search_lists *lists, uint32_t
                        &lists->taken[first_query + q]);
 }
 
-/* Leaves what the block has found to the merge; its first query is the search's `first_query`. By all threads, behind a barrier
- * that follows the last offer. */
+/* Hands the block's keys over to the merge. Its first query is `first_query` of the search. Called by all threads, with a
+ * barrier since the last offer. */
 DEVICE void topk_end(const topk *t, const search_lists *lists, uint32_t first_query)
 {
     topk_tend(t, lists, lists->trigger, lists->kept_max);
