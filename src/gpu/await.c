@@ -1,8 +1,8 @@
 /* Waiting for a kernel's answer by polling.
  *
  * A driver reports the end of a kernel some microseconds after its last word is in host memory, which is a large part of a
- * short search. So the thread polls the words themselves, for about as long as that matters; a device that was lost, a
- * kernel that takes longer, and memory that the host sees only when the kernel has ended are left to the driver.
+ * short search. So the thread polls the words themselves, for as long as that matters. It then waits with the driver, which
+ * handles a lost device, a kernel that takes longer, and memory that the host only sees after the kernel has ended.
  */
 #include <time.h>
 
@@ -29,7 +29,7 @@ static int64_t now_nanoseconds(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Skips the words that were written, and returns whether all were. */
+/* Skips the words that were written. Returns true if all were. */
 static bool all_written(const uint64_t *words, int64_t count, int64_t *seen)
 {
     while (*seen < count && __atomic_load_n(&words[*seen], __ATOMIC_ACQUIRE) != 0)

@@ -63,7 +63,7 @@ void gpu_buffer_destroy(ww_device *base, buffer *memory)
     memory->bytes = 0;
 }
 
-/* No pool: pinned memory of this size lives as long as the rows in it. */
+/* Not pooled: pinned memory of this size lives as long as the rows in it. */
 ww_status gpu_pinned_create(ww_device *base, size_t bytes, buffer *out)
 {
     gpu_device *device = gpu_of(base);

@@ -15,7 +15,7 @@ extern const backend backend_cuda;
 extern const backend backend_rocm;
 extern const backend backend_emulator;
 
-/* What every GPU backend has in its table beside count, describe and open; device/backend.h documents them. */
+/* The functions of every GPU backend's table, except for count, describe and open; device/backend.h documents them. */
 ww_status gpu_memory(ww_device *base, ww_memory_info *memory);
 ww_status gpu_trim(ww_device *base);
 ww_status gpu_buffer_create(ww_device *base, size_t bytes, buffer *out);
@@ -31,7 +31,7 @@ ww_status gpu_backend_copy_in(ww_device *base, device_stream *stream, buffer_ran
 ww_status gpu_backend_copy_out(ww_device *base, device_stream *stream, void *to, buffer_range from);
 ww_status gpu_backend_copy(ww_device *base, device_stream *stream, buffer_range to, const buffer *from, size_t from_offset);
 
-/* Those functions as the entries of a table, and the operations of gpu/search/rows.h behind them. */
+/* Those functions and the operations of gpu/search/rows.h as entries of a table. */
 #define GPU_BACKEND_COMMON                                                                                                     \
     .close = gpu_close, .memory = gpu_memory, .trim = gpu_trim, .buffer_create = gpu_buffer_create,                            \
     .buffer_destroy = gpu_buffer_destroy, .stream_create = gpu_backend_stream_create,                                          \

@@ -73,7 +73,7 @@ static int sm_number(const char *name, long *number, char *feature)
  * gfx94x are of no such family. */
 static const struct {
     const char *generic;
-    const char *chips; /* a space before and behind each */
+    const char *chips; /* with a space before and after each */
 } families[] = {
     {"gfx9-generic", " gfx900 gfx902 gfx904 gfx906 gfx909 gfx90c "},
     {"gfx10-1-generic", " gfx1010 gfx1011 gfx1012 gfx1013 "},
@@ -94,7 +94,7 @@ static int32_t amd_fitness(const char *arch, const char *target)
     return 0;
 }
 
-/* 90 for "sm_90" and "sm_90a"; 0 for anything but a chip of NVIDIA. */
+/* Returns 90 for "sm_90" and "sm_90a", and 0 if it is not an NVIDIA chip. */
 static int32_t chip_sm_number(const char *target)
 {
     long number = 0;

@@ -1,4 +1,4 @@
-/* Finding devices and saying what they are, before one is opened. */
+/* Finds and describes devices before one is opened. */
 #include "gpu/describe.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
     return WW_OK;
 }
 
-/* What a device of this chip would load; module.c writes what it has loaded. */
+/* The kernels that a device of this chip would load; module.c writes what it has loaded. */
 static void name_kernels(const gpu_driver *driver, ww_device_info *info)
 {
     const embedded_kernels *best = NULL;

@@ -1,4 +1,4 @@
-/* Finding devices and saying what they are, before one is opened. */
+/* Finds and describes devices before one is opened. */
 #ifndef WW_GPU_DESCRIBE_H
 #define WW_GPU_DESCRIBE_H
 

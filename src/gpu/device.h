@@ -1,7 +1,7 @@
-/* A GPU that is open: its context, its streams, its memory and its code, over one driver table.
+/* An open GPU: its context, streams, memory and code, over one driver table.
  *
- * An operation needs four things from here: a borrowed stream (which also makes the device current), workspaces
- * on that stream, copies, and launch.h. The pattern:
+ * An operation needs four things from here: a borrowed stream (which also makes the device current), workspaces on that stream,
+ * copies, and launch.h. The pattern:
  *
  *     gpu_stream *stream;
  *     ww_status status = gpu_stream_borrow(device, &stream);
@@ -47,11 +47,11 @@ struct gpu_device {
     driver_context context;
     gpu_pool *pool;
     gpu_modules *modules;
-    chip_capabilities capabilities; /* of the code that is loaded, known when the device is opened, */
-    chip_constants constants;       /* and what suits that */
+    chip_capabilities capabilities; /* of the loaded code; set when the device is opened */
+    chip_constants constants;       /* for that code */
     driver_launch_limits limits;
     size_t staging_bytes;   /* the maximum of one piece of pinned memory; set before the first copy */
-    pool *threads;          /* that fill the staging memory */
+    pool *threads;          /* fill the staging memory */
     atomic_bool lost;       /* set once, by the first error that broke the context */
     char lost_because[256]; /* written before `lost` is set, by the thread that wins `losing` */
     atomic_flag losing;
@@ -66,11 +66,11 @@ struct gpu_device {
 
     gpu_tensors *tensors; /* tensor.c */
 
-    search_trials trials; /* figures of searches, which choose the next one's way */
+    search_trials trials; /* times of earlier searches, by which the next one is chosen */
 
-    /* Gives up what nobody uses, to the driver: what is left to try when memory runs out. Set when the device is opened, since
-     * it concerns more than the pool knows of. Returns the driver's first complaint, or 0, and leaves the thread's message
-     * alone. The device is entered. */
+    /* Returns unused memory to the driver when memory runs out. Set when the device is opened, because it concerns more than
+     * the pool. Returns the driver's first error number, or 0, and does not change the thread's message. The device is
+     * entered. */
     int (*release_unused)(gpu_device *device);
 };
 
@@ -79,13 +79,13 @@ static inline gpu_device *gpu_of(ww_device *device)
     return (gpu_device *)device;
 }
 
-/* Every path from outside to the driver begins with enter and, if that was WW_OK, ends with leave on the same thread. Enter
- * makes the device's context current and says in `previous` what leave will restore. Refuses a lost device with
- * WW_DRIVER_ERROR. May be nested. Borrowing a stream does both. */
+/* Every call into the driver begins with enter and, if that was WW_OK, ends with leave on the same thread. Enter makes the
+ * device's context current and stores in `previous` what leave restores. Refuses a lost device with WW_DRIVER_ERROR. May be
+ * nested. Borrowing a stream also enters the device. */
 ww_status gpu_enter(gpu_device *device, driver_context *previous);
 void gpu_leave(gpu_device *device, driver_context previous);
 
-/* Enters to free something, which a lost device must allow, too; ignores failures. */
+/* Enters to free something, which must work for a lost device too; ignores failures. */
 void gpu_enter_to_free(gpu_device *device, driver_context *previous);
 
 #endif

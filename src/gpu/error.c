@@ -20,7 +20,7 @@ static ww_status status_of(driver_error class)
     }
 }
 
-/* Keeps it as fields. The compiler of ROCm is a library of its own. */
+/* Stores the failure in fields. ROCm's compiler counts as a library of its own. */
 void driver_note(const gpu_driver *driver, int number)
 {
     driver_failure failure;

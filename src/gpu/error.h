@@ -5,12 +5,12 @@
 #include "base/status.h"
 #include "gpu/device.h"
 
-/* Takes a driver's number and what was being done. WW_OK for 0. Otherwise WW_OUT_OF_MEMORY, WW_UNSUPPORTED (code that the
- * driver does not take) or WW_DRIVER_ERROR, with call, name, number and the text behind them. A number that means the device
- * is lost marks it so: from then on gpu_enter() refuses. */
+/* Turns a driver's number and what was being done into a status: WW_OK for 0, otherwise WW_OUT_OF_MEMORY, WW_UNSUPPORTED (code
+ * that the driver does not accept) or WW_DRIVER_ERROR, with the call, the number's name, the number and the text in the
+ * message. A number that means the device is lost marks it as lost; from then on gpu_enter() refuses. */
 __attribute__((format(printf, 3, 4))) ww_status gpu_check(gpu_device *device, int number, const char *format, ...);
 
-/* Records for ww_error_detail() which call of the driver failed last on this thread, with this number. */
+/* Records for ww_error_detail() which driver call failed last on this thread, with this number. */
 void driver_note(const gpu_driver *driver, int number);
 
 /* Marks the device lost; the first reason stays. */

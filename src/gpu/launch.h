@@ -1,10 +1,10 @@
-/* Launching kernels: one function a kernel, launch_NAME, generated from kernels/kernels.def, so that the compiler checks the
- * arguments. Their size is checked a second time against the loaded code where the driver can say what that takes.
+/* Launching kernels: one function per kernel, launch_NAME, generated from kernels/kernels.def, so that the compiler checks the
+ * arguments. If the driver reports the size of a kernel's arguments, it is checked against the loaded code too.
  *
  *     const score_args args = {.rows = ..., .count = n};
  *     status = launch_score(stream, grid_of(blocks), 256, 0, &args);
  *
- * kernels/arguments.h brings the args structs. Launches are queued on the stream and do not wait.
+ * kernels/arguments.h has the args structs. Launches are queued on the stream and do not wait.
  */
 #ifndef WW_GPU_LAUNCH_H
 #define WW_GPU_LAUNCH_H
@@ -20,8 +20,8 @@ static inline int64_t gpu_blocks_of(const gpu_device *device, int64_t threads)
     return by_threads < device->limits.grid[0] ? by_threads : device->limits.grid[0];
 }
 
-/* The same for blocks of any size, and how many along y. A job that may need more is cut
- * before it is launched: along x by gpu/tensor/pieces.c, along y by a loop around the launch. */
+/* The number of blocks of any size that one launch may have along x, and along y. A job that may need more is divided before it
+ * is launched: along x by gpu/tensor/pieces.c, along y by a loop around the launch. */
 static inline int64_t gpu_blocks_max(const gpu_device *device)
 {
     return gpu_blocks_of(device, device->base.info.max_threads_per_block);
@@ -32,9 +32,9 @@ static inline int64_t gpu_blocks_y_max(const gpu_device *device)
     return device->limits.grid[1];
 }
 
-/* Blocks in two directions, as many as gpu_blocks_max() and gpu_blocks_y_max() allow. An early grid may begin while kernels in
- * front of it in the stream still run, where the chip can: its kernel calls launches_wait() before it touches what they may
- * write, or writes anything. */
+/* Blocks in two directions, at most gpu_blocks_max() and gpu_blocks_y_max(). If the chip can, an early grid starts while
+ * earlier kernels of the stream still run: its kernel calls launches_wait() before it reads what they may write, or writes
+ * anything. */
 typedef struct gpu_grid {
     int64_t x, y;
     bool early;
@@ -56,7 +56,7 @@ static inline gpu_grid grid_early(gpu_grid grid)
     return grid;
 }
 
-/* What a kernel is launched with: the grid, the threads of a block, and the bytes of dynamic shared memory that each block has.
+/* The shape of a launch: the grid, the threads of a block, and the bytes of dynamic shared memory per block.
  */
 typedef struct gpu_shape {
     gpu_grid grid;
@@ -71,11 +71,11 @@ enum gpu_kernel {
     GPU_KERNEL_COUNT
 };
 
-/* Queues kernel number `kernel`. Loads its module if this is the first of it. Refuses what the function or the device does
- * not allow, an empty grid among it, with WW_INTERNAL: shapes are the operation's affair. */
+/* Queues kernel number `kernel`. Loads its module at its first use. Refuses a shape that the function or the device does not
+ * allow, or an empty grid, with WW_INTERNAL, because the operation chooses the shape. */
 ww_status gpu_launch(gpu_stream *stream, int32_t kernel, gpu_shape shape, const void *arguments, size_t arguments_bytes);
 
-/* What the loaded function needs and allows, for an operation that chooses its shape by it. */
+/* Returns what the loaded function needs and allows, for an operation that chooses its shape by it. */
 ww_status gpu_kernel_limits(gpu_device *device, int32_t kernel, driver_function_limits *out);
 
 #define KERNEL_ENTRY(module, name, args_type)                                                                                  \

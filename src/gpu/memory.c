@@ -1,7 +1,7 @@
-/* Device memory: the pool that hands it out, and the watch that counts it.
+/* Device memory: the pool that allocates it, and the counts.
  *
- * A block is one driver allocation of a size class, and a class follows from the bytes asked, so a buffer needs no record of
- * its own. Room in the list of free blocks is made when a block is born: giving one back can then never fail.
+ * A block is one driver allocation of a size class. The class follows from the requested bytes, so a buffer needs no record.
+ * Allocating a block also reserves its place in the list of free blocks, so freeing it cannot fail.
  */
 #include "gpu/memory.h"
 

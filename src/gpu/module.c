@@ -1,8 +1,8 @@
 /* The kernels of a device: modules loaded once, functions found by name, launches checked.
  *
- * A module is a file of src/kernels, compiled for several chips. The best code that the device and its driver take is chosen
- * by trying: a driver that is too old for the newest code may still take the baseline. Where none does, and the vendor brings a
- * compiler, the module is compiled here.
+ * A module is a file of src/kernels, compiled for several chips. The device tries embedded code from the best down: a driver
+ * that is too old for the newest code may still accept the baseline. If none is accepted and the vendor has a compiler, the
+ * module is compiled here.
  */
 #include "gpu/module.h"
 
@@ -29,22 +29,22 @@ static const kernel_entry entries[] = {
 };
 
 typedef struct loaded_kernel {
-    atomic_bool ready; /* the rest is written before, and never again */
+    atomic_bool ready; /* the other members are written before this is set, and never again */
     driver_function function;
     driver_function_limits limits;
-    driver_module module; /* kept with the first kernel of each module, as is the next */
-    void *image;          /* its code: drivers read it as long as it is loaded */
+    driver_module module; /* stored with the first kernel of each module, like the next */
+    void *image;          /* its code; the driver may read it while the module is loaded */
 } loaded_kernel;
 
 struct gpu_modules {
     pthread_mutex_t lock; /* held while loading */
-    bool opened;          /* the first module is there, and info.kernels says how: from then on other threads read it */
+    bool opened;          /* the first module is loaded and info.kernels is written; other threads read it from then on */
     loaded_kernel kernels[GPU_KERNEL_COUNT];
 };
 
 /* ---- loading ------------------------------------------------------------------------------------------------------------- */
 
-/* The best code of a module for the device whose fitness is below `below`, and its fitness; NULL if there is none. */
+/* Returns the best code of a module for the device with a fitness below `below`, and its fitness; NULL if there is none. */
 static const embedded_kernels *choose_code(const gpu_device *device, const char *module, int32_t below, int32_t *fitness)
 {
     const embedded_kernels *best = NULL;
@@ -72,8 +72,8 @@ static ww_status no_code(const gpu_device *device, const char *module)
                    device->base.info.id, device->base.info.arch, module, chips[0] != '\0' ? chips : embedded_absence());
 }
 
-/* Did the driver refuse the code for what it is, so that other code may do? A driver of an older CUDA refuses a cubin as too
- * new or as an image that it does not know, and may still compile the PTX. */
+/* Returns true if the driver refused this kind of code, so that other code may load. A driver of an older CUDA refuses a cubin
+ * as too new or unknown and may still compile the PTX. */
 static bool refuses_code(const gpu_device *device, const embedded_kernels *code, int number)
 {
     const driver_error class = device->driver->error_class(number);
@@ -81,7 +81,7 @@ static bool refuses_code(const gpu_device *device, const embedded_kernels *code,
     return class == DRIVER_ERROR_TOO_OLD || (class == DRIVER_ERROR_IMAGE && has_alternative);
 }
 
-/* Unpacks the code and gives it to the driver. `refused` if that does not take it for what it is. */
+/* Unpacks the code and loads it. Sets `refused` if the driver does not accept this kind of code. */
 static ww_status load_code(gpu_device *device, const embedded_kernels *code, driver_module *out, void **kept, bool *refused)
 {
     char *image = NULL;
@@ -105,12 +105,12 @@ void gpu_take_chip(gpu_device *device, const char *name)
     const chip_family *row = chip_find(name);
     device->capabilities = row->has;
     device->constants = row->constants;
-    if (row->has.emulated) /* as chips whose waves have 64 lanes */
+    if (row->has.emulated) /* like chips with waves of 64 lanes */
         device->capabilities.mfma = device->capabilities.conv_halves = device->capabilities.quant_slabs =
             device->base.info.wave_size == 64;
 }
 
-/* The best embedded code that the driver takes. `refused` if there was none that it did not refuse for what it is. */
+/* Loads the best embedded code that the driver accepts. Sets `refused` if it accepts none. */
 static ww_status load_embedded(gpu_device *device, const char *module, driver_module *out, void **kept, bool *refused)
 {
     int32_t fitness = INT32_MAX;
@@ -127,8 +127,8 @@ static ww_status load_embedded(gpu_device *device, const char *module, driver_mo
     return status;
 }
 
-/* Compiles a module and loads it. Code that was kept from before and that the driver refuses is compiled once more; `refused`,
- * of the size of driver_compiled.cached, gets its path then. */
+/* Compiles and loads a module. Cached code that the driver refuses is compiled again; `refused`, as large as
+ * driver_compiled.cached, then gets its path. */
 static int compile_and_load(gpu_device *device, const char *module, driver_module *out, driver_compiled *code, char *refused)
 {
     const gpu_driver *driver = device->driver;
@@ -149,7 +149,8 @@ static int compile_and_load(gpu_device *device, const char *module, driver_modul
     return number;
 }
 
-/* Embedded code did not load, and `refusal` says why; the message keeps that and adds why compiling failed, too. */
+/* Compiles a module whose embedded code did not load. `refusal` says why; the message keeps that and adds why compiling
+ * failed. */
 static ww_status compile_module(gpu_device *device, const char *module, ww_status refusal, driver_module *out, void **kept)
 {
     const char *arch = device->base.info.arch;

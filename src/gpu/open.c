@@ -1,4 +1,4 @@
-/* A GPU from open to close: what a device is made of, in the order of its making. */
+/* A GPU from open to close: its parts are made in this order. */
 #include "gpu/open.h"
 
 #include "base/memory.h"
@@ -26,7 +26,7 @@ static ww_status make_locks(gpu_device *device)
     return WW_OK;
 }
 
-/* Devices take their threads from different cores as long as there are enough. */
+/* Devices use different cores for their threads as long as there are enough. */
 static ww_status start_threads(gpu_device *device)
 {
     int32_t cores[CORES_MAX];
@@ -41,7 +41,7 @@ static ww_status start_threads(gpu_device *device)
     return pool_create(chosen, threads, &device->threads);
 }
 
-/* Makes what needs the device's context; the thread has entered the device. */
+/* Makes what needs the device's context. The device is entered. */
 static ww_status furnish(gpu_device *device)
 {
     size_t free_bytes = 0;
@@ -57,13 +57,13 @@ static ww_status furnish(gpu_device *device)
         status = gpu_modules_create(device);
     if (status == WW_OK)
         status = gpu_tensors_create(device);
-    gpu_stream *first = NULL; /* made now, so that the first operation finds one idle */
+    gpu_stream *first = NULL; /* created now, so that the first operation finds an idle stream */
     if (status == WW_OK)
         status = gpu_stream_borrow(device, &first);
     return status == WW_OK ? gpu_stream_return(first, WW_OK) : status;
 }
 
-/* Frees what nobody uses: tensors' memory that waits for its stream, idle streams with all they hold, and the pool. */
+/* Frees unused memory: tensor memory that waits for its stream, idle streams with all they hold, and the pool. */
 static int release_unused(gpu_device *device)
 {
     gpu_tensors_release(device);

@@ -4,8 +4,8 @@
 
 #include "gpu/device.h"
 
-/* Opens device `index` of a driver whose load() succeeded, for the backend `table`. All of the functions below are called
- * through the backend's table, or with a device from here. May take seconds the first time, when the driver compiles. */
+/* Opens device `index` of a driver whose load() succeeded, for the backend `table`. The first time may take seconds, because
+ * the driver compiles. */
 ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index, ww_device **out);
 void gpu_close(ww_device *closing);
 

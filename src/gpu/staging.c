@@ -1,9 +1,9 @@
-/* Copies between the host's memory and the device's, through pinned staging.
+/* Copies between host and device memory through pinned staging.
  *
- * The copy engine wants pinned memory; a program's own is not. So bytes are moved in chunks: several threads pack one into a
- * pinned slot while the engine carries off the slot before it. A chunk stays in the processor's cache on its way, so packing
- * costs the memory bus one read, and the threads together outrun the engine: on PCIe 5 (about 50 GB/s) one thread, at some
- * 10 GB/s, would not. Slots are as large as the largest copy has needed, up to a chunk.
+ * The copy engine needs pinned memory, which a program's own is not. So bytes move in chunks: several threads pack one into a
+ * pinned slot while the engine copies the previous one. A chunk stays in the processor's cache on its way, so packing costs the
+ * memory bus one read. Together the threads are faster than the engine: on PCIe 5 (about 50 GB/s) one thread, at some 10 GB/s,
+ * would not be. Slots are as large as the largest copy has needed, up to a chunk.
  */
 #include <string.h>
 
@@ -15,14 +15,14 @@ enum {
     SLOT_BYTES_MIN = 64 << 10 /* small copies share this size */
 };
 
-/* Pieces on the host, and a range of the same bytes laid side by side at `packed`. */
+/* Pieces in host memory, and a range of the same bytes, packed one after the other. */
 typedef struct packing {
     char *packed;
     char *pieces;
     size_t piece_bytes;
     size_t stride_bytes;
-    size_t begin, end; /* in the bytes laid side by side */
-    bool out;          /* from packed to pieces, instead of the other way */
+    size_t begin, end; /* in the packed bytes */
+    bool out;          /* from packed to pieces, not the other way */
 } packing;
 
 static void pack(const packing *work, size_t begin, size_t end)
@@ -97,7 +97,7 @@ void gpu_staging_free_spares(gpu_device *device)
     pthread_mutex_unlock(&device->idle_lock);
 }
 
-/* Gives a slot without memory what another stream has left. */
+/* Gives a slot without memory the staging that another stream has left. */
 static bool take_spare(gpu_device *device, gpu_staging_slot *slot, size_t bytes)
 {
     bool found = false;
@@ -210,7 +210,7 @@ static ww_status unpack_chunk(gpu_device *device, const gpu_staging_slot *slot, 
     return WW_OK;
 }
 
-/* The engine fetches a chunk while the threads unpack the one before it. */
+/* The engine copies a chunk while the threads unpack the previous one. */
 ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t bytes)
 {
     gpu_device *device = stream->device;

@@ -1,4 +1,4 @@
-/* Streams: making and ending them, lending them to operations, and what stays with one from one operation to the next. */
+/* Streams: creating and destroying them, lending them to operations, and what a stream keeps between operations. */
 #include "gpu/stream.h"
 
 #include "base/memory.h"
@@ -61,7 +61,7 @@ void gpu_stream_destroy(gpu_stream *stream)
     gpu_device *device = stream->device;
     gpu_settle(stream);
     unlist_stream(stream);
-    /* First of all: if the wait failed, work may be left that reads what is freed below. */
+    /* First, because work may still read what is freed below if the wait failed. */
     (void)device->driver->stream_destroy(stream->handle);
     for (int32_t i = 0; i < GPU_WORKSPACES; i++)
         gpu_memory_free(device, &stream->workspaces[i]);
@@ -154,7 +154,7 @@ ww_status gpu_synchronize(gpu_stream *stream)
     return status;
 }
 
-/* Waits and reports nothing but a lost device. */
+/* Waits. Reports only a lost device. */
 static int wait_quietly(gpu_stream *stream)
 {
     gpu_device *device = stream->device;

@@ -10,7 +10,7 @@
 
 enum {
     GPU_WORKSPACES = 11,         /* device memory by number: each operation says what its numbers mean */
-    GPU_OVERLAP = 16,            /* kernels that may run at a time, one behind the other */
+    GPU_OVERLAP = 16,            /* kernels of a stream that may run at the same time */
     GPU_KEPT = 2,                /* bytes that are the same from call to call, by number */
     GPU_KEPT_BYTES = 2048,       /* the maximum for each; more are copied each time */
     GPU_PINNED = 2,              /* host memory that kernels reach, by number */
@@ -21,7 +21,7 @@ enum {
 typedef struct gpu_staging_slot {
     void *host; /* pinned */
     size_t bytes;
-    driver_event done; /* recorded behind the last copy that used it */
+    driver_event done; /* recorded after the last copy that used it */
 } gpu_staging_slot;
 
 typedef struct gpu_kept_bytes {
@@ -95,8 +95,8 @@ ww_status gpu_refuse_recording(const gpu_stream *stream, const char *what);
 /* ---- on a stream, the device entered --------------------------------------------------------------------------------------
  */
 
-/* Notes that the kernel just queued calls launches_next() behind launches_wait() (kernels/simt/simt.h) and writes these
- * `bytes`, apart from the stream's own memory. */
+/* Notes that the kernel just queued calls launches_next() after launches_wait() (kernels/simt/simt.h) and writes these `bytes`,
+ * apart from the stream's own memory. */
 void gpu_writes(gpu_stream *stream, const void *from, size_t bytes);
 /* The same for a kernel that calls launches_next() sooner, but ends only after the kernels that it waits for. The caller must
  * have seen gpu_may_overlap() return true just before it queued the kernel. */

@@ -1,7 +1,7 @@
 /* Matrix products by the vendor's BLAS: the checks, and the one place where row-major becomes column-major.
  *
- * A row-major matrix is the column-major one of its transpose, so C = A B is computed as C' = B' A': operands and sizes change
- * places, the transpositions stay with their matrices, and nothing is moved in memory.
+ * A row-major matrix is the column-major one of its transpose, so C = A B is computed as C' = B' A': operands and sizes are
+ * swapped, transpositions stay with their matrices, and nothing moves in memory.
  */
 #include "gpu/blas/blas.h"
 
@@ -20,7 +20,7 @@ struct gpu_blas {
     void *handle;
 };
 
-/* alpha or beta in the type that sums are kept in. */
+/* alpha or beta, in the type of the sums. */
 typedef union scalar {
     float f32;
     double f64;
@@ -97,13 +97,13 @@ static bool is_size(int64_t size)
 
 static ww_status check_matrix(const char *name, int64_t rows, int64_t columns, const blas_matrix *matrix)
 {
-    const int64_t least = matrix->transposed ? rows : columns; /* elements of a row in memory */
+    const int64_t stride_min = matrix->transposed ? rows : columns; /* elements of a row in memory */
     if (matrix->data == NULL)
         return ww_fail(WW_INVALID_ARGUMENT, "matrix product: %s is NULL", name);
-    if (matrix->stride < least || matrix->stride > INT_MAX)
+    if (matrix->stride < stride_min || matrix->stride > INT_MAX)
         return ww_fail(WW_INVALID_ARGUMENT,
                        "matrix product: rows of %s are %lld elements apart; the minimum is %lld, the maximum %d", name,
-                       (long long)matrix->stride, (long long)least, INT_MAX);
+                       (long long)matrix->stride, (long long)stride_min, INT_MAX);
     return WW_OK;
 }
 

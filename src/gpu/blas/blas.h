@@ -1,7 +1,7 @@
-/* Matrix products by the vendor's BLAS: cuBLAS or rocBLAS, opened when first wanted, behind one table.
+/* Matrix products by the vendor's BLAS: cuBLAS or rocBLAS, opened at first use, behind one table.
  *
- * They are fast and near the true product, but not canonical: the bits depend on the vendor. Matrices here are
- * row-major, as everywhere in this library; the vendors' are column-major, and blas.c is the only place that knows.
+ * They are fast and close to the true product, but not canonical: the bits depend on the vendor. Matrices here are row-major,
+ * as everywhere in this library. The vendors' are column-major; only blas.c knows that.
  */
 #ifndef WW_GPU_BLAS_BLAS_H
 #define WW_GPU_BLAS_BLAS_H
@@ -11,7 +11,7 @@
 /* The type of a and b. c has the same type, except for i8, whose products are i32. Sums of f16 and bf16 are kept in f32. */
 typedef enum blas_type { BLAS_F32 = 0, BLAS_F64, BLAS_F16, BLAS_BF16, BLAS_I8, BLAS_TYPES } blas_type;
 
-/* A matrix in device memory: `stride` elements from one row to the next; used as it is, or transposed. */
+/* A matrix in device memory, with `stride` elements from one row to the next; used directly or transposed. */
 typedef struct blas_matrix {
     const void *data;
     int64_t stride;
@@ -29,14 +29,14 @@ typedef struct blas_product {
     void *c;
     int64_t c_stride, c_batch_stride;
     double alpha, beta;
-    bool rough;       /* f32 may be cut to fewer bits before it is multiplied (TF32), where that is faster */
+    bool rough;       /* f32 may be rounded to fewer bits before it is multiplied (TF32) if that is faster */
     bool f32_results; /* c is f32, for f16 and bf16 */
 } blas_product;
 
 typedef struct gpu_blas gpu_blas;
 
-/* A handle for one stream, the device entered. Refuses with WW_UNSUPPORTED where the vendor's BLAS is not installed, saying
- * what was looked for. The first on a machine may take a second. */
+/* Creates a handle for one stream; the device is entered. Refuses with WW_UNSUPPORTED if the vendor's BLAS is not installed,
+ * naming the files it tried. The first call on a machine may take a second. */
 ww_status gpu_blas_create(gpu_stream *stream, gpu_blas **out);
 void gpu_blas_destroy(gpu_blas *blas); /* before its stream; accepts NULL */
 
@@ -57,13 +57,13 @@ typedef struct blas_call {
     void *c;
     long long stride_a, stride_b, stride_c;
     int batch;
-    const void *alpha, *beta; /* of the type that sums are kept in: f32, f64 or i32 */
+    const void *alpha, *beta; /* of the type of the sums: f32, f64 or i32 */
     bool rough, f32_results;
 } blas_call;
 
 /* Functions return the vendor's number, 0 for success. */
 typedef struct blas_library {
-    const char *backend;                         /* the driver of the devices that it multiplies on */
+    const char *backend;                         /* the backend of the devices that it multiplies on */
     const char *name;                            /* "cuBLAS" */
     int (*load)(char *why, size_t why_capacity); /* called once per process; `why` explains a number that is not 0 */
     int (*create)(void *stream, void **handle);  /* bound to that stream */

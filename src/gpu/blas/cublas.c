@@ -1,7 +1,7 @@
 /* cuBLAS behind the BLAS table: libcublas.so.13 or .12, or the file that WARPWAVE_CUBLAS_LIBRARY names.
  *
- * The default math mode: f32 is multiplied as f32, without the tensor cores' shorter format. The CUDA context is the one that
- * is current.
+ * It uses the default math mode: f32 is multiplied as f32, without the tensor cores' shorter format. It works in the current
+ * CUDA context.
  */
 #include "gpu/blas/blas.h"
 

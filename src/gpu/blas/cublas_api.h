@@ -1,10 +1,10 @@
-/* What of cuBLAS this library uses, written down here so that no CUDA header is needed to build. Names and numbers are
- * NVIDIA's; tests/gpu/cuda_numbers.c compares them with cublas_api.h where there is one. */
+/* The part of cuBLAS that this library uses, declared here so that no CUDA header is needed to build. Names and numbers are
+ * NVIDIA's; tests/gpu/cuda_numbers.c compares them with cublas_api.h if that is installed. */
 #ifndef WW_GPU_BLAS_CUBLAS_API_H
 #define WW_GPU_BLAS_CUBLAS_API_H
 
-/* NUMBER(name here, NVIDIA's name, number). By default cuBLAS adds parts of a long sum of halves as halves, outside the stated
- * error: NV_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION forbids that. */
+/* NUMBER(name here, NVIDIA's name, number). By default cuBLAS adds partial sums of 16-bit types in 16 bits, which exceeds the
+ * stated error; NV_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION forbids that. */
 #define CUBLAS_NUMBERS(NUMBER)                                                                                                 \
     NUMBER(NV_OP_N, CUBLAS_OP_N, 0)                                                                                            \
     NUMBER(NV_OP_T, CUBLAS_OP_T, 1)                                                                                            \

@@ -1,4 +1,4 @@
-/* Opening a vendor's BLAS and making a handle of it: the same for both vendors. */
+/* Opens a vendor's BLAS and creates handles, in the same way for both vendors. */
 #include "gpu/blas/load.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 #include "base/system/environment.h"
 #include "base/text.h"
 
-/* False with the reason if a symbol is missing. */
+/* Returns false and the reason if a symbol is missing. */
 static bool find_symbols(void *library, const blas_symbol *symbols, char *why, size_t why_capacity)
 {
     for (const blas_symbol *symbol = symbols; symbol->name != NULL; symbol++) {

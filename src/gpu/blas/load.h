@@ -1,4 +1,4 @@
-/* Opening a vendor's BLAS and making a handle of it: the same for both vendors. */
+/* Opens a vendor's BLAS and creates handles, in the same way for both vendors. */
 #ifndef WW_GPU_BLAS_LOAD_H
 #define WW_GPU_BLAS_LOAD_H
 
@@ -16,8 +16,9 @@ typedef struct blas_loading {
     char why[512];
 } blas_loading;
 
-/* Opens, by `open` (NULL with dlerror() where it fails), the file that the environment variable `variable` names, or the first
- * of `files` (ends with NULL) that is there, and finds all `symbols` (ends with a NULL name). Fills in number and why. */
+/* Opens the file that the environment variable `variable` names, or the first of `files` (ends with NULL) that exists, with
+ * `open` (which returns NULL with dlerror() on failure), and finds all `symbols` (ends with a NULL name). Sets number and
+ * why. */
 void blas_open(blas_loading *loading, const char *variable, const char *const *files, void *(*open)(const char *name),
                const blas_symbol *symbols);
 
@@ -28,7 +29,7 @@ int blas_loaded(blas_loading *loading, void (*load_once)(void), char *why, size_
 int blas_answer(const char *call, int number);
 const char *blas_failed_call(void); /* of the thread; "" if none */
 
-/* How a vendor makes a handle: each function with the name that messages give it. */
+/* How a vendor creates a handle: each function with its name for messages. */
 typedef struct blas_handle_calls {
     struct {
         const char *name;
@@ -45,7 +46,7 @@ typedef struct blas_handle_calls {
     } set_mode;
 } blas_handle_calls;
 
-/* A handle bound to `stream`, in `mode`; none is left if any of the calls fails. */
+/* Creates a handle for `stream` in `mode`. Leaves none if a call fails. */
 int blas_handle_create(const blas_handle_calls *calls, void *stream, int mode, void **handle);
 
 #endif

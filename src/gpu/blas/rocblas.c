@@ -1,8 +1,7 @@
 /* rocBLAS behind the BLAS table: librocblas.so.5 (ROCm 7), .4 (6), .3 (5.6 and 5.7) or .0 (before), or the file that
  * WARPWAVE_ROCBLAS_LIBRARY names.
  *
- * Atomics are switched off, so that the same call on the same machine gives the same bits. The HIP device is the one that is
- * current.
+ * Atomics are switched off, so that the same call on the same machine gives the same bits. It works on the current HIP device.
  */
 #include "gpu/blas/blas.h"
 
@@ -64,7 +63,7 @@ static int operation(bool transpose)
     return transpose ? AMD_OPERATION_TRANSPOSE : AMD_OPERATION_NONE;
 }
 
-/* rocBLAS reads one matrix and writes another; here they are the same. */
+/* rocBLAS reads c and writes d; here they are the same matrix. */
 static int rocblas_multiply(void *handle, const blas_call *c)
 {
     const int in = types[c->type].operands;

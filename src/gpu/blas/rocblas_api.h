@@ -1,5 +1,5 @@
-/* What of rocBLAS this library uses, written down here so that no ROCm header is needed to build. Names and numbers are AMD's,
- * the same in rocBLAS 2 to 5; tests/rocm/test_rocm_numbers.c compares them with rocblas-types.h where there is one. */
+/* The part of rocBLAS that this library uses, declared here so that no ROCm header is needed to build. Names and numbers are
+ * AMD's, the same in rocBLAS 2 to 5; tests/rocm/test_rocm_numbers.c compares them with rocblas-types.h if that is installed. */
 #ifndef WW_GPU_BLAS_ROCBLAS_API_H
 #define WW_GPU_BLAS_ROCBLAS_API_H
 

@@ -1,6 +1,6 @@
-/* Code that was compiled on this machine, kept on disk for the next time. A file is the code with a seal of 32 bytes behind it
- * (a word, the size, the hashes of the code and of the entry's name), so that tools still know it for the ELF it is. The name
- * tells module, chip, compiler and source, so an entry that was copied to another's place is not taken for it. */
+/* Code that was compiled on this machine, kept on disk. A file is the code followed by a seal of 32 bytes (a word, the size,
+ * the hashes of the code and of the entry's name), so tools still recognize the ELF. The name contains module, chip, compiler
+ * and source, so an entry that was copied to another name is not used. */
 #include "gpu/driver/code_cache.h"
 
 #include <dirent.h>
@@ -30,10 +30,10 @@ typedef struct seal {
 } seal;
 
 static const char seal_word[8] = {'w', 'w', 'c', 'o', 'd', 'e', '0', '2'};
-static const int64_t size_max = INT64_C(1) << 30;   /* no module is near this; a file that is was not written here */
+static const int64_t size_max = INT64_C(1) << 30;   /* no module is that large; a file that is was not written here */
 static const int64_t kept_max = INT64_C(256) << 20; /* of all entries: a chip's modules have some 10 MiB */
 
-/* The folder, made if needed. The specification of XDG_CACHE_HOME says to ignore a relative one. */
+/* The folder, created if needed. The specification of XDG_CACHE_HOME says to ignore a relative path. */
 static bool folder(char *path, size_t capacity)
 {
     const char *cache = environment_folder("XDG_CACHE_HOME");
@@ -127,13 +127,13 @@ bool code_cache_read(const char *name, driver_compiled *out)
     char path[sizeof out->cached];
     if (!path_of(name, path, sizeof path))
         return false;
-    /* Not to wait: a FIFO of that name would otherwise be waited for. */
+    /* Non-blocking, because opening a FIFO of that name would wait. */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (file < 0)
         return false;
     char *content = read_sealed(file, name, &out->bytes);
     if (content != NULL)
-        (void)futimens(file, NULL); /* the entry was used: those that were not go first */
+        (void)futimens(file, NULL); /* marks the entry as used; unused ones are removed first */
     close(file);
     if (content == NULL)
         return false;
@@ -156,7 +156,7 @@ static bool ends_like_temporary(const char *name)
     return ending != NULL && strlen(ending) == strlen(".hsaco.XXXXXX");
 }
 
-/* Looks at one file: an old temporary goes at once, an entry is counted. */
+/* Handles one file: removes an old temporary, counts an entry. */
 static void clean_file(cleaning *c, const char *name, const char *keep)
 {
     char path[PATH_BYTES + 256];
@@ -195,7 +195,7 @@ static bool clean_once(cleaning *c, const char *keep)
     return removed;
 }
 
-/* Removes what processes left behind, and the entries that were not used longest until the rest fits. */
+/* Removes what processes left behind, and the least recently used entries until the rest fits. */
 static void clean(const char *keep)
 {
     cleaning c = {.now = time(NULL)};

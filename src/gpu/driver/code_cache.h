@@ -1,7 +1,7 @@
-/* Code that was compiled on this machine, kept on disk for the next time.
+/* Code that was compiled on this machine, kept on disk.
  *
- * It lies in $XDG_CACHE_HOME/warpwave, or ~/.cache/warpwave. If anything is wrong with the cache, the
- * entry counts as missing, and a failed write is ignored. Neither changes the thread's error message.
+ * It is in $XDG_CACHE_HOME/warpwave, or ~/.cache/warpwave. If anything is wrong with the cache, the entry counts as missing,
+ * and a failed write is ignored. Neither changes the thread's error message.
  */
 #ifndef WW_GPU_DRIVER_CODE_CACHE_H
 #define WW_GPU_DRIVER_CODE_CACHE_H
@@ -12,12 +12,12 @@
 
 #include "gpu/driver/driver.h"
 
-/* Reads the entry `name` whole into memory that memory_free() takes back, and says in which file it was. False if there is
- * none, or not as it was written. */
+/* Reads the whole entry `name` into memory (memory_free()), and the path of its file. False if there is none, or it is
+ * damaged. */
 bool code_cache_read(const char *name, driver_compiled *out);
 
-/* Writes the entry, so that another process sees all of it or nothing. What other processes left unfinished goes, and of all
- * entries those that were not used longest, if they have more than 256 MiB. */
+/* Writes the entry atomically: another process sees all of it or nothing. Removes unfinished files that other processes left
+ * and, if all entries have more than 256 MiB, the least recently used ones. */
 void code_cache_write(const char *name, const void *bytes, size_t size);
 
 /* Removes an entry. False if there was none. */

@@ -1,8 +1,8 @@
-/* NVIDIA behind the driver table: libcuda.so.1, opened at run time, so that one binary serves machines with and without it.
+/* CUDA's driver table: libcuda.so.1, opened at run time, so that one binary works on machines with and without it.
  *
- * The context is the device's primary one, which CUDA's runtime API and other libraries in the process use too: streams are
- * created non-blocking, so that nothing here waits for their default stream, and an error that breaks the context breaks it
- * for all of them. That is CUDA's rule, not a choice.
+ * The context is the device's primary one, which CUDA's runtime API and other libraries in the process use too. Streams are
+ * created non-blocking, so nothing here waits for the default stream. CUDA's rule is that an error that breaks the context
+ * breaks it for all users.
  */
 #include <stdio.h>
 
@@ -216,7 +216,7 @@ static int cuda_event_elapsed(driver_event from, driver_event to, float *millise
 
 /* ---- code ---------------------------------------------------------------------------------------------------------------- */
 
-/* A driver that is too old says only that; what it would take to be new enough stands in the PTX's first lines. */
+/* A driver that is too old says only that; the first lines of the PTX tell which version would be new enough. */
 static void explain_old_driver(const char *ptx)
 {
     int have = 0;
@@ -243,7 +243,7 @@ static int cuda_module_unload(driver_module module)
     return CALL(module_unload, cuModuleUnload, module);
 }
 
-/* Above 48 KiB a function must be given its dynamic shared memory by name: it gets all that its static part leaves. */
+/* Above 48 KiB a function must be allowed its dynamic shared memory explicitly: it gets all that its static part leaves. */
 static int raise_shared_limit(void *function)
 {
     int device = 0;
@@ -272,8 +272,8 @@ static int cuda_function_find(driver_module module, const char *name, driver_fun
     return number;
 }
 
-/* One struct is one parameter at offset 0. Whether there is a second is not asked: the answer "no" is an error of the API,
- * which tools that watch for such errors report. */
+/* One struct is one parameter at offset 0. This does not ask for a second parameter: the answer "no" is an API error, which
+ * tools that watch for such errors report. */
 static int64_t arguments_bytes(void *function)
 {
     size_t offset = 0;
@@ -283,8 +283,8 @@ static int64_t arguments_bytes(void *function)
     return (int64_t)bytes;
 }
 
-/* From here on kernels have an instruction with which they wait for those in front of them; in code for older chips
- * launches_wait is nothing, whatever chip runs it. */
+/* From sm_90 on, kernels have an instruction to wait for earlier kernels. In code for older chips launches_wait() does nothing,
+ * on any chip. */
 enum { CODE_THAT_WAITS = 90 };
 
 static int cuda_function_limits(driver_function function, driver_function_limits *out)
@@ -294,7 +294,7 @@ static int cuda_function_limits(driver_function function, driver_function_limits
     int static_bytes = 0;
     int dynamic_bytes = 0;
     int local_bytes = 0;
-    int code = 0; /* 10 times the chip whose instructions it was written for */
+    int code = 0; /* 10 times the number of the chip that the code was compiled for */
     const struct {
         int attribute;
         int *value;
@@ -318,7 +318,8 @@ static int cuda_function_limits(driver_function function, driver_function_limits
     return NV_SUCCESS;
 }
 
-/* Parameters are asked for until there is none, which the API says by failing: not of kernels that are known to take one. */
+/* Asks for parameters until there is none, which the API reports as a failure. Not used for kernels that are known to take
+ * one. */
 static int cuda_function_arguments(driver_function function, int64_t *bytes)
 {
     size_t offset = 0;
@@ -364,7 +365,7 @@ static int cuda_launch(driver_function function, driver_stream stream, const dri
 /* ---- recorded work ---------------------------------------------------------------------------------------------------------
  */
 
-/* Relaxed: memory may be taken meanwhile. */
+/* Relaxed, so that memory can be allocated during the capture. */
 static int cuda_capture_begin(driver_stream stream)
 {
     if (cuda.capture_begin == NULL || cuda.capture_end == NULL || cuda.graph_instantiate == NULL ||

@@ -1,7 +1,7 @@
-/* What of CUDA's driver API this library uses, written down here so that no CUDA header is needed to build.
+/* The part of CUDA's driver API that this library uses, declared here so that no CUDA header is needed to build.
  *
- * Names and numbers are NVIDIA's, with NV_ in front; tests/gpu/cuda_numbers.c compares them with cuda.h where there is one.
- * The functions are listed once: each is looked up under the name that has the 64-bit signature (_v2 where there is one).
+ * Names and numbers are NVIDIA's, with the prefix NV_; tests/gpu/cuda_numbers.c compares them with cuda.h if that is installed.
+ * The functions are listed once: each is looked up under the name with the 64-bit signature (_v2 if it exists).
  */
 #ifndef WW_GPU_DRIVER_CUDA_API_H
 #define WW_GPU_DRIVER_CUDA_API_H
@@ -142,7 +142,7 @@ typedef struct nv_launch_config {
               unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, void *stream, void **arguments,           \
               void **extra))
 
-/* The same for what only newer drivers have (CUDA 12.4, 11.8, 11.4): absent is no failure. */
+/* Functions that only newer drivers have (CUDA 12.4, 11.8, 11.4). They may be missing. */
 #define CUDA_OPTIONAL_FUNCTIONS(FUNCTION)                                                                                      \
     FUNCTION(parameter_info, cuFuncGetParamInfo, (void *function, size_t index, size_t *offset, size_t *bytes))                \
     FUNCTION(launch_config, cuLaunchKernelEx,                                                                                  \

@@ -1,4 +1,4 @@
-/* Opening libcuda.so.1, or the file that WARPWAVE_CUDA_LIBRARY names, once for the process, and NVIDIA's numbers in our words.
+/* Opens libcuda.so.1, or the file that WARPWAVE_CUDA_LIBRARY names, once per process, and translates NVIDIA's numbers.
  */
 #include "gpu/driver/cuda_library.h"
 
@@ -11,7 +11,7 @@
 #include "base/text.h"
 
 enum {
-    NOT_LOADED = -1 /* the number for a library that is not there; NVIDIA's begin at 0 */
+    NOT_LOADED = -1 /* the library is missing; NVIDIA's numbers start at 0 */
 };
 
 cuda_library cuda;
@@ -97,7 +97,7 @@ static void load_once(void)
         cuda.handle = NULL;
         return;
     }
-    atomic_store(&cuda_started_in, process_here()); /* before it begins: a fork may come in the middle */
+    atomic_store(&cuda_started_in, process_here()); /* set first, because a fork may happen in between */
     cuda.number = cuda.init(0);
     if (cuda.number == NV_SUCCESS)
         return;

@@ -1,4 +1,4 @@
-/* NVIDIA's driver library, opened: its functions, which of them failed, and what its numbers mean. For cuda.c. */
+/* NVIDIA's driver library after opening: its functions, which of them failed, and what its numbers mean. For cuda.c. */
 #ifndef WW_GPU_DRIVER_CUDA_LIBRARY_H
 #define WW_GPU_DRIVER_CUDA_LIBRARY_H
 
@@ -11,18 +11,18 @@ typedef struct cuda_library {
     CUDA_FUNCTIONS(FUNCTION)
     CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
-    int number; /* what load() answers */
+    int number; /* what load() returns */
     char why[256];
 } cuda_library;
 
-/* Nothing before cuda_load() has succeeded; the same from then on. */
+/* Empty until cuda_load() has succeeded, then constant. */
 extern cuda_library cuda;
 extern _Atomic process_mark cuda_started_in; /* as the driver table says (driver.h) */
 
-/* What the vendor had to say about this thread's last failure beside its number. */
+/* What the vendor said about this thread's last failure beside its number. */
 extern _Thread_local char cuda_detail[DRIVER_DETAIL_BYTES];
 
-/* Every call of the vendor's goes through here, so that the one that failed is known by name: returns `number`. */
+/* Every vendor call goes through here, so that the name of a failed one is known. Returns `number`. */
 int cuda_answer(const char *call, int number);
 
 #define CALL(name, symbol, ...) cuda_answer(#symbol, cuda.name(__VA_ARGS__))

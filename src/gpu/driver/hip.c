@@ -1,7 +1,7 @@
-/* AMD behind the driver table: libamdhip64.so, opened at run time, of ROCm 7, 6 or 5.
+/* HIP's driver table: libamdhip64.so of ROCm 7, 6 or 5, opened at run time.
  *
- * HIP's contexts are deprecated; what is current on a thread is a device, by number. So a driver_context is the device's number
- * plus one, and swapping contexts is hipSetDevice. Streams are created non-blocking, as for CUDA.
+ * HIP's contexts are deprecated; a thread has a current device, by number. So a driver_context is the device's number plus one,
+ * and swapping contexts is hipSetDevice. Streams are created non-blocking, as for CUDA.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +17,8 @@ static int hip_device_count(int32_t *count)
     return CALL(device_count, hipGetDeviceCount, count);
 }
 
-/* The attributes number all of a PCI address but the function, which is 0 for most GPUs; the text has it for the rest. A
- * runtime without the text, or with another one, leaves 0. */
+/* Attributes give all of a PCI address except the function, which is 0 for most GPUs. The text has it for the others; a runtime
+ * without the text, or with a different one, gives 0. */
 static void write_pci(int device, const int32_t *attributes, ww_device_info *info)
 {
     unsigned domain = 0;
@@ -82,7 +82,7 @@ static int read_chip(int device, ww_device_info *info)
     return AMD_SUCCESS;
 }
 
-/* HIP's own count: 60342131 is 6.3.42131. */
+/* HIP's own numbering: 60342131 is 6.3.42131. */
 static void write_version(char *text, size_t capacity, int version)
 {
     snprintf(text, capacity, "%d.%d.%d", version / 10000000, version / 100000 % 100, version % 100000);
@@ -120,13 +120,13 @@ static int hip_device_describe(int32_t index, ww_device_info *info)
         number = read_attributes(index, info);
     if (number == AMD_SUCCESS)
         number = read_chip(index, info);
-    if (number == AMD_SUCCESS && info->name[0] == '\0') /* some runtimes know no name for some cards */
+    if (number == AMD_SUCCESS && info->name[0] == '\0') /* some runtimes have no name for some cards */
         snprintf(info->name, sizeof info->name, "AMD %s", info->arch);
     info->memory_total_bytes = (int64_t)total_bytes;
     return number;
 }
 
-/* HIP hands a launch to the hardware as a number of threads along each axis, in 32 bits. */
+/* HIP counts the threads of a launch along each axis in 32 bits. */
 static int hip_launch_limits(int32_t index, driver_launch_limits *out)
 {
     for (int axis = 0; axis < 3; axis++) {
@@ -162,7 +162,7 @@ static int hip_context_swap(driver_context context, driver_context *previous)
     return number;
 }
 
-/* Nothing is made: HIP makes what it needs when a device is first used, and keeps it until the process ends. */
+/* Creates nothing: HIP creates what it needs when a device is first used, and keeps it until the process ends. */
 static int hip_context_create(int32_t index, driver_context *out)
 {
     driver_context previous = NULL;
@@ -202,8 +202,8 @@ static int hip_memory_free(void *address)
     return CALL(memory_free, hipFree, address);
 }
 
-/* Coherent, whatever HIP_HOST_COHERENT says: the host looks at it while a kernel runs (gpu_await), and kernels write to it with
- * stores that must not stay in the chip's cache. */
+/* Always coherent, even if HIP_HOST_COHERENT says otherwise: the host polls it while a kernel runs (gpu_await), and kernels
+ * write to it with stores that must not stay in the chip's cache. */
 static int hip_pinned_alloc(size_t bytes, void **out)
 {
     return CALL(host_alloc, hipHostMalloc, out, bytes, AMD_HOST_MALLOC_PORTABLE | AMD_HOST_MALLOC_COHERENT);
@@ -313,7 +313,7 @@ static int hip_function_find(driver_module module, const char *name, driver_func
     return CALL(module_function, hipModuleGetFunction, (void **)out, module, name);
 }
 
-/* Dynamic LDS needs no permission here: a block has what its static part leaves. */
+/* Dynamic LDS needs no permission: a block may use what its static part leaves. */
 static int hip_function_limits(driver_function function, driver_function_limits *out)
 {
     int device = 0;
@@ -360,7 +360,7 @@ static int hip_launch(driver_function function, driver_stream stream, const driv
 /* ---- recorded work ---------------------------------------------------------------------------------------------------------
  */
 
-/* Relaxed: memory may be taken meanwhile. */
+/* Relaxed, so that memory can be allocated during the capture. */
 static int hip_capture_begin(driver_stream stream)
 {
     if (hip.capture_begin == NULL || hip.capture_end == NULL || hip.graph_instantiate == NULL || hip.graph_destroy == NULL ||

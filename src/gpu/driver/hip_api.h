@@ -1,8 +1,8 @@
-/* What of HIP this library uses, written down here so that no ROCm header is needed to build.
+/* The part of HIP that this library uses, declared here so that no ROCm header is needed to build.
  *
- * Names and numbers are AMD's, with AMD_ in front, and the same from ROCm 5.2 to 7; tests/rocm/test_rocm_numbers.c compares
- * them with hip_runtime_api.h where there is one. HIP's numbers look like CUDA's and often are not: a device attribute of one
- * is another of the other.
+ * Names and numbers are AMD's, with the prefix AMD_, and the same from ROCm 5.2 to 7; tests/rocm/test_rocm_numbers.c compares
+ * them with hip_runtime_api.h if that is installed. HIP's numbers look like CUDA's and often are not: the same number is a
+ * different device attribute.
  */
 #ifndef WW_GPU_DRIVER_HIP_API_H
 #define WW_GPU_DRIVER_HIP_API_H
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NUMBER(name here, AMD's name, number). The y and z of an axis follow its x. The end of the list behind
- * hipModuleLaunchKernel's `extra` is 3; CUDA's is 0. */
+/* NUMBER(name here, AMD's name, number). The y and z of an axis follow its x. The list of hipModuleLaunchKernel's `extra` ends
+ * with 3; CUDA's ends with 0. */
 #define HIP_NUMBERS(NUMBER)                                                                                                    \
     NUMBER(AMD_SUCCESS, hipSuccess, 0)                                                                                         \
     NUMBER(AMD_ERROR_INVALID_VALUE, hipErrorInvalidValue, 1)                                                                   \
@@ -64,8 +64,8 @@ enum {
 #undef NUMBER
 };
 
-/* hipDeviceProp_t, of which only the chip's name is read: everything else has an attribute. ROCm 6 gave the struct another
- * layout and the function that fills it another name. */
+/* hipDeviceProp_t. Only the chip's name is read; everything else has an attribute. ROCm 6 changed the layout of the struct and
+ * the name of the function that fills it. */
 enum {
     AMD_PROPERTIES_5_BYTES = 792,
     AMD_PROPERTIES_5_ARCH = 396, /* where char gcnArchName[256] begins */
@@ -113,7 +113,7 @@ enum {
               unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, void *stream, void **arguments,           \
               void **extra))
 
-/* One of these two is there: the first in ROCm 6 and 7, which keep the second for programs of the time before. */
+/* One of these two exists: the first in ROCm 6 and 7, which keep the second for older programs. */
 #define HIP_PROPERTIES_FUNCTIONS(FUNCTION)                                                                                     \
     FUNCTION(properties_6, hipGetDevicePropertiesR0600, (void *properties, int device))                                        \
     FUNCTION(properties_5, hipGetDeviceProperties, (void *properties, int device))
@@ -129,7 +129,7 @@ enum {
     FUNCTION(graph_launch, hipGraphLaunch, (void *made, void *stream))                                                         \
     FUNCTION(made_destroy, hipGraphExecDestroy, (void *made))
 
-/* Those that return something else than a number. */
+/* Functions that return something else than a number. */
 typedef const char *(*hip_error_text)(int number); /* hipGetErrorName */
 typedef int (*hip_last_error)(void);               /* hipGetLastError: returns and forgets the thread's last one */
 

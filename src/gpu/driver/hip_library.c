@@ -1,5 +1,5 @@
-/* Opening libamdhip64.so of ROCm 7, 6 or 5, or the file that WARPWAVE_HIP_LIBRARY names, once for the process, and AMD's
- * numbers in our words. */
+/* Opens libamdhip64.so of ROCm 7, 6 or 5, or the file that WARPWAVE_HIP_LIBRARY names, once per process, and translates AMD's
+ * numbers. */
 #include "gpu/driver/hip_library.h"
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "gpu/driver/rocm_library.h"
 
-enum { NOT_LOADED = -1 }; /* the number for a library that is not there; AMD's begin at 0 */
+enum { NOT_LOADED = -1 }; /* the library is missing; AMD's numbers start at 0 */
 
 hip_library hip;
 _Atomic process_mark hip_started_in;
@@ -71,7 +71,7 @@ static const char *find_symbols(void)
     return missing;
 }
 
-/* Opens one runtime. One that lacks symbols must not hide an older one that has them, so that is no end of the search. */
+/* Opens one runtime. If it lacks symbols, the search goes on, because an older one may have them. */
 static void open_runtime(const char *name)
 {
     char reason[256];
@@ -91,7 +91,7 @@ static void open_runtime(const char *name)
     text_append(hip.why, sizeof hip.why, reason);
 }
 
-/* The newest runtime that is installed, or the one that WARPWAVE_HIP_LIBRARY names; why not is in hip.why. */
+/* Opens the newest installed runtime, or the one that WARPWAVE_HIP_LIBRARY names. On failure hip.why has the reason. */
 static void open_library(void)
 {
     static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
@@ -105,7 +105,7 @@ static void open_library(void)
     }
 }
 
-/* What a person can do about a runtime that sees no device: its own word for it does not tell. */
+/* Advice for a runtime that sees no device, because its own message has none. */
 static const char *device_advice(void)
 {
     if (access("/dev/kfd", F_OK) != 0)
@@ -116,12 +116,12 @@ static const char *device_advice(void)
            "hide them)";
 }
 
-/* hipInit of ROCm 5 says "invalid device" where there is none; counting says what is meant. */
+/* hipInit of ROCm 5 returns "invalid device" if there is none; counting devices gives the right error. */
 static void start(void)
 {
     int count = 0;
     hip.starting = "hipInit";
-    atomic_store(&hip_started_in, process_here()); /* before it begins: a fork may come in the middle */
+    atomic_store(&hip_started_in, process_here()); /* set first, because a fork may happen in between */
     hip.number = hip.init(0);
     const int counted = hip.number != AMD_SUCCESS ? hip.device_count(&count) : AMD_SUCCESS;
     if (counted != AMD_SUCCESS) {
@@ -169,7 +169,7 @@ driver_error hip_error_class(int number)
     case AMD_ERROR_INVALID_IMAGE:
     case AMD_ERROR_NO_BINARY_FOR_GPU:
     case AMD_ERROR_INVALID_KERNEL_FILE:
-    case AMD_ERROR_SHARED_OBJECT_INIT_FAILED: /* what the loader's refusal becomes */
+    case AMD_ERROR_SHARED_OBJECT_INIT_FAILED: /* the loader refused the code */
         return DRIVER_ERROR_IMAGE;
     case AMD_ERROR_DEINITIALIZED:
     case AMD_ERROR_ECC_NOT_CORRECTABLE:

@@ -1,9 +1,9 @@
-/* Kernels for an AMD chip that none were embedded for: compiled on this machine, by the compiler that ROCm brings (hipRTC).
+/* Compiles kernels on this machine for an AMD chip without embedded code, with ROCm's compiler (hipRTC).
  *
- * hipRTC takes a source and its headers as texts, which are embedded for that. It puts HIP's own declarations before ours, with
- * types of its own under the names of stdint.h, some versions so and others not: so ours come in as macros over compiler types,
- * which cannot clash. The same flags as in cmake/Kernels.cmake where they change results; simt_amd.h knows hipRTC by
- * __HIPCC_RTC__ and does not rely on a code object version there.
+ * hipRTC takes a source and its headers as texts, which are embedded for that. It puts HIP's own declarations before ours; some
+ * versions declare their own types under the names of stdint.h. So ours are macros over compiler types, which cannot clash. The
+ * flags that change results are those of cmake/Kernels.cmake. simt_amd.h recognizes hipRTC by __HIPCC_RTC__ and does not rely
+ * on a code object version there.
  */
 #include "gpu/driver/hiprtc.h"
 
@@ -42,12 +42,12 @@ typedef struct compiler {
 #undef FUNCTION
     const char *(*error_string)(int number);
     bool loaded;
-    char why[256]; /* not */
+    char why[256]; /* why it is not available */
 } compiler;
 
 static compiler rtc;
 static void *rtc_hip_library;
-static pthread_mutex_t rtc_lock = PTHREAD_MUTEX_INITIALIZER; /* over finding it */
+static pthread_mutex_t rtc_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the search for it */
 static bool rtc_looked;
 
 enum { HEADERS_MAX = 128, LOG_BYTES_SHOWN = 400 };
@@ -55,7 +55,7 @@ enum { HEADERS_MAX = 128, LOG_BYTES_SHOWN = 400 };
 static const char *const options[] = {"-O3", "-std=c++17", "-ffp-contract=off", "-fno-gpu-flush-denormals-to-zero", "-w"};
 enum { OPTIONS = sizeof options / sizeof options[0] };
 
-/* Macros, because some versions of HIP's own header define these types, and not all as the same ones. */
+/* Macros, because some versions of HIP's own header define these types, and not all in the same way. */
 #define INTEGER(bits)                                                                                                          \
     "typedef __INT" #bits "_TYPE__ ww_int" #bits ";\n#define int" #bits "_t ww_int" #bits "\n"                                 \
     "typedef __UINT" #bits "_TYPE__ ww_uint" #bits ";\n#define uint" #bits "_t ww_uint" #bits "\n"                             \
@@ -147,7 +147,7 @@ static void add_header(program_text *text, const embedded_source *header)
     }
 }
 
-/* Is this "kernels/ROOM/module.c"? */
+/* Returns true if this is "kernels/ROOM/module.c". */
 static bool is_source_of(const char *name, const char *module)
 {
     const char *file = strrchr(name, '/');
@@ -167,7 +167,7 @@ static bool collect(const char *module, program_text *text)
     return text->source != NULL;
 }
 
-/* Everything that decides about the code, so that an old entry of the cache is never taken for a new one. */
+/* Hashes everything that determines the code, so that an old cache entry is never used for new code. */
 static uint64_t hash_of(const program_text *text)
 {
     int version[2] = {0, 0};
@@ -182,7 +182,7 @@ static uint64_t hash_of(const program_text *text)
 
 /* ---- compiling ----------------------------------------------------------------------------------------------------------- */
 
-/* The beginning of the compiler's log: its first error says most. */
+/* Copies the beginning of the compiler's log: its first error says the most. */
 static void show_log(void *program, char *detail, size_t capacity)
 {
     size_t bytes = 0;

@@ -1,4 +1,4 @@
-/* Kernels for an AMD chip that none were embedded for: compiled on this machine, by the compiler that ROCm brings (hipRTC). */
+/* Compiles kernels on this machine for an AMD chip without embedded code, with ROCm's compiler (hipRTC). */
 #ifndef WW_GPU_DRIVER_HIPRTC_H
 #define WW_GPU_DRIVER_HIPRTC_H
 
@@ -12,13 +12,13 @@ typedef struct hiprtc_job {
                         * libhiprtc.so, or in the file that WARPWAVE_HIPRTC_LIBRARY names */
     const char *module;
     const char *arch; /* the chip */
-    bool anew;        /* what is kept from before is no good: it is removed, and replaced by what is compiled now */
+    bool anew;        /* the cached code is bad: it is removed and replaced */
     char *detail;     /* gets the reason of a failure */
     size_t detail_capacity;
 } hiprtc_job;
 
-/* Compiles the embedded source of a module, or finds that it was done before (code_cache.h). Returns 0, or HIP's number for "no
- * code for this GPU" or "out of memory". Takes seconds. */
+/* Compiles the embedded source of a module, or finds it in the cache (code_cache.h). Returns 0, or HIP's number for "no code
+ * for this GPU" or "out of memory". Takes seconds. */
 int hiprtc_compile(const hiprtc_job *job, driver_compiled *out);
 
 #endif

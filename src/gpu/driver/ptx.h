@@ -1,4 +1,4 @@
-/* What can be read in PTX text before a driver compiles it. */
+/* What the text of PTX says before a driver compiles it. */
 #ifndef WW_GPU_DRIVER_PTX_H
 #define WW_GPU_DRIVER_PTX_H
 

@@ -1,4 +1,4 @@
-/* Opening ROCm's libraries. AMD's packages put them into /opt/rocm/lib and leave it to the administrator to tell the loader. */
+/* Opens ROCm's libraries. AMD's packages put them into /opt/rocm/lib and leave configuring the loader to the administrator. */
 #include "gpu/driver/rocm_library.h"
 
 #include <dlfcn.h>
@@ -19,6 +19,6 @@ void *rocm_library_open(const char *name)
         return library;
     const int length = snprintf(path, sizeof path, "%s/lib/%s", folder != NULL ? folder : "/opt/rocm", name);
     if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0)
-        return NULL; /* what the loader said of the first attempt stays its last word */
+        return NULL; /* dlerror() keeps the reason of the first attempt */
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }

@@ -1,9 +1,9 @@
-/* Opening ROCm's libraries, wherever AMD's packages put them. */
+/* Opens ROCm's libraries. */
 #ifndef WW_GPU_DRIVER_ROCM_LIBRARY_H
 #define WW_GPU_DRIVER_ROCM_LIBRARY_H
 
-/* Opens the library called `name` where the loader looks, or in the folder lib of ROCm, which is at ROCM_PATH, or if that is
- * not set at ROCM_HOME, or else at /opt/rocm. NULL if it is in neither; dlerror() has the reason then. */
+/* Opens library `name` where the loader looks, or in the folder lib of ROCM_PATH, or of ROCM_HOME if that is not set, or of
+ * /opt/rocm if neither is. NULL if it is in neither place; dlerror() then has the reason. */
 void *rocm_library_open(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-/* Quantized matrices on a GPU: floats go through a workspace, some rows at a time, and are encoded or decoded by a kernel, so
- * that only what was asked for crosses the bus. Tensors are coded and decoded where they are.
+/* Codes and decodes quantized matrices on a GPU. Floats pass through a workspace, some rows at a time, and a kernel codes or
+ * decodes them, so only the requested data crosses the bus. Tensors are coded and decoded in device memory.
  */
 #include "gpu/quant/quant.h"
 
@@ -10,12 +10,12 @@
 
 enum {
     WORKSPACE_FLOATS = 0,
-    WORKSPACE_NUMBERS = 1, /* ids of rows, or the number of the first block that was refused */
+    WORKSPACE_NUMBERS = 1, /* row ids, or the number of the first refused block */
     BATCH_BYTES = 32 << 20,
-    SUB_BLOCKS_MAX = 16 /* of a block, each of which a thread codes */
+    SUB_BLOCKS_MAX = 16 /* sub-blocks of a code block; one thread codes each */
 };
 
-/* Rows whose floats fill the workspace; a kernel's grid counts their threads in 32 bits. */
+/* Rows whose floats fill the workspace; a kernel counts their threads in 32 bits. */
 static int64_t rows_at_once(int64_t rows, int64_t cols)
 {
     return min_i64(BATCH_BYTES / (cols * (int64_t)sizeof(float)) + 1, rows);
@@ -86,7 +86,7 @@ static ww_status gpu_encode(ww_device *base, const quant_encode_job *job)
     return gpu_stream_return(stream, status);
 }
 
-/* Where rows are decoded to on the device before they are copied to the host, and the numbers of those that are wanted. */
+/* Device memory for decoded rows before they are copied to the host, and for the ids of the rows. */
 typedef struct decode_memory {
     float *floats;
     uint64_t *ids; /* NULL: all rows in order */
@@ -102,7 +102,7 @@ static ww_status decode_batch(gpu_stream *stream, const quant_decode_job *job, i
     const quant_decode_args args = {.from = ids ? from : from + (size_t)done * row_bytes,
                                     .to = floats,
                                     .ids = ids,
-                                    .rows = UINT64_MAX, /* ids were looked at */
+                                    .rows = UINT64_MAX, /* ids were checked */
                                     .count = (uint64_t)now,
                                     .cols = (uint64_t)job->cols,
                                     .units_per_row = (uint64_t)units,
@@ -144,7 +144,7 @@ static ww_status gpu_decode(ww_device *base, const quant_decode_job *job)
 /* ---- from and to tensors, on their stream ---------------------------------------------------------------------------------
  */
 
-/* Of one launch. */
+/* Threads of one launch, at most. */
 static int64_t threads_max(const gpu_stream *stream)
 {
     return gpu_blocks_max(stream->device) * QUANT_THREADS;

@@ -1,5 +1,5 @@
-/* The quantized product itself: launches of the kernel that the plan names, one where a grid can hold all; and a fold where
- * thread blocks share a tile.
+/* Launches the kernel of a planned quantized product, once if the grid can hold all rows, and a fold if thread blocks share a
+ * tile.
  */
 #include "arithmetic/blocks/dot.h"
 #include "base/integers.h"
@@ -9,9 +9,9 @@
 #include "gpu/quant/quant_product.h"
 #include "gpu/tensor/tensor.h"
 
-/* The rows of a launch, of those from `done` on. Kernels take the number of all rows for the distance between columns of
- * results, too, so a launch that begins at a later row cannot be told where the rows end: the last one ends with the last row
- * in its last thread block, and begins where that leaves whole ones. A few rows are computed twice then, with the same bits. */
+/* The rows of a launch. Kernels also use the number of all rows as the stride between columns of results, so a launch that
+ * starts at a later row cannot be given another end. The last launch therefore ends with the last row in its last thread block
+ * and starts a whole number of thread blocks before. A few rows may be computed twice, with the same bits. */
 typedef struct row_piece {
     int64_t first, blocks;
 } row_piece;
@@ -53,7 +53,7 @@ static ww_status launch_float(quant_product *p)
     return status;
 }
 
-/* By the vendor's BLAS, or by kernels of ours for AMD's matrix units. */
+/* Multiplies with the vendor's BLAS, or with our kernels for AMD's matrix units. */
 static ww_status launch_fast(quant_product *p)
 {
     const quant_product_job *job = p->job;

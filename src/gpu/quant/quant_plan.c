@@ -1,4 +1,4 @@
-/* Planning a quantized product: which strategy, which rows and columns at once, layouts, sizes and kernels. */
+/* Plans a quantized product: the strategy, the rows and columns of a pass, layouts, sizes and kernels. */
 #include "gpu/quant/quant_plan.h"
 
 #include <string.h>
@@ -11,15 +11,15 @@
 #include "kernels/quant/quant_gemv_layout.h"
 
 enum {
-    GEMV_COLUMNS_MAX = 32,     /* beyond, unpacking the weights costs less than reading them once for each eight columns */
-    CODES_BYTES = 64 << 20,    /* of activations coded at once, */
-    COLUMNS_MAX = 4096,        /* and columns */
-    UNPACKED_BYTES = 1 << 28,  /* of weights unpacked at once, codes or bf16 */
-    TILES_MAX = 512,           /* of a launch: each has up to 256 KiB of sums in memory */
-    UNPACK_SHARED = 100000,    /* bytes of shared memory that a block may have where copies are in the background */
-    GEMV_SHARED_ALL = 233472,  /* bytes of shared memory of the compute unit that has the most, */
-    GEMV_SHARED_SYSTEM = 1280, /* that a thread block takes before it asks for any */
-    STAY_COLS_MAX = 28672,     /* elements of a column that leave room for two stages of any format */
+    GEMV_COLUMNS_MAX = 32,     /* beyond this, unpacking the weights costs less than reading them once per eight columns */
+    CODES_BYTES = 64 << 20,    /* of activations that are coded at once */
+    COLUMNS_MAX = 4096,        /* columns of a pass, at most */
+    UNPACKED_BYTES = 1 << 28,  /* of weights that are unpacked at once, as codes or bf16 */
+    TILES_MAX = 512,           /* tiles of a launch: each has up to 256 KiB of sums in memory */
+    UNPACK_SHARED = 100000,    /* bytes of shared memory per block on chips with background copies */
+    GEMV_SHARED_ALL = 233472,  /* bytes of shared memory of the largest compute unit */
+    GEMV_SHARED_SYSTEM = 1280, /* bytes that the system reserves per thread block */
+    STAY_COLS_MAX = 28672,     /* longest column that leaves room for two stages of any format */
 };
 
 /* ---- which strategy ------------------------------------------------------------------------------------------------------ */
@@ -30,7 +30,7 @@ static bool has_floats(const gpu_device *device, const quant_product_job *job)
     return dot_activations(job->type) < 0 || job->decoded;
 }
 
-/* By the columns of the whole product, not those of its last pass. */
+/* Counts the columns of the whole product, not those of its last pass. */
 static bool has_few_columns(const gpu_device *device, const quant_product_job *job)
 {
     (void)device;
@@ -81,7 +81,7 @@ static bool can_be_direct(const gpu_device *device, const quant_product_job *job
     return has_one_column(device, job) && !job->coded && !device->capabilities.sm_90a_code;
 }
 
-/* Tensor cores multiply the factors there, as f16, which the scales of mxfp4 need not fit. */
+/* Tensor cores multiply the factors as f16, which cannot hold all scales of mxfp4. */
 static bool has_wgmma(const gpu_device *device, const quant_product_job *job)
 {
     return job->type != BLOCK_MXFP4 && device->capabilities.sm_90a_code;
@@ -122,7 +122,7 @@ bool gpu_quant_takes(const quant_product_job *job)
     return !job->fast && !has_floats(NULL, job) && !has_few_columns(NULL, job);
 }
 
-/* Where a gemv does it, whose launch has all rows: some of those of several launches are computed twice (quant_launch.c). */
+/* Only a gemv that has all rows in one launch: with several launches some rows are computed twice (quant_launch.c). */
 bool gpu_quant_fuses(ww_device *base, const quant_product_job *job)
 {
     const gpu_device *device = gpu_of(base);
@@ -148,24 +148,24 @@ uint32_t quant_gemv_splits(int64_t tiles, int64_t compute_units)
     return splits;
 }
 
-/* Of each format: for up to eight columns, and for one. */
+/* For each format, the kernel for up to eight columns, and the one for a single column. */
 static const int32_t gemv_kernels[][2] = {
 #define QUANT_FORMAT(name, number, ...) [number] = {GPU_KERNEL_quant_gemv_##name, GPU_KERNEL_quant_gemv_one_##name},
     BLOCK_FORMATS(QUANT_FORMAT)
 #undef QUANT_FORMAT
 };
 
-/* As many stages as leave room for the other thread blocks that a compute unit is to hold; where shared memory is small copies
- * are not in the background, and more than three are of no use, or two where a chunk waits in registers. */
+/* Chooses as many stages as leave room for the other thread blocks of a compute unit. If shared memory is small, there are no
+ * background copies, and more than three stages are useless, or two if a chunk waits in registers. */
 static void fit_gemv(const gpu_device *device, int64_t stage_bytes, int64_t shared_max, quant_plan *plan)
 {
     const int64_t share = GEMV_SHARED_ALL / QUANT_GEMV_RESIDENT - GEMV_SHARED_SYSTEM, room = min_i64(shared_max, share);
-    const int64_t most = room == share ? STAGES_MAX : device->constants.quant_stages;
-    plan->stages = (uint32_t)max_i64(1, min_i64(room / stage_bytes, most));
+    const int64_t stages_max = room == share ? STAGES_MAX : device->constants.quant_stages;
+    plan->stages = (uint32_t)max_i64(1, min_i64(room / stage_bytes, stages_max));
     plan->shared_bytes = (size_t)(plan->stages * stage_bytes);
 }
 
-/* Thread blocks that stay fill the device once, each with the column and as many stages as are left room for. */
+/* Plans thread blocks that fill the device once. Each holds the column and as many stages as fit. */
 static void fit_stay(const gpu_device *device, const quant_product_job *job, int64_t shared_max, quant_plan *plan)
 {
     const int64_t tiles = divide_up_i64(job->rows, QUANT_GEMV_ROWS),
@@ -173,13 +173,13 @@ static void fit_stay(const gpu_device *device, const quant_product_job *job, int
     const int64_t column = step_columns_bytes(job->type, plan->blocks_padded), stage = step_stage_bytes(job->type);
     const int64_t room = min_i64(shared_max, GEMV_SHARED_ALL / QUANT_GEMV_RESIDENT - GEMV_SHARED_SYSTEM);
     plan->stay_blocks = min_i64(tiles, (int64_t)QUANT_GEMV_RESIDENT * device->base.info.compute_units);
-    const int64_t most = min_i64(STAGES_MAX, chunks * divide_up_i64(tiles, plan->stay_blocks));
-    plan->stages = (uint32_t)max_i64(1, min_i64(most, (room - column) / stage));
+    const int64_t stages_max = min_i64(STAGES_MAX, chunks * divide_up_i64(tiles, plan->stay_blocks));
+    plan->stages = (uint32_t)max_i64(1, min_i64(stages_max, (room - column) / stage));
     plan->shared_bytes = (size_t)(column + plan->stages * stage);
 }
 
-/* As many thread blocks as share the accumulators of a tile of rows and columns: several where there are few rows, but not
- * where the copy engine brings them, which is quicker than that. */
+/* Returns how many thread blocks share the accumulators of a tile of rows and columns: several if there are few rows, unless
+ * the copy engine loads them, which is faster. */
 static uint32_t gemv_splits(const gpu_device *device, int64_t tiles, const quant_plan *plan)
 {
     const int32_t told = device->constants.quant_gemv_splits;
@@ -188,7 +188,7 @@ static uint32_t gemv_splits(const gpu_device *device, int64_t tiles, const quant
     return told > 0 ? (uint32_t)told : quant_gemv_splits(tiles, device->base.info.compute_units);
 }
 
-/* Columns in groups of eight. Of experts there are as many as there can be: one that is not full for each expert. */
+/* Groups columns by eight. With experts it plans for the largest possible number of groups: one partial group per expert. */
 static void group_columns(const quant_product_job *job, quant_plan *plan)
 {
     const int64_t full = plan->columns / QUANT_GEMV_COLUMNS;
@@ -209,7 +209,7 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
         return status;
     const int64_t tiles = divide_up_i64(job->rows, QUANT_GEMV_ROWS) * (plan->columns_padded / QUANT_GEMV_COLUMNS);
     plan->splits = gemv_splits(device, tiles, plan);
-    /* As many threads as the chip's kernel was compiled for; the emulator's would take more than it has a use for. */
+    /* As many threads as the chip's kernel was compiled for. The emulator would use more than it needs. */
     const bool more = device->capabilities.wide_gemv && limits.threads_per_block_max >= QUANT_GEMV_THREADS_MAX;
     plan->threads = more ? QUANT_GEMV_THREADS_MAX : QUANT_THREADS;
     if (plan->strategy == QUANT_STAY) {
@@ -230,8 +230,8 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------------- */
 
-/* Over how many thread blocks the accumulators of a tile are spread: as many as leave the fewest compute units idle. Where two
- * share a unit, one alone takes longer than half of what both take. */
+/* Returns how many thread blocks share the accumulators of a tile: the number that leaves the fewest compute units idle. If two
+ * blocks share a unit, one block alone takes longer than half of the time of both. */
 static uint32_t tile_splits(int64_t tiles, int64_t compute_units, bool two_share)
 {
     int64_t best = 1, best_cost = INT64_MAX;
@@ -246,7 +246,7 @@ static uint32_t tile_splits(int64_t tiles, int64_t compute_units, bool two_share
     return (uint32_t)best;
 }
 
-/* Shared memory of a kernel: stages, as many as fit, what it wants once, and sums if there is room for them as well. */
+/* Shared memory of a kernel: as many stages as fit, a fixed part, and sums if there is room for them too. */
 typedef struct tile_shared {
     size_t stage, once, sums;
     uint32_t stages_max, stages_min;
@@ -282,7 +282,7 @@ static void fit_wgmma_block32(quant_plan *plan, int64_t shared_max)
     fit_stages(plan, want, shared_max);
 }
 
-/* Records of fewer blocks leave room for more stages, of which two are too few. */
+/* Records of fewer blocks leave room for more stages; two stages are too few. */
 static void fit_wgmma_kblock(quant_plan *plan, int64_t shared_max)
 {
     tile_shared want = {.stage = QUANT_TILE_KBLOCK_BYTES,
@@ -298,13 +298,13 @@ static void fit_wgmma_kblock(quant_plan *plan, int64_t shared_max)
 }
 
 typedef struct tile_kernels {
-    int32_t kernel, kernel_min; /* of formats without minima, and with them */
+    int32_t kernel, kernel_min; /* for formats without minima, and with them */
     int32_t unpack, fold;
     int32_t threads, fold_threads;
     void (*fit)(quant_plan *plan, int64_t shared_max);
 } tile_kernels;
 
-/* By wgmma or not, of K blocks or not. */
+/* With wgmma or without, for K blocks or not. */
 static const tile_kernels tile_kernels_of[2][2] = {
     {{GPU_KERNEL_quant_tile_block32, GPU_KERNEL_quant_tile_block32_min, GPU_KERNEL_quant_unpack_block32,
       GPU_KERNEL_quant_tile_fold, QUANT_TILE_THREADS, QUANT_TILE_THREADS, fit_tile},
@@ -315,7 +315,7 @@ static const tile_kernels tile_kernels_of[2][2] = {
      {GPU_KERNEL_quant_wgmma_kblock, GPU_KERNEL_quant_wgmma_kblock_min, GPU_KERNEL_quant_unpack_kblock,
       GPU_KERNEL_quant_wgmma_fold, QUANT_WGMMA_KBLOCK_THREADS, QUANT_WGMMA_KBLOCK_TEAMS * 128, fit_wgmma_kblock}}};
 
-/* Sections for `lines` rows or columns, `code_bytes` of codes for each block. */
+/* Sizes of the sections for `lines` rows or columns, with `code_bytes` of codes per code block. */
 static quant_coded_bytes tile_bytes(const quant_product_job *job, const quant_plan *plan, uint32_t lines, size_t code_bytes)
 {
     const size_t blocks = (size_t)lines * plan->blocks_padded;
@@ -334,7 +334,7 @@ static ww_status plan_tiles(gpu_device *device, const quant_product_job *job, qu
     plan->layout = plan->strategy == QUANT_WGMMA      ? QUANT_LAYOUT_WGMMA
                    : device->capabilities.quant_slabs ? QUANT_LAYOUT_SLABS
                                                       : QUANT_LAYOUT_TILES;
-    /* What comes next waits in registers, and two thread blocks share a compute unit. */
+    /* The next stage waits in registers, and two thread blocks share a compute unit. */
     const bool one_stage = plan->layout == QUANT_LAYOUT_SLABS && device->base.info.wave_size == 64;
     plan->stages = one_stage ? 1 : 4;
     plan->blocks_padded = (uint32_t)round_up_i64(plan->blocks, QUANT_CLASSES * (plan->k_blocks ? INT64_C(1) : INT64_C(4)));

@@ -1,6 +1,6 @@
-/* What a quantized product on a GPU is going to do: which kernels over which rows and columns, how codes are laid out, how many
- * thread blocks share the work, and how much memory all of that takes. Computed from the job and the device before anything is
- * queued; kernels/quant/quant.h says which kernel is taken when, and why.
+/* The plan of a quantized product on a GPU: which kernels over which rows and columns, the layout of codes, how many thread
+ * blocks share the work, and how much memory it takes. It is computed from the job and the device before anything is queued.
+ * kernels/quant/quant.h explains which kernel is used when.
  */
 #ifndef WW_GPU_QUANT_QUANT_PLAN_H
 #define WW_GPU_QUANT_QUANT_PLAN_H
@@ -8,7 +8,7 @@
 #include "device/quant_jobs.h"
 #include "gpu/device.h"
 
-/* In the order in which they are asked for; quant_plan.c has the table. */
+/* In order of preference; quant_plan.c has the table. */
 typedef enum quant_strategy {
     QUANT_FLOAT,  /* quant_float_product */
     QUANT_BF16,   /* the vendor's BLAS, or matmul_fast_bf16 */
@@ -29,7 +29,7 @@ static inline size_t quant_coded_total(quant_coded_bytes bytes)
     return bytes.codes + bytes.sums + bytes.factors + bytes.partial;
 }
 
-/* One pass: some columns by some rows. Most products are a single one. */
+/* One pass: some columns by some rows. Most products have a single pass. */
 typedef struct quant_plan {
     quant_strategy strategy;
     int64_t first_column, columns;
@@ -49,7 +49,7 @@ typedef struct quant_plan {
     uint32_t splits;      /* thread blocks that share the accumulators of a result */
     uint32_t stages;      /* of shared memory */
     size_t shared_bytes;  /* of all stages */
-    int64_t rows_at_once; /* gemv: of a launch */
+    int64_t rows_at_once; /* gemv: rows of a launch */
     int64_t stay_blocks;  /* QUANT_STAY: thread blocks; otherwise 0 */
 
     /* Tiles. */
@@ -57,13 +57,13 @@ typedef struct quant_plan {
     uint32_t unpack_stages;
     uint32_t records;    /* wgmma, K blocks: how many records are taken at a time */
     bool sums_in_shared; /* wgmma: shared memory has room for a tile of sums, too */
-    size_t sums_floats;  /* a level of sums of all thread blocks */
+    size_t sums_floats;  /* floats of one level of sums, for all thread blocks */
 } quant_plan;
 
-/* How a product goes. QUANT_BF16 only if it is fast and that is quicker than codes, by which it is canonical. */
+/* Chooses the strategy. QUANT_BF16 only in fast mode and if it is faster than codes, which give canonical results. */
 quant_strategy quant_choose(const gpu_device *device, const quant_product_job *job);
 
-/* Completes a plan that has its strategy, first column and first row. Loads the kernels that it asks for their limits. */
+/* Completes a plan with a strategy, a first column and a first row. Loads the kernels whose limits it needs. */
 ww_status quant_plan_make(gpu_device *device, const quant_product_job *job, quant_plan *plan);
 
 /* Thread blocks that share the accumulators of a gemv with `tiles` tiles of 16 rows by a group of columns: 1, 2, 4 or 8. */

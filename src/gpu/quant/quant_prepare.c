@@ -1,5 +1,5 @@
-/* What comes before a quantized product: workspaces are taken, activations coded, weights unpacked. Coding and unpacking do not
- * wait for each other: weights are being unpacked while the last columns are coded.
+/* Prepares a quantized product: allocates workspaces, codes activations and unpacks weights. Coding and unpacking do not wait
+ * for each other: weights are unpacked while the last columns are coded.
  */
 #include "arithmetic/blocks/dot.h"
 #include "gpu/launch.h"
@@ -9,8 +9,8 @@
 
 enum {
     UNPACK_BLOCKS = 24,   /* thread blocks for each compute unit */
-    SLOT_UNIT = 256,      /* bytes that slots of a workspace are a multiple of */
-    WHOLE_COLS_MAX = 4096 /* elements of a column that every thread block codes for itself though all wait for it */
+    SLOT_UNIT = 256,      /* slots of a workspace are multiples of this */
+    WHOLE_COLS_MAX = 4096 /* longest column that every thread block codes for itself even if all wait for it */
 };
 
 static gpu_grid threads_grid(int64_t threads)
@@ -63,7 +63,7 @@ static ww_status find_first_rows(quant_product *p)
     return launch_quant_expert_rows(p->stream, threads_grid(p->job->columns), QUANT_THREADS, 0, &args);
 }
 
-/* Groups that the device makes of ids that it has. */
+/* Queues the grouping of columns by ids that are on the device. */
 static ww_status find_groups(quant_product *p)
 {
     const size_t groups = p->plan.columns_padded / QUANT_GEMV_COLUMNS;
@@ -122,7 +122,7 @@ static ww_status prepare_fast(quant_product *p)
 
 /* ---- gemv ---------------------------------------------------------------------------------------------------------------- */
 
-/* Where several products of this kind run at a time each has a slot of the workspace. */
+/* Takes a slot of the workspace; several products of this kind may run at the same time. */
 static ww_status take_slot(quant_product *p)
 {
     gpu_stream *stream = p->stream;
@@ -150,14 +150,14 @@ static ww_status take_counters(quant_product *p)
     return status;
 }
 
-/* Of x, for each column. */
+/* Bytes of x per column. */
 static int64_t column_bytes(const quant_product_job *job)
 {
     const int32_t type = job->coded ? dot_activations(job->type) : job->x_type;
     return job->cols / block_length(type) * block_bytes(type);
 }
 
-/* From row to row of x, in floats, or in bytes where it is coded. */
+/* Stride between rows of x, in floats, or in bytes if x is coded. */
 static int64_t column_stride(const quant_product_job *job)
 {
     return job->coded ? column_bytes(job) : job->fusion.x_stride > 0 ? job->fusion.x_stride : job->cols;
@@ -190,7 +190,7 @@ static ww_status code_activations(quant_product *p, const char *x, bool independ
     return launch_quant_gemv_activations(p->stream, grid_early(grid), QUANT_THREADS, 0, &args);
 }
 
-/* May it read x, and what else it is made of, and write y before what is queued in front has ended? */
+/* Returns true if the product may read its inputs and write y before the work queued before it has ended. */
 static bool is_independent(const quant_product *p, const char *x)
 {
     const quant_fusion *fusion = &p->job->fusion;
@@ -205,7 +205,7 @@ static ww_status prepare_gemv(quant_product *p)
     const char *x = quant_x(p) + plan->first_column * column_stride(job) * (job->coded ? 1 : (int64_t)sizeof(float));
     ww_status status = job->ids ? find_groups(p) : WW_OK;
     const bool independent = is_independent(p, x);
-    /* A column that all thread blocks wait for is sooner coded by a kernel of its own, unless it is short. */
+    /* If all thread blocks wait for a column, it is faster to code it with a kernel of its own, unless it is short. */
     p->overlaps = plan->strategy == QUANT_STAY && !job->coded && independent && gpu_may_overlap(p->stream);
     const bool stay_codes = plan->strategy == QUANT_STAY && !job->coded && (p->overlaps || job->cols <= WHOLE_COLS_MAX);
     p->x = stay_codes || plan->strategy == QUANT_DIRECT ? (const float *)(const void *)x : NULL;
@@ -266,7 +266,7 @@ static ww_status unpack_weights(quant_product *p)
                                     .blocks_padded = plan->blocks_padded,
                                     .type = type,
                                     .layout = plan->layout,
-                                    .independent = plan->first_row == 0, /* only the coding of columns is in front of it */
+                                    .independent = plan->first_row == 0, /* only the coding of columns was queued before it */
                                     .stages = plan->unpack_stages};
     const uint32_t length = (uint32_t)block_length(type), room = quant_unpack_stage((uint32_t)block_bytes(type), length);
     const int64_t down = plan->rows_padded / QUANT_UNPACK_ROWS;

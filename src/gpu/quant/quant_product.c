@@ -1,5 +1,5 @@
-/* Products of quantized weights on a GPU, on the stream for tensors: pass by pass planned, prepared and launched. Nothing is
- * waited for, unless the caller wants to know whether all activations could be coded.
+/* Products of quantized weights on a GPU, on the stream for tensors: each pass is planned, prepared and launched. Nothing
+ * waits, unless the caller asks whether all activations could be coded.
  */
 #include "gpu/quant/quant_product.h"
 
@@ -7,7 +7,7 @@
 #include "gpu/tensor/tensor.h"
 #include "kernels/quant/quant.h"
 
-/* Pass by pass: all rows for some columns, then for the next. */
+/* Queues all passes: all rows for some columns, then for the next columns. */
 static ww_status multiply_by(quant_product *p, quant_strategy strategy)
 {
     int64_t column = 0, row = 0;
@@ -28,7 +28,7 @@ static ww_status multiply_by(quant_product *p, quant_strategy strategy)
     return status;
 }
 
-/* With `refused` asked for. */
+/* Multiplies and reports the first refused block. Waits. */
 static ww_status multiply_checked(quant_product *p, quant_strategy strategy)
 {
     uint64_t refused = UINT64_MAX;
@@ -45,8 +45,8 @@ static ww_status multiply_checked(quant_product *p, quant_strategy strategy)
     return status;
 }
 
-/* In bf16, by the vendor's BLAS or by kernels for matrix units. WW_UNSUPPORTED: neither is there for this chip; what is queued
- * then is overwritten by what follows. */
+/* Multiplies in bf16, with the vendor's BLAS or kernels for matrix units. WW_UNSUPPORTED if this chip has neither; the next
+ * strategy then overwrites what was queued. */
 static ww_status multiply_bf16(quant_product *p)
 {
     ww_status status = gpu_tensors_blas(p->stream->device, &p->blas);

@@ -1,4 +1,4 @@
-/* A quantized product on its way through plan, prepare and launch. */
+/* The state of a quantized product between plan, prepare and launch. */
 #ifndef WW_GPU_QUANT_QUANT_PRODUCT_H
 #define WW_GPU_QUANT_QUANT_PRODUCT_H
 
@@ -8,10 +8,10 @@
 
 struct gpu_blas; /* gpu/blas/blas.h */
 
-/* Codes on the device, the sections of quant_coded_bytes; kernels/quant/quant.h says what is where in them. */
+/* Codes on the device: the sections of quant_coded_bytes, which kernels/quant/quant.h describes. */
 typedef struct quant_coded {
     uint32_t *codes;
-    uint32_t *sums; /* or records; of weights in blocks of 32, minima */
+    uint32_t *sums; /* or records; for weights in blocks of 32, minima */
     float *factors;
     float *partial;
 } quant_coded;
@@ -20,23 +20,23 @@ typedef struct quant_product {
     gpu_stream *stream;
     const quant_product_job *job;
     struct gpu_blas *blas;
-    uint64_t *refused; /* on the device: the first block that cannot be coded; NULL: nobody asks */
+    uint64_t *refused; /* on the device: the first block that cannot be coded; NULL if the caller does not ask */
     quant_plan plan;
 
-    /* What prepare leaves for launch. */
+    /* What prepare makes for launch. */
     quant_coded activations, weights;
     const uint64_t *first_rows; /* of each column, or of each group */
-    const uint32_t *source;     /* the column for each padded column of the groups */
+    const uint32_t *source;     /* the column of each padded column of the groups */
     float *sums;                /* of tiles */
     uint16_t *x_bf16, *weights_bf16;
     uint32_t *counters; /* of a gemv: QUANT_READY_COUNTERS */
     const float *x;     /* of a gemv that codes its column itself; otherwise NULL */
-    bool overlaps;      /* a gemv codes and multiplies while the one in front of it runs */
+    bool overlaps;      /* a gemv codes and multiplies while the previous one runs */
 } quant_product;
 
-/* Takes workspaces, codes activations and unpacks weights for the plan. Queues; waits only where a workspace grows. */
+/* Allocates workspaces, codes activations and unpacks weights for the plan. Queued; waits only if a workspace grows. */
 ww_status quant_prepare(quant_product *p);
-/* Queues the product itself. QUANT_BF16 refuses with WW_UNSUPPORTED what the vendor's BLAS cannot do on this chip. */
+/* Queues the product. QUANT_BF16 fails with WW_UNSUPPORTED if the vendor's BLAS cannot do it on this chip. */
 ww_status quant_launch(quant_product *p);
 
 static inline const char *quant_x(const quant_product *p)
@@ -44,7 +44,7 @@ static inline const char *quant_x(const quant_product *p)
     return (const char *)p->job->x->data + p->job->x_offset;
 }
 
-/* What kernels that code columns make of them first. */
+/* What coding kernels apply to a column first. */
 static inline quant_input quant_input_of(const quant_product *p)
 {
     const quant_fusion *fusion = &p->job->fusion;

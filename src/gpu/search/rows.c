@@ -87,8 +87,8 @@ static ww_status write_pieces(gpu_stream *stream, row_range to, const rows_sourc
     const size_t wide_bytes = f32 || !part->codes.data ? 0 : (size_t)canon_padded(to.dim) * sizeof(float);
     const size_t piece_bytes = wide_bytes > row_bytes ? wide_bytes : row_bytes; /* of a row, at most 256 KiB */
     const bool together = from->on_device && wide_bytes == 0;
-    const int64_t most = together ? to.count : min_i64((int64_t)(STAGED_BYTES / piece_bytes), to.count);
-    const int64_t staged_rows = min_i64(most, launch_rows_max(stream));
+    const int64_t rows_max = together ? to.count : min_i64((int64_t)(STAGED_BYTES / piece_bytes), to.count);
+    const int64_t staged_rows = min_i64(rows_max, launch_rows_max(stream));
     void *staged, *wide = NULL;
     ww_status status = take_staged(stream, from, (size_t)staged_rows * row_bytes, &staged);
     if (status == WW_OK && wide_bytes > 0)

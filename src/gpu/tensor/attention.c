@@ -1,9 +1,9 @@
 /* Attention on a GPU: which kernel, in which pieces.
  *
- * Tokens beside others of their sequence go by tiles, others by chunks. What the chunks of a query leave waits in a workspace
- * until it is merged; long contexts make that large, so that tokens are taken in pieces of what PARTS_BYTES_MAX allows, of as
- * many counters as there are, and of the blocks that a launch may have. Which pieces does not depend on the contents of device
- * memory, so a recorded step has the same ones at each replay.
+ * Tokens that follow each other in a sequence use tiles, others use chunks. Partial results of a query's chunks are in a
+ * workspace until they are merged. Long contexts make it large, so tokens are divided into pieces, limited by parts_bytes_max,
+ * the number of counters, and the blocks of a launch. The pieces do not depend on the contents of device memory, so a recorded
+ * step has the same ones at each replay.
  */
 #include "base/integers.h"
 #include "gpu/launch.h"
@@ -51,8 +51,8 @@ ww_status gpu_attention_store(ww_device *base, const attention_store_job *job)
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    const int64_t most = min_i64(gpu_blocks_max(device), BLOCKS_MAX);
-    const gpu_grid grid = grid_early(grid_of(min_i64(divide_up_i64(items, ATTENTION_THREADS), most)));
+    const int64_t blocks_max = min_i64(gpu_blocks_max(device), BLOCKS_MAX);
+    const gpu_grid grid = grid_early(grid_of(min_i64(divide_up_i64(items, ATTENTION_THREADS), blocks_max)));
     status = q8_0 ? launch_attention_store_q8_0(stream, grid, ATTENTION_THREADS, 0, &args)
                   : launch_attention_store(stream, grid, ATTENTION_THREADS, 0, &args);
     return gpu_tensors_leave(device, previous, status);
@@ -64,8 +64,8 @@ static int64_t passes_of(const attention_args *args)
     return divide_up_i64(args->group, args->each);
 }
 
-/* Query heads of a thread block: one alone takes the least time, but each reads the keys and values again. So there are fewer
- * where thread blocks do not fill the device. */
+/* Query heads per thread block. A block with one head takes the least time, but every block reads the keys and values again. So
+ * blocks get more heads while there are more blocks than compute units. */
 static int32_t heads_of_a_block(const gpu_device *device, const attention_args *args, int64_t tokens)
 {
     int32_t each = 1;
@@ -101,9 +101,9 @@ static ww_status launch_tiles(gpu_stream *stream, const attention_args *args)
     if (status != WW_OK || args->chunks == 1)
         return status;
     const int64_t elements = args->tokens * args->heads * args->layer.head_size;
-    const int64_t most = min_i64(gpu_blocks_max(stream->device), BLOCKS_MAX);
-    return launch_attention_merge(stream, grid_of(min_i64(divide_up_i64(elements, ATTENTION_THREADS), most)), ATTENTION_THREADS,
-                                  0, args);
+    const int64_t blocks_max = min_i64(gpu_blocks_max(stream->device), BLOCKS_MAX);
+    return launch_attention_merge(stream, grid_of(min_i64(divide_up_i64(elements, ATTENTION_THREADS), blocks_max)),
+                                  ATTENTION_THREADS, 0, args);
 }
 
 /* Tokens of one launch. */

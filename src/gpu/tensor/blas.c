@@ -1,9 +1,9 @@
-/* Fast matrix products: the vendor's BLAS, where it is there and the matrices lie as it wants them. */
+/* Fast matrix products by the vendor's BLAS, if it is installed and can read the matrices in place. */
 #include "gpu/blas/blas.h"
 #include "base/status.h"
 #include "gpu/tensor/tensor.h"
 
-enum { BATCHES_APART_MAX = 4096 }; /* calls, beyond which one launch of ours is the better way */
+enum { BATCHES_APART_MAX = 4096 }; /* BLAS calls; beyond this many a single launch of our kernel is faster */
 
 static bool blas_type_of(int32_t type, blas_type *out)
 {
@@ -28,24 +28,24 @@ static bool blas_type_of(int32_t type, blas_type *out)
     }
 }
 
-/* A matrix in memory: its size, and how far neighbours are apart down and across, in elements. */
+/* A matrix in memory: its size, and the strides down and across, in elements. */
 typedef struct strided_matrix {
     const void *data;
     int64_t rows, columns;
     int64_t row_stride, column_stride;
 } strided_matrix;
 
-/* A matrix whose rows, or columns, are dense. */
+/* Converts a matrix whose rows or columns are dense. Returns false for others. */
 static bool as_blas_matrix(strided_matrix m, blas_matrix *out)
 {
     const bool along = (m.column_stride == 1 || m.columns == 1) && (m.row_stride >= m.columns || m.rows == 1);
     const bool down = (m.row_stride == 1 || m.rows == 1) && (m.column_stride >= m.rows || m.columns == 1);
-    const int64_t least = along ? m.columns : m.rows, stride = along ? m.row_stride : m.column_stride;
-    *out = (blas_matrix){.data = m.data, .stride = stride > least ? stride : least, .transposed = !along};
+    const int64_t stride_min = along ? m.columns : m.rows, stride = along ? m.row_stride : m.column_stride;
+    *out = (blas_matrix){.data = m.data, .stride = stride > stride_min ? stride : stride_min, .transposed = !along};
     return (along || down) && out->stride <= INT32_MAX;
 }
 
-/* The vendors' products of bytes want sizes and steps in fours. */
+/* Returns true if sizes and strides are multiples of four, which the vendors require for bytes. */
 static bool in_fours(const blas_product *p)
 {
     const int64_t all = p->m | p->n | p->k | p->a.stride | p->b.stride | p->a.batch_stride | p->b.batch_stride |
@@ -53,7 +53,7 @@ static bool in_fours(const blas_product *p)
     return all % 4 == 0;
 }
 
-/* The product of the innermost batch; the others are `*calls` of them. */
+/* Converts the product of the innermost batch dimension; it must be called `*calls` times for the others. */
 static bool as_blas_product(const matmul_job *job, blas_product *p, int64_t *calls)
 {
     const int32_t last = job->batch_rank - 1;
@@ -99,7 +99,7 @@ ww_status gpu_matmul_blas(gpu_device *device, const matmul_job *job, bool *done)
         one.c = (char *)p.c + place.c * result_bytes;
         status = gpu_blas_multiply(device, blas, &one);
     }
-    /* What it cannot do for this type on this chip is done by kernels of ours, which overwrite what was queued. */
+    /* Our own kernels do what BLAS cannot do for this type on this chip. They overwrite what was queued. */
     *done = blas != NULL && status != WW_UNSUPPORTED;
     return gpu_tensors_leave(device, previous, status == WW_UNSUPPORTED ? WW_OK : status);
 }

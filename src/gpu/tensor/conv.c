@@ -1,6 +1,6 @@
-/* Convolutions in fast mode on a GPU: which of the kernels for matrix units, in which shape. Those whose outputs are as many as
- * their inputs keep the image in shared memory, after their weights were arranged for that (kernels/matmul/conv_shared.h); all
- * others bring what each output sees by itself (kernels/matmul/conv_fast.c), or on AMD's chips are written out
+/* Convolutions in fast mode on a GPU: which kernel for matrix units, in which shape. If there are as many outputs as inputs,
+ * shared memory holds the image, and the weights are arranged for that first (kernels/matmul/conv_shared.h). Otherwise each
+ * output loads what it sees (kernels/matmul/conv_fast.c); on AMD's chips that is written to memory first
  * (src/gpu/tensor/matmul_fast.c).
  */
 #include "device/matmul_job.h"
@@ -15,7 +15,7 @@ enum {
     FAST_DOWN = 64,
     FAST_ACROSS = 256,
     FAST_ACROSS_MIN = 64,
-    BLOCKS_WANTED = 3, /* of a unit, that hide each other's waiting */
+    BLOCKS_WANTED = 3, /* blocks per unit, which hide each other's latency */
 };
 
 static int64_t tiles(int64_t count, int64_t side)
@@ -33,7 +33,7 @@ bool gpu_window_is_marked(const matmul_job *job)
 
 /* ---- as each output sees it ---------------------------------------------------------------------------------------------- */
 
-/* Can 16 bytes of a row of weights be read at once? */
+/* Returns true if rows of weights can be read 16 bytes at a time. */
 static bool weights_in_pieces(const matmul_job *job)
 {
     const int64_t each = 16 / type_size(job->type);
@@ -57,7 +57,7 @@ static ww_status launch_window(gpu_stream *stream, const matmul_job *job, matmul
 
 /* ---- with the image held ------------------------------------------------------------------------------------------------- */
 
-/* How far the taps of a direction reach, from the first tap's place. */
+/* How far the taps reach in one direction, relative to the first tap. */
 static void reach_of(int64_t taps, int64_t tap, int64_t *min, int64_t *max)
 {
     const int64_t far = (taps - 1) * tap;
@@ -65,23 +65,23 @@ static void reach_of(int64_t taps, int64_t tap, int64_t *min, int64_t *max)
     *max = far > 0 ? far : 0;
 }
 
-/* How a convolution is cut into blocks. */
+/* How a convolution is divided into blocks. */
 typedef struct shared_plan {
     int64_t columns;   /* outputs of a block */
     int64_t threads;   /* of a block */
-    int64_t pixels;    /* that its outputs look at */
-    int64_t shift_min; /* of a tap, from where the first looks */
-    int64_t together;  /* taps whose weights are in shared memory at a time: none if there is no room */
+    int64_t pixels;    /* that a block's outputs see */
+    int64_t shift_min; /* smallest offset of a tap, relative to the first tap */
+    int64_t together;  /* taps whose weights are in shared memory at a time; 0 if there is no room */
 } shared_plan;
 
-/* With the weights of `together` taps. */
+/* Bytes of shared memory, with the weights of `together` taps. */
 static size_t shared_bytes(const shared_plan *plan)
 {
     return (size_t)(plan->pixels + 1 + plan->together * FAST_DOWN) * CONV_SLAB_BYTES;
 }
 
-/* Taps whose weights there is room for beside the pixels. NVIDIA's chips have it for all that are ever there at a time. Where a
- * wave has 32 outputs, `wanted` blocks share a unit's memory, as far as that leaves two taps to each. */
+/* Returns the number of taps whose weights fit beside the pixels. NVIDIA's chips have room for all that are used at a time. If
+ * a wave has 32 outputs, up to `wanted` blocks share a unit's memory, as long as each has room for two taps. */
 static int64_t taps_together(const gpu_device *device, const matmul_window *w, int64_t pixels, int64_t wanted)
 {
     const int64_t taps = min_i64(CONV_TAPS_SHARED, w->taps_y * w->taps_x), bytes = device->base.info.shared_bytes_per_block;
@@ -108,14 +108,14 @@ static shared_plan plan_of(const gpu_device *device, const matmul_job *job, int6
     return plan;
 }
 
-/* What the busiest unit has to do, in outputs: bringing a pixel takes about half of the time of an output. */
+/* The work of the busiest unit, in outputs: loading a pixel takes about half of the time of an output. */
 static int64_t cost_of(const gpu_device *device, const matmul_job *job, const shared_plan *plan)
 {
     const int64_t blocks = tiles(job->m, FAST_DOWN) * tiles(job->n, plan->columns);
     return tiles(blocks, device->base.info.compute_units) * (plan->columns + plan->pixels / 2);
 }
 
-/* 256 outputs a block, or where a wave has 32 outputs what gives the busiest unit the least to do. */
+/* 256 outputs per block or, if a wave has 32 outputs, the number that gives the busiest unit the least work. */
 static shared_plan plan_shared(const gpu_device *device, const matmul_job *job)
 {
     shared_plan best = plan_of(device, job, FAST_ACROSS);
@@ -127,7 +127,7 @@ static shared_plan plan_shared(const gpu_device *device, const matmul_job *job)
     return best;
 }
 
-/* A block's pixels are found by 32 bits from the first of its images on, but on NVIDIA's chips. */
+/* Except on NVIDIA's chips, kernels find a block's pixels by 32-bit offsets from its first image. */
 static bool images_are_near(const gpu_device *device, const matmul_job *job, const shared_plan *plan)
 {
     const matmul_window *w = job->window;

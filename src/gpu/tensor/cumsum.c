@@ -1,4 +1,4 @@
-/* Running sums, and convolutions of integers, on a GPU: one launch each. */
+/* Cumulative sums, and convolutions of integers, on a GPU: one launch each. */
 #include "arithmetic/cumsum.h"
 #include "arithmetic/conv_integer.h"
 

@@ -1,4 +1,4 @@
-/* Element-wise jobs on a GPU: one launch each, or what the driver does by itself. */
+/* Element-wise jobs on a GPU: one launch each, or a fill or copy by the driver. */
 #include "arithmetic/canon.h"
 #include "base/memory.h"
 #include "gpu/launch.h"
@@ -31,14 +31,14 @@ static bool is_aligned(const void *data, int64_t bytes)
     return (uintptr_t)data % (uintptr_t)bytes == 0;
 }
 
-/* The kernels of these families take 16 bytes of every operand at a time, of floats of up to 32 bits. */
+/* Returns true if a kernel of this family processes 16 bytes of every operand at a time: for floats of up to 32 bits. */
 static bool has_units(const elementwise_job *job)
 {
     return (job->family == ELEMENTWISE_UNARY || job->family == ELEMENTWISE_BINARY || job->family == ELEMENTWISE_CMP) &&
            type_kind(job->in[0].type) == KIND_F32;
 }
 
-/* And of these four elements: of such floats, and of anything that is only moved. */
+/* Returns true if it processes four elements at a time: for floats of up to 32 bits, and for anything that is only copied. */
 static bool has_quads(const elementwise_job *job)
 {
     switch (job->family) {
@@ -59,7 +59,8 @@ static int32_t quads_of(const elementwise_job *job, const elementwise_args *args
     return dense ? QUADS_DENSE : QUADS_NONE;
 }
 
-/* The layout of a strided input if units of `each` elements can be taken of it; LAYOUT_STRIDED if not. The result is dense. */
+/* Returns the layout of a strided input if it can be read in units of `each` elements, otherwise LAYOUT_STRIDED. The result is
+ * dense. */
 static int32_t unit_layout(const elementwise_job *job, const tensor_operand *operand, int64_t each)
 {
     const int32_t last = job->rank - 1;
@@ -102,7 +103,7 @@ bool gpu_take_units(elementwise_job *job, int32_t moved)
             fits = fits && operands[o]->strides[d] % each == 0;
     }
     for (int32_t o = moved; o < job->inputs && fits; o++)
-        fits = job->in[o].strides[last] == 0; /* one for all of a unit */
+        fits = job->in[o].strides[last] == 0; /* one value for the whole unit */
     if (!fits || job->ia % each != 0)
         return false;
     job->shape[last] /= each;
@@ -174,7 +175,8 @@ static bool is_pow_or_atan2(int32_t op)
     return op == BINARY_POW || op == BINARY_ATAN2;
 }
 
-/* Does it have a kernel for whole tiles: one of those in tensor_tiles.c, for dense f32, with a half form, or for pow and atan2?
+/* Returns true if there is a kernel for whole tiles: one of tensor_tiles.c for dense f32, one with a half form, or pow and
+ * atan2.
  */
 static bool has_whole_tiles(const elementwise_job *job, const elementwise_args *args)
 {
@@ -220,7 +222,7 @@ static ww_status launch_whole(gpu_stream *stream, const elementwise_job *job, gp
 #undef LAUNCH
 }
 
-/* Whole tiles by the kernels for them, and what is left, like everything else, by those that have all operations. */
+/* Launches kernels for whole tiles, and for the rest the kernel that has all operations. */
 static ww_status launch(gpu_stream *stream, const elementwise_job *job, const elementwise_args *args)
 {
     const int64_t tile = (int64_t)ELEMENTWISE_TILE * args->unit_quads;
@@ -243,9 +245,9 @@ static bool is_dense_copy(const elementwise_job *job)
  */
 
 enum {
-    TABLE_UNITS = TABLE_THREADS * TABLE_SLOTS, /* of 16 bytes, of a block at a time */
-    TABLE_COUNT_MIN = 1 << 18,                 /* elements; every block brings the whole table into its shared memory */
-    TABLE_MAKE_MIN = 1 << 22,                  /* for a function with a parameter, whose table may be used only once */
+    TABLE_UNITS = TABLE_THREADS * TABLE_SLOTS, /* 16-byte units that a block processes at a time */
+    TABLE_COUNT_MIN = 1 << 18,                 /* elements; each block loads the whole table into shared memory */
+    TABLE_MAKE_MIN = 1 << 22, /* elements, for a function with a parameter, whose table may be used only once */
 };
 
 static bool has_number(int32_t op)
@@ -253,14 +255,14 @@ static bool has_number(int32_t op)
     return op == UNARY_POWF || op == UNARY_ELU;
 }
 
-/* Does computing it take longer than the table? It does not for the operations of tensor_tiles.c and for those with a short
- * half form. */
+/* Returns true if computing the function takes longer than looking it up. It does not for the operations of tensor_tiles.c and
+ * those with a short half form. */
 static bool is_function(int32_t op, int32_t type)
 {
     return ((op >= UNARY_EXP && op < UNARY_COUNT) || has_number(op)) && !UNARY_HAS_SHORT_FORM(op, type);
 }
 
-/* Does the table of this function with this parameter exist? */
+/* Returns true if the table of this function and parameter exists. */
 static bool table_is_made(const gpu_tables *made, const elementwise_job *job)
 {
     const int half = job->in[0].type == TYPE_F16;
@@ -286,7 +288,7 @@ static bool can_look_up(gpu_device *device, const elementwise_job *job, const el
            device->base.info.shared_bytes_per_block >= TABLE_BYTES && device->capabilities.sm_80_code;
 }
 
-/* Makes the table of a function by that function's own kernel, on all numbers. */
+/* Makes the table of a function by running its own kernel on all 16-bit values. */
 static ww_status make_table(gpu_stream *stream, const elementwise_job *job, void *numbers, void *table)
 {
     elementwise_job all = *job;

@@ -1,5 +1,5 @@
-/* Reading and writing by ids on a GPU. Ids are looked through first, and that is waited for: before writing, while reading.
- * They are good as a rule, so that at first no more is asked than whether one is not.
+/* Gather and scatter on a GPU. A kernel checks the ids, and the host waits for that: before a scatter, or during a gather. Ids
+ * are usually valid, so the first check only says whether any is not.
  */
 #include "base/status.h"
 #include "gpu/error.h"
@@ -7,8 +7,8 @@
 #include "gpu/tensor/tensor.h"
 
 enum {
-    PINNED_ANY = 0,         /* one word on the host: is there a bad id? */
-    THREADS_WANTED = 65536, /* some: a line with more places than lines there are is shared by several threads */
+    PINNED_ANY = 0,         /* one word in host memory: is there a bad id? */
+    THREADS_WANTED = 65536, /* threads of a scatter; if there are fewer lines, several threads share a line */
 };
 
 static gpu_grid tiles(int64_t count)
@@ -16,7 +16,7 @@ static gpu_grid tiles(int64_t count)
     return grid_of((count + ELEMENTWISE_TILE - 1) / ELEMENTWISE_TILE);
 }
 
-/* Where element number i of the only input is. */
+/* Returns the offset of element i of the only input. */
 static int64_t place_of_element(const elementwise_job *job, int64_t i)
 {
     int64_t at = 0;
@@ -32,7 +32,7 @@ static ww_status launch_check(gpu_stream *stream, const index_check_args *args)
     return launch_tensor_index_check(stream, grid_early(tiles(args->ids.count)), ELEMENTWISE_THREADS, 0, args);
 }
 
-/* Queues the check, and a mark behind it: then *any says, on the host, whether there is a bad id. */
+/* Queues the check and an event after it. After the event *any, in host memory, says whether there is a bad id. */
 static ww_status look_for_any(gpu_stream *stream, const elementwise_job *ids, int64_t extent, const uint64_t **any)
 {
     gpu_device *device = stream->device;
@@ -106,7 +106,7 @@ static ww_status launch_gather(gpu_stream *stream, const elementwise_job *job)
     return status;
 }
 
-/* The reading is queued behind the check, and goes on while that, which is done long before, is waited for. */
+/* The gather is queued after the check and runs while the host waits for the check, which ends long before. */
 ww_status gpu_gather(ww_device *base, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
 {
     gpu_device *device = gpu_of(base);

@@ -21,7 +21,7 @@ static int64_t tiles(int64_t count, int64_t side)
 
 /* ---- how matrices lie ---------------------------------------------------------------------------------------------------- */
 
-/* Does `stride` allow reading four elements at once? */
+/* Returns true if `stride` allows reading four elements at once. */
 static bool in_quads(int64_t count, int64_t stride)
 {
     return count <= 1 || stride % 4 == 0;
@@ -107,7 +107,7 @@ typedef struct tile_shape {
     int64_t rows, columns;
 } tile_shape;
 
-/* Large tiles where there are enough of them for every compute unit; wide ones for convolutions to few channels. */
+/* Chooses large tiles if there are enough for every compute unit, and wide ones for convolutions with few output channels. */
 static tile_shape shape_of(const gpu_device *device, const matmul_job *job)
 {
     static const tile_shape by_128 = {128, 128}, by_64_256 = {64, 256}, by_64 = {64, 64};
@@ -145,7 +145,7 @@ typedef struct window_line {
     int64_t first, step, outs, tap, taps, in;
 } window_line;
 
-/* Can every place that a window looks at, and each of its parts, be counted in 32 bits? */
+/* Returns true if every position of the window, and each part of it, fits in 32 bits. */
 static bool fits_32_bits(window_line w)
 {
     const double far =
@@ -167,7 +167,7 @@ static ww_status check_counts(const matmul_job *job)
                    (long long)job->m, (long long)job->k, (long long)job->k, (long long)job->n, (int)SIDE_COUNT_MAX);
 }
 
-/* f16 and bf16 keep the totals of several chunks in f32 beside the results. */
+/* Allocates f32 totals for f16 and bf16 products of several chunks. */
 static ww_status alloc_totals(ww_device *base, const matmul_job *job, buffer *totals)
 {
     const bool narrow = job->type == TYPE_F16 || job->type == TYPE_BF16;
@@ -205,7 +205,7 @@ static ww_status multiply(ww_device *base, const matmul_job *job)
     return status;
 }
 
-/* Takes a few images at a time if their outputs cannot be counted in 32 bits. */
+/* Handles a few images at a time if 32 bits cannot count their outputs. */
 ww_status gpu_matmul(ww_device *base, const matmul_job *job)
 {
     const int64_t outs = job->window ? job->window->outs_y * job->window->outs_x : job->n;

@@ -1,7 +1,7 @@
-/* Matrix products and convolutions in fast mode on AMD's matrix units, and products of f16 on chips with instructions of two of
- * them; products where the vendor's BLAS is not there or refuses: which of the kernels of kernels/matmul/matmul_fast.h, and
- * what is copied first because they cannot read it in place. What the outputs of a convolution see is written out, some of
- * it at a time (kernels/matmul/conv_im2col.h), and multiplied.
+/* Matrix products and convolutions in fast mode on AMD's matrix units, and f16 products on chips with instructions for two
+ * products (v_dot2). Products come here if the vendor's BLAS is missing or refuses. This file chooses the kernel
+ * (kernels/matmul/matmul_fast.h) and copies what it cannot read in place. For a convolution, what the outputs see is written to
+ * memory in pieces (kernels/matmul/conv_im2col.h) and multiplied.
  */
 #include "device/matmul_job.h"
 
@@ -10,10 +10,10 @@
 #include "gpu/tensor/tensor.h"
 
 enum {
-    SLAB_BYTES = 64,         /* of k that pass through shared memory at a time */
+    SLAB_BYTES = 64,         /* bytes along k that pass through shared memory at a time */
     OFFSETS_MAX = INT32_MAX, /* bytes from a tile's first element to its last, of a slab */
     PACKED_ALIGNMENT = 16,
-    IM2COL_BYTES = 32 << 20, /* of what outputs see, written out at a time: caches of AMD's larger chips hold it */
+    IM2COL_BYTES = 32 << 20, /* bytes of im2col at a time: the caches of AMD's larger chips hold them */
 };
 
 bool gpu_has_matrix_units(const gpu_device *device, int32_t type)
@@ -27,7 +27,7 @@ static int64_t slab_steps(int32_t type)
     return SLAB_BYTES / type_size(type);
 }
 
-/* k filled up to whole slabs. */
+/* k, padded to whole slabs. */
 static int64_t padded_k(const matmul_job *job)
 {
     return divide_up_i64(job->k, slab_steps(job->type)) * slab_steps(job->type);
@@ -38,7 +38,7 @@ static bool has_fast_products(const gpu_device *device, int32_t type)
     return type == TYPE_F16 ? device->capabilities.fast_f16 : gpu_has_matrix_units(device, type);
 }
 
-/* Not where k is less than a slab: filled up, such matrices would become many times as large. */
+/* If k is less than a slab, padding would make the matrices many times larger. */
 bool gpu_matmul_can_be_fast(const gpu_device *device, const matmul_job *job)
 {
     return job->fast && !job->window && job->m > 0 && job->n > 0 && job->k >= slab_steps(job->type) &&
@@ -47,14 +47,14 @@ bool gpu_matmul_can_be_fast(const gpu_device *device, const matmul_job *job)
 
 /* ---- sides --------------------------------------------------------------------------------------------------------------- */
 
-/* A matrix as the product sees it: lines, rows of a or columns of b, with k along them. Strides are in elements. */
+/* A matrix as the product sees it: lines, which are rows of a or columns of b, along k. Strides are in elements. */
 typedef struct product_side {
     const void *data;
     int64_t lines, line_stride, k_stride;
     const int64_t *batch; /* strides */
 } product_side;
 
-/* Are the beginnings of all matrices at multiples of `elements`? */
+/* Returns true if all matrices start at multiples of `elements`. */
 static bool begins_aligned(const matmul_job *job, const product_side *side, int64_t elements)
 {
     bool all = (uintptr_t)side->data % (uintptr_t)(elements * type_size(job->type)) == 0;
@@ -63,8 +63,8 @@ static bool begins_aligned(const matmul_job *job, const product_side *side, int6
     return all;
 }
 
-/* Can it be read in place, and if so, across k? */
-static bool reads_as_it_lies(const matmul_job *job, const product_side *side, bool *across)
+/* Returns true if the matrix can be read in place; `across` says whether across k. */
+static bool can_read_in_place(const matmul_job *job, const product_side *side, bool *across)
 {
     const int64_t bytes = type_size(job->type), piece = 16 / bytes, steps = slab_steps(job->type);
     const int64_t line_max = OFFSETS_MAX / (MATMUL_FAST_SIDE * bytes), k_max = OFFSETS_MAX / (2 * steps * bytes);
@@ -75,7 +75,7 @@ static bool reads_as_it_lies(const matmul_job *job, const product_side *side, bo
     return job->k % steps == 0 && (along || *across);
 }
 
-/* One matrix for all of the batch? */
+/* Returns true if the whole batch uses one matrix. */
 static bool is_shared(const matmul_job *job, const product_side *side)
 {
     bool all = true;
@@ -86,9 +86,9 @@ static bool is_shared(const matmul_job *job, const product_side *side)
 
 /* ---- copies -------------------------------------------------------------------------------------------------------------- */
 
-/* A side copied so that it lies along k, k filled up. */
+/* A copy of a side that is contiguous along k, with k padded. */
 typedef struct packed_side {
-    bool needed, across; /* across: for sides that are read in place */
+    bool needed, across; /* `across` is for sides that are read in place */
     matmul_args args;    /* of the copy */
     buffer memory;
 } packed_side;
@@ -96,7 +96,7 @@ typedef struct packed_side {
 static packed_side packed_of(const matmul_job *job, const product_side *side)
 {
     packed_side packed = {0};
-    packed.needed = !reads_as_it_lies(job, side, &packed.across);
+    packed.needed = !can_read_in_place(job, side, &packed.across);
     if (!packed.needed)
         return packed;
     const int64_t padded = padded_k(job);
@@ -147,7 +147,7 @@ static ww_status launch_packing(gpu_stream *stream, const matmul_job *job, const
 
 /* ---- products ------------------------------------------------------------------------------------------------------------ */
 
-/* Can a lane write its four neighbouring results at once? */
+/* Returns true if a lane can write its four neighbouring results at once. */
 static bool results_in_fours(const matmul_job *job, int32_t type)
 {
     bool all = (uintptr_t)job->c % (uintptr_t)(4 * type_size(type)) == 0 && (job->m == 1 || job->c_row % 4 == 0);
@@ -166,7 +166,7 @@ static ww_status launch_product(gpu_stream *stream, int32_t type, matmul_args *a
                                : launch_matmul_fast_f32(stream, grid, MATMUL_THREADS, 0, args);
 }
 
-/* Has the product read the copies. */
+/* Makes the product read the copies. */
 static void take_packed(const packed_side *a, const packed_side *b, matmul_args *args)
 {
     args->a_layout = a->across ? MATMUL_ACROSS_K : MATMUL_ALONG_K;
@@ -239,7 +239,7 @@ typedef struct conv_piece {
     int64_t first_image, images, first_output, outputs;
 } conv_piece;
 
-/* As many as there is room for, from those given on. */
+/* Returns the largest piece that fits, from this image and output on. */
 static conv_piece piece_from(const gpu_device *device, const matmul_job *job, int64_t image, int64_t output)
 {
     const int64_t tuned = device->base.tuning.im2col_bytes, all = tuned > 0 ? tuned : IM2COL_BYTES;
@@ -251,7 +251,7 @@ static conv_piece piece_from(const gpu_device *device, const matmul_job *job, in
     return (conv_piece){image, min_i64(room / outputs, images - image), 0, outputs};
 }
 
-/* The product of a piece, whose b is `seen`: images are the last dimension of the batch. */
+/* The product of a piece, with b = `seen`: images are the last dimension of the batch. */
 static matmul_job product_of(const matmul_job *job, const conv_piece *piece, int64_t padded, const void *seen)
 {
     matmul_job p = *job;
@@ -309,7 +309,7 @@ static ww_status launch_piece(gpu_stream *stream, const matmul_job *job, const c
     return status == WW_OK ? launch_product(stream, job->type, &args) : status;
 }
 
-/* The weights, then piece by piece what is seen and the product, all of it queued. */
+/* Queues the weights, and then im2col and the product for each piece. */
 static ww_status launch_pieces(gpu_stream *stream, const matmul_job *job, const packed_side *weights, const void *seen)
 {
     const int64_t outputs = job->window->outs_y * job->window->outs_x, images = job->n / outputs;

@@ -1,5 +1,4 @@
-/* The caller's own kernels on a GPU: their code is checked for whose it is, given to the driver, and launched on the stream for
- * tensors.
+/* Callers' own kernels on a GPU: checks that the code is for this vendor, loads it, and launches it on the stream for tensors.
  */
 #include <elf.h>
 #include <string.h>
@@ -14,7 +13,7 @@ enum { MACHINE_AMD = 224, MACHINE_NVIDIA = 190 }; /* e_machine of their ELF file
 
 typedef struct own_module {
     driver_module handle;
-    char *image; /* drivers read it as long as it is loaded */
+    char *image; /* the driver may read it while the module is loaded */
 } own_module;
 
 /* ---- whose code is it? ------------------------------------------------------------------------------------------------------
@@ -25,7 +24,7 @@ static bool begins_with(const char *image, size_t bytes, const char *text)
     return bytes >= strlen(text) && memcmp(image, text, strlen(text)) == 0;
 }
 
-/* Does the ELF file end where its headers say? Loaders look there without asking how many bytes there are. */
+/* Returns true if the ELF file is as long as its headers say. Loaders trust the headers and would read past the end. */
 static bool elf_is_whole(const Elf64_Ehdr *header, size_t bytes)
 {
     const uint64_t sections = (uint64_t)header->e_shnum * header->e_shentsize;
@@ -149,19 +148,19 @@ static ww_status find(ww_device *base, void *in, const char *name, void **functi
 static ww_status check_shape(const gpu_device *device, const kernel_limits *limits, const kernel_launch *l)
 {
     static const char axes[] = "xyz";
-    const driver_launch_limits *most = &device->limits;
+    const driver_launch_limits *allowed = &device->limits;
     int64_t threads = 1;
     for (int axis = 0; axis < 3; axis++) {
-        if (l->block[axis] < 1 || l->block[axis] > most->block[axis])
+        if (l->block[axis] < 1 || l->block[axis] > allowed->block[axis])
             return ww_fail(WW_OUT_OF_RANGE, "kernel '%s': %lld threads of a block along %c; %s allows 1 to %lld", l->name,
-                           (long long)l->block[axis], axes[axis], device->base.info.id, (long long)most->block[axis]);
-        if (l->grid[axis] < 1 || l->grid[axis] > most->grid[axis])
+                           (long long)l->block[axis], axes[axis], device->base.info.id, (long long)allowed->block[axis]);
+        if (l->grid[axis] < 1 || l->grid[axis] > allowed->grid[axis])
             return ww_fail(WW_OUT_OF_RANGE, "kernel '%s': %lld blocks along %c; %s allows 1 to %lld", l->name,
-                           (long long)l->grid[axis], axes[axis], device->base.info.id, (long long)most->grid[axis]);
-        if (l->grid[axis] > most->threads[axis] / l->block[axis])
+                           (long long)l->grid[axis], axes[axis], device->base.info.id, (long long)allowed->grid[axis]);
+        if (l->grid[axis] > allowed->threads[axis] / l->block[axis])
             return ww_fail(WW_OUT_OF_RANGE, "kernel '%s': %lld blocks of %lld threads along %c; %s allows %lld threads",
                            l->name, (long long)l->grid[axis], (long long)l->block[axis], axes[axis], device->base.info.id,
-                           (long long)most->threads[axis]);
+                           (long long)allowed->threads[axis]);
         threads *= l->block[axis];
     }
     if (threads > limits->threads_per_block_max)
@@ -173,7 +172,7 @@ static ww_status check_shape(const gpu_device *device, const kernel_limits *limi
     return WW_OK;
 }
 
-/* A struct has padding behind its last member, a list of parameters has none: both are good. */
+/* The size of a struct includes its padding at the end, that of a parameter list does not; both are accepted. */
 static ww_status check_arguments(const kernel_limits *limits, const kernel_launch *l, size_t *bytes)
 {
     const size_t padded = (l->argument_bytes + l->argument_alignment - 1) / l->argument_alignment * l->argument_alignment;

@@ -1,9 +1,9 @@
-/* Jobs that need more blocks than one launch may have, cut into jobs that do not.
+/* Divides jobs that need more blocks than one launch may have.
  *
- * CUDA takes 2^31-1 blocks along x; HIP takes fewer than 2^32 threads, which are 4,194,303 blocks of 1024. What a job needs is
- * bounded from above by its counts, without knowing which kernel will do it: a block a row, a block a result and chunk, and so
- * on. A job is cut along its outermost dimension, where results do not depend on each other, so that the bits stay the same;
- * one that is not cut passes through at the cost of a comparison.
+ * CUDA allows 2^31-1 blocks along x; HIP allows fewer than 2^32 threads, which is 4,194,303 blocks of 1024. The counts of a job
+ * give an upper bound on its blocks for any kernel: one block per row, one per result and chunk, and so on. A job is divided
+ * along its outermost dimension, where results do not depend on each other, so the bits stay the same. A job that fits costs
+ * one comparison.
  */
 #include "gpu/tensor/pieces.h"
 
@@ -15,8 +15,8 @@
 #include "kernels/reduce/row_arguments.h"
 
 enum {
-    CUT_UNIT = 4096,    /* elements that a cut is a multiple of, so that what was aligned still is */
-    REDUCE_PARTS = 1024 /* that a block of its own looks at, of each result, at most (gpu/tensor/reduce.c) */
+    CUT_UNIT = 4096,    /* cuts are multiples of this many elements, so that alignment is kept */
+    REDUCE_PARTS = 1024 /* blocks per result, at most (gpu/tensor/reduce.c) */
 };
 
 static int64_t blocks_max(ww_device *base)
@@ -29,7 +29,7 @@ static void *moved(const void *data, int64_t elements, int32_t type)
     return data == NULL ? NULL : (char *)(uintptr_t)data + elements * type_size(type);
 }
 
-/* Where a dimension of `extent` is cut in two smaller ones. */
+/* Where to cut a dimension of `extent` in two. */
 static int64_t half_of(int64_t extent)
 {
     const int64_t half = extent / 2;
@@ -39,7 +39,7 @@ static int64_t half_of(int64_t extent)
 /* ---- element by element ---------------------------------------------------------------------------------------------------
  */
 
-/* The elements from `first` on along the outermost dimension, `extent` of them; a dimension of one is none. */
+/* Returns the job for `extent` elements from `first` on along the outermost dimension. A dimension of one is dropped. */
 static elementwise_job elements_from(const elementwise_job *job, int64_t first, int64_t extent)
 {
     elementwise_job piece = *job;
@@ -59,12 +59,12 @@ static elementwise_job elements_from(const elementwise_job *job, int64_t first, 
     return piece;
 }
 
-/* Calls `work` with pieces of at most `count_max` elements, in their order; `before` is how many came before a piece. */
+/* Calls `work` with pieces of at most `count_max` elements, in order. `before` is the number of elements before a piece. */
 typedef ww_status (*piece_work)(ww_device *base, const elementwise_job *piece, int64_t before, void *context);
 
 static ww_status each_piece(ww_device *base, const elementwise_job *job, int64_t count_max, piece_work work, void *context)
 {
-    elementwise_job pieces[65]; /* halves wait here; each level of halving leaves one behind */
+    elementwise_job pieces[65]; /* halves that are still to do; each level of halving leaves one */
     int64_t before = 0;
     int32_t waiting = 0;
     ww_status status = WW_OK;
@@ -85,8 +85,8 @@ static ww_status each_piece(ww_device *base, const elementwise_job *job, int64_t
 
 static int64_t elements_max(ww_device *base)
 {
-    int64_t most = 0;
-    return __builtin_mul_overflow(blocks_max(base), (int64_t)ELEMENTWISE_TILE, &most) ? INT64_MAX : most;
+    int64_t count_max = 0;
+    return __builtin_mul_overflow(blocks_max(base), (int64_t)ELEMENTWISE_TILE, &count_max) ? INT64_MAX : count_max;
 }
 
 static ww_status elementwise_piece(ww_device *base, const elementwise_job *piece, int64_t before, void *context)
@@ -98,8 +98,8 @@ static ww_status elementwise_piece(ww_device *base, const elementwise_job *piece
 
 ww_status pieces_elementwise(ww_device *base, const elementwise_job *job)
 {
-    const int64_t most = elements_max(base);
-    return job->count <= most ? gpu_elementwise(base, job) : each_piece(base, job, most, elementwise_piece, NULL);
+    const int64_t count_max = elements_max(base);
+    return job->count <= count_max ? gpu_elementwise(base, job) : each_piece(base, job, count_max, elementwise_piece, NULL);
 }
 
 typedef struct ids_check {
@@ -111,7 +111,7 @@ static ww_status check_piece(ww_device *base, const elementwise_job *piece, int6
 {
     const ids_check *check = context;
     if (*check->bad >= 0)
-        return WW_OK; /* the first is what was asked for */
+        return WW_OK; /* the caller wants the first one */
     const ww_status status = gpu_check_ids(base, piece, check->extent, check->bad, check->value);
     if (*check->bad >= 0)
         *check->bad += before;
@@ -120,13 +120,14 @@ static ww_status check_piece(ww_device *base, const elementwise_job *piece, int6
 
 ww_status pieces_check_ids(ww_device *base, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
 {
-    const int64_t most = elements_max(base);
+    const int64_t count_max = elements_max(base);
     ids_check check = {extent, bad, value};
     *bad = -1;
-    return ids->count <= most ? gpu_check_ids(base, ids, extent, bad, value) : each_piece(base, ids, most, check_piece, &check);
+    return ids->count <= count_max ? gpu_check_ids(base, ids, extent, bad, value)
+                                   : each_piece(base, ids, count_max, check_piece, &check);
 }
 
-/* All ids were checked: the one that is checked again is the first. */
+/* All ids were checked before; this checks only the first one again. */
 static ww_status gather_piece(ww_device *base, const elementwise_job *piece, int64_t before, void *context)
 {
     (void)before;
@@ -140,11 +141,11 @@ static ww_status gather_piece(ww_device *base, const elementwise_job *piece, int
 
 ww_status pieces_gather(ww_device *base, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
 {
-    const int64_t most = elements_max(base);
-    if (job->count <= most && ids->count <= most)
+    const int64_t count_max = elements_max(base);
+    if (job->count <= count_max && ids->count <= count_max)
         return gpu_gather(base, job, ids, bad, value);
     const ww_status status = pieces_check_ids(base, ids, job->ib, bad, value);
-    return status == WW_OK && *bad < 0 ? each_piece(base, job, most, gather_piece, (void *)(uintptr_t)ids) : status;
+    return status == WW_OK && *bad < 0 ? each_piece(base, job, count_max, gather_piece, (void *)(uintptr_t)ids) : status;
 }
 
 static ww_status scatter_piece(ww_device *base, const elementwise_job *piece, int64_t before, void *context)
@@ -157,28 +158,28 @@ static ww_status scatter_piece(ww_device *base, const elementwise_job *piece, in
 
 ww_status pieces_scatter(ww_device *base, const scatter_job *job)
 {
-    int64_t most = 0; /* lines, a thread each; few lines have several threads, but never more than many have (index.c) */
-    if (__builtin_mul_overflow(blocks_max(base), (int64_t)SCATTER_THREADS, &most))
-        most = INT64_MAX;
-    return job->lines.count <= most ? gpu_scatter(base, job)
-                                    : each_piece(base, &job->lines, most, scatter_piece, (void *)(uintptr_t)job);
+    int64_t lines_max = 0; /* lines, a thread each; few lines have several threads, but never more than many have (index.c) */
+    if (__builtin_mul_overflow(blocks_max(base), (int64_t)SCATTER_THREADS, &lines_max))
+        lines_max = INT64_MAX;
+    return job->lines.count <= lines_max ? gpu_scatter(base, job)
+                                         : each_piece(base, &job->lines, lines_max, scatter_piece, (void *)(uintptr_t)job);
 }
 
-/* A thread makes two or four numbers out of a block of the sequence. */
+/* A thread makes two or four numbers from a block of the sequence. */
 ww_status pieces_random(ww_device *base, const random_job *job)
 {
     const int64_t each = job->type == TYPE_F64 ? 2 : 4;
-    int64_t most = 0;
-    if (__builtin_mul_overflow(blocks_max(base), (int64_t)RANDOM_THREADS * each, &most))
-        most = INT64_MAX;
+    int64_t count_max = 0;
+    if (__builtin_mul_overflow(blocks_max(base), (int64_t)RANDOM_THREADS * each, &count_max))
+        count_max = INT64_MAX;
     ww_status status = WW_OK;
-    for (int64_t done = 0; done < job->count && status == WW_OK; done += most) {
+    for (int64_t done = 0; done < job->count && status == WW_OK; done += count_max) {
         random_job some = *job;
         some.to = moved(job->to, done, job->type);
-        some.count = min_i64(most, job->count - done);
+        some.count = min_i64(count_max, job->count - done);
         some.first_block = job->first_block + (uint64_t)(done / each);
         status = gpu_random(base, &some);
-        if (most > job->count - done)
+        if (count_max > job->count - done)
             break; /* `done` could overflow */
     }
     return status;
@@ -189,11 +190,11 @@ ww_status pieces_random(ww_device *base, const random_job *job)
 
 ww_status pieces_rows(ww_device *base, const rows_job *job)
 {
-    const int64_t most = blocks_max(base);
+    const int64_t rows_max = blocks_max(base);
     ww_status status = WW_OK;
-    for (int64_t done = 0; done < job->rows && status == WW_OK; done += most) {
+    for (int64_t done = 0; done < job->rows && status == WW_OK; done += rows_max) {
         rows_job some = *job;
-        some.rows = min_i64(most, job->rows - done);
+        some.rows = min_i64(rows_max, job->rows - done);
         some.x = moved(job->x, done * job->n, job->type);
         some.out = moved(job->out, done * job->n, job->type);
         status = gpu_rows(base, &some);
@@ -206,13 +207,13 @@ ww_status pieces_sort(ww_device *base, const sort_job *job)
     int64_t padded = 1;
     while (padded < job->n)
         padded *= 2;
-    /* A block a row, or a thread an element of the padded rows. A row that is longer than that alone goes as it is. */
+    /* One block per row, or one thread per element of the padded rows. A row that is too long by itself is not divided. */
     const int64_t blocks = blocks_max(base), by_threads = blocks / (padded / SORT_THREADS + 1);
-    const int64_t most = by_threads > 0 ? by_threads : 1;
+    const int64_t rows_max = by_threads > 0 ? by_threads : 1;
     ww_status status = WW_OK;
-    for (int64_t done = 0; done < job->rows && status == WW_OK; done += most) {
+    for (int64_t done = 0; done < job->rows && status == WW_OK; done += rows_max) {
         sort_job some = *job;
-        some.rows = min_i64(most, job->rows - done);
+        some.rows = min_i64(rows_max, job->rows - done);
         some.x = moved(job->x, done * job->n, job->type);
         some.values = moved(job->values, done * job->k, job->type);
         some.indices = job->indices != NULL ? job->indices + done * job->k : NULL;
@@ -221,7 +222,7 @@ ww_status pieces_sort(ww_device *base, const sort_job *job)
     return status;
 }
 
-/* The rows from `first` on along the outermost dimension of the cosines and sines. */
+/* Returns the job for the rows from `first` on along the outermost dimension of the cosines and sines. */
 static rope_job rope_from(const rope_job *job, int64_t first, int64_t extent)
 {
     rope_job piece = *job;
@@ -235,7 +236,7 @@ static rope_job rope_from(const rope_job *job, int64_t first, int64_t extent)
     return piece;
 }
 
-/* A thread a pair. */
+/* One thread per pair. */
 ww_status pieces_rope(ww_device *base, const rope_job *job)
 {
     const int64_t rows_max = max_i64(blocks_max(base) / (job->half / ROW_THREADS + 1), 1);
@@ -250,7 +251,7 @@ ww_status pieces_rope(ww_device *base, const rope_job *job)
     return status;
 }
 
-/* The results from `first` on along the outermost dimension that is kept. */
+/* Returns the job for the results from `first` on along the outermost dimension that is kept. */
 static reduce_job reduce_from(const reduce_job *job, int64_t first, int64_t extent)
 {
     reduce_job piece = *job;
@@ -269,7 +270,7 @@ static reduce_job reduce_from(const reduce_job *job, int64_t first, int64_t exte
     return piece;
 }
 
-/* A block a result and chunk at most, or a result and part. Dimensions inside the outermost are cut in turn. */
+/* At most one block per result and chunk, or per result and part. Inner dimensions are divided in turn. */
 ww_status pieces_reduce(ww_device *base, const reduce_job *job)
 {
     const int64_t chunks = (job->n + REDUCE_CHUNK - 1) / REDUCE_CHUNK;
@@ -296,9 +297,9 @@ ww_status pieces_reduce(ww_device *base, const reduce_job *job)
 /* ---- products -------------------------------------------------------------------------------------------------------------
  */
 
-enum { TILE_SIDE = 64 }; /* of the smallest tile, a block each */
+enum { TILE_SIDE = 64 }; /* side of the smallest tile; one block per tile */
 
-/* Some rows of a and c, or some columns of b and c. */
+/* Multiplies some rows of a and c, or some columns of b and c. */
 static ww_status multiply_some(ww_device *base, const matmul_job *job, bool rows, int64_t first, int64_t count)
 {
     matmul_job some = *job;
@@ -312,7 +313,7 @@ static ww_status multiply_some(ww_device *base, const matmul_job *job, bool rows
     return gpu_matmul(base, &some);
 }
 
-/* Rows of outputs of one image, some at a time; several images at once fit. */
+/* Computes some rows of outputs of one image at a time; several images at once fit. */
 static ww_status convolve_rows(ww_device *base, const matmul_job *job, int64_t columns_max)
 {
     const matmul_window *w = job->window;
@@ -334,7 +335,7 @@ static ww_status convolve_rows(ww_device *base, const matmul_job *job, int64_t c
     return status;
 }
 
-/* Images that a window goes over, some at a time, and one that is too large alone by its rows. */
+/* Convolves some images at a time; an image that is too large is divided by rows. */
 static ww_status convolve(ww_device *base, const matmul_job *job, int64_t columns_max)
 {
     const int64_t outs = job->window->outs_y * job->window->outs_x, images = job->n / outs;

@@ -1,5 +1,5 @@
-/* Jobs on tensors of any size, each in as many launches as the driver's limits ask for (gpu_blocks_max). What the table of
- * operations has; the functions of tensor.h do a job that fits. */
+/* Jobs on tensors of any size, divided into as many launches as the driver's limits require (gpu_blocks_max). The backend's
+ * table has these functions; those of tensor.h handle a job that fits into one launch. */
 #ifndef WW_GPU_TENSOR_PIECES_H
 #define WW_GPU_TENSOR_PIECES_H
 

@@ -1,8 +1,8 @@
-/* Recorded steps: a step of a model is some hundred launches of a few microseconds, and asking the driver for each costs as
- * much again. So they are recorded once, by the driver's own capture, and launched as one.
+/* Recorded steps. A step of a model is some hundred launches of a few microseconds, and calling the driver for each takes as
+ * long again. So the driver's capture records them once, and they are launched as one graph.
  *
- * What is frozen in a recording: arguments, and so addresses. Workspaces of the stream that grow later are kept for it
- * (stream.c); memory that operations took and gave back while it was made is held by it.
+ * A recording freezes arguments, and so addresses. Workspaces of the stream that grow later are kept for it (stream.c). The
+ * recording holds the memory that operations allocated and freed while it was made.
  */
 #include "gpu/tensor/state.h"
 
@@ -35,7 +35,7 @@ bool gpu_recording_take(gpu_tensors *tensors, size_t bytes, buffer *out)
     return false;
 }
 
-/* Where there is no memory for the list the recording is given up; what it would have held is as free as without it. */
+/* Without memory for the list the recording is abandoned; what it would have held is then free. */
 bool gpu_recording_hold(gpu_tensors *tensors, const buffer *memory)
 {
     tensor_recording *recording = tensors->recording;
@@ -63,14 +63,14 @@ static void free_recording(gpu_device *device, tensor_recording *recording)
     memory_free(recording);
 }
 
-/* Ends the capture; `graph` stays NULL where it gives none. */
+/* Ends the capture. `graph` stays NULL if it gives none. */
 static ww_status end_capture(gpu_device *device, driver_graph *graph)
 {
     gpu_tensors *tensors = device->tensors;
     const ww_status status =
         gpu_check(device, device->driver->capture_end(tensors->stream->handle, graph), "ending the recording of a step");
     tensors->stream->recording = false;
-    tensors->tables = tensors->tables_before; /* tables that were recorded are not there */
+    tensors->tables = tensors->tables_before; /* tables that were recorded do not exist yet */
     tensors->recording = NULL;
     pthread_cond_broadcast(&tensors->recorded);
     return status;
@@ -128,7 +128,7 @@ ww_status gpu_record_end(ww_device *base, bool keep, tensor_recording **out)
     } else {
         if (recording->graph != NULL)
             (void)device->driver->graph_destroy(recording->graph);
-        gpu_settle(tensors->stream); /* what it holds may have been in use before it began */
+        gpu_settle(tensors->stream); /* memory that it holds may still be in use by earlier work */
         free_recording(device, recording);
     }
     return gpu_tensors_leave(device, previous, keep ? status : WW_OK);

@@ -1,6 +1,6 @@
-/* Reductions on a GPU: one launch where its last blocks can make the rounds after the first, else a launch for each round of
- * chunks; two for the first of the best. What goes from one round to the next is memory of the stream, taken before the device
- * is entered.
+/* Reductions on a GPU: one launch if its last blocks can do all rounds after the first, otherwise one launch per round of
+ * chunks. argmin and argmax take one launch or two. Intermediate results are in memory of the stream, allocated before the
+ * device is entered.
  */
 #include "gpu/launch.h"
 #include "gpu/tensor/tensor.h"
@@ -9,11 +9,11 @@ enum {
     ARG_PART = 16384,
     ARG_PARTS_MAX = 1024,
     COLUMNS_MIN = 8,
-    COLUMNS_LONG = 256,      /* elements from which on many threads share a result */
-    REST_CHUNKS_MAX = 65536, /* that the last block of a launch finishes */
+    COLUMNS_LONG = 256,      /* from this many elements on, several threads share a result */
+    REST_CHUNKS_MAX = 65536, /* chunks that the last block of a launch reduces */
 };
 
-/* The kinds' own types, in which results wait for the next round. */
+/* The type of a kind's intermediate results. */
 static int32_t kind_type(int32_t type)
 {
     const int32_t kind = type_kind(type);
@@ -25,7 +25,7 @@ static bool is_dense(const reduce_dims *reduced)
     return reduced->rank == 0 || (reduced->rank == 1 && reduced->strides[0] == 1);
 }
 
-/* Can every four elements of every chunk be loaded at once? Runs begin at multiples of 4096. */
+/* Returns true if every chunk can be loaded four elements at a time. Runs begin at multiples of 4096. */
 static bool in_quads(const reduce_args *args)
 {
     const int32_t quad = 4 * type_size(args->type);
@@ -35,7 +35,7 @@ static bool in_quads(const reduce_args *args)
     return all;
 }
 
-/* And every eight, of 16 bits, in rows of whole 64? */
+/* Returns true if 16-bit elements can be loaded eight at a time, in rows of a multiple of 64. */
 static bool in_units(const reduce_args *args)
 {
     bool all = args->quads && type_size(args->type) == 2 && args->n % REDUCE_LANES == 0 && (uintptr_t)args->x % 16 == 0;
@@ -44,7 +44,7 @@ static bool in_units(const reduce_args *args)
     return all;
 }
 
-/* The bytes from the first element that is reduced to the last. */
+/* Returns the bytes from the first element that is reduced to the last. */
 static size_t span_bytes(const reduce_dims *kept, const reduce_dims *reduced, int32_t type)
 {
     int64_t last = 0;
@@ -55,7 +55,7 @@ static size_t span_bytes(const reduce_dims *kept, const reduce_dims *reduced, in
     return (size_t)((last + 1) * type_size(type));
 }
 
-/* Do results lie side by side, so that they are better taken together? */
+/* Returns true if results are neighbours in memory, so that it is faster to compute them together. */
 static bool by_columns(const reduce_args *args)
 {
     const int32_t last = args->kept.rank - 1;
@@ -63,7 +63,7 @@ static bool by_columns(const reduce_args *args)
     return beside && !args->dense && args->reduced.rank == 1;
 }
 
-/* Can they be loaded by 16 bytes, of f8e4m3 by 8? */
+/* Returns true if columns can be loaded 16 bytes at a time, or 8 for f8e4m3. */
 static bool columns_in_quads(const reduce_args *args)
 {
     const int32_t each = args->type == TYPE_F32 ? 4 : 8;
@@ -97,13 +97,13 @@ static ww_status launch_round(gpu_stream *stream, const reduce_args *args)
                               : launch_tensor_reduce_rows_i64(stream, grid, REDUCE_THREADS, 0, args);
 }
 
-/* Do these kernels, which are launched early, take it? */
+/* Returns true if the kernels that are launched early can do it. */
 static bool begins_early(const reduce_args *args)
 {
     return by_columns(args) ? columns_in_quads(args) : in_units(args);
 }
 
-/* Can the last blocks of the first round make all others? */
+/* Returns true if the last blocks of the first round can do all others. */
 static bool in_one_launch(const reduce_args *args)
 {
     if (by_columns(args))
@@ -111,7 +111,8 @@ static bool in_one_launch(const reduce_args *args)
     return args->outs == 1 && args->chunks <= REST_CHUNKS_MAX;
 }
 
-/* All rounds; results wait alternately in the two halves of `between`, each of them for the first round's. */
+/* Queues all rounds. Intermediate results alternate between the two halves of `between`; each half has room for those of the
+ * first round. */
 static ww_status run_rounds(gpu_stream *stream, const reduce_job *job, char *between, int64_t half_bytes)
 {
     gpu_device *device = stream->device;
@@ -152,7 +153,7 @@ static ww_status run_rounds(gpu_stream *stream, const reduce_job *job, char *bet
     }
 }
 
-/* Can all stretches be loaded by quads? Then a row of one stretch needs no second step. */
+/* Returns true if all parts can be loaded by quads. Then a row of one part needs no second step. */
 static bool arg_in_quads(const reduce_job *job, int64_t parts)
 {
     const int32_t quad = 4 * type_size(job->type);
@@ -199,7 +200,7 @@ static ww_status run_arg(gpu_stream *stream, const reduce_job *job, int64_t *bet
     return status;
 }
 
-/* Dimensions of more elements than the kernels can take apart are made dense first. */
+/* Returns true if a dimension has more elements than kernels can index. Such a tensor is made dense first. */
 static bool exceeds_32_bits(const reduce_job *job)
 {
     return (job->kept.rank > 1 && job->outs > UINT32_MAX) || (job->reduced.rank > 1 && job->n > UINT32_MAX);

@@ -6,7 +6,7 @@
 
 enum { BLOCKS_MAX = 1 << 20 };
 
-/* A type of the same size. */
+/* Returns a type of this size. */
 static int32_t of_size(int32_t bytes)
 {
     return bytes == 1 ? TYPE_U8 : bytes == 2 ? TYPE_I16 : bytes == 4 ? TYPE_U32 : TYPE_I64;
@@ -15,8 +15,8 @@ static int32_t of_size(int32_t bytes)
 static ww_status launch(gpu_stream *stream, resample_args *args)
 {
     const int64_t blocks = (args->count + RESAMPLE_THREADS - 1) / RESAMPLE_THREADS;
-    const int64_t allowed = gpu_blocks_max(stream->device), most = allowed < BLOCKS_MAX ? allowed : BLOCKS_MAX;
-    const gpu_grid grid = grid_of(blocks < most ? blocks : most);
+    const int64_t allowed = gpu_blocks_max(stream->device), blocks_max = allowed < BLOCKS_MAX ? allowed : BLOCKS_MAX;
+    const gpu_grid grid = grid_of(blocks < blocks_max ? blocks : blocks_max);
 #define LAUNCH(name) launch_##name(stream, grid, RESAMPLE_THREADS, 0, args)
     if (args->what == RESAMPLE_NEAREST) {
         args->type = of_size(type_size(args->type));

@@ -4,13 +4,13 @@
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
-/* Do the kernels that hold a row in registers take it, if it is not too long? */
+/* Returns true if kernels that hold a row in registers can do it, if it is not too long. */
 static bool in_registers(const rows_job *job)
 {
     return type_kind(job->type) == KIND_F32 && job->type != TYPE_F8E4M3 && (job->weight != NULL || job->bias == NULL);
 }
 
-/* And by pairs, 64 elements at a time? */
+/* Returns true if rows can be processed by pairs, 64 elements at a time. */
 static bool in_pairs(const rows_job *job)
 {
     const uintptr_t begins = (uintptr_t)job->x | (uintptr_t)job->out | (uintptr_t)job->weight | (uintptr_t)job->bias;
@@ -20,25 +20,25 @@ static bool in_pairs(const rows_job *job)
 
 /* ---- 16-bit types, 32 lanes to a row ------------------------------------------------------------------------------------ */
 
-/* Of shared memory, beside a row for each 32 lanes: weights and biases, as f32 where there is room for that. */
+/* Shared memory for weights and biases, beside a row for each 32 lanes: as f32 if there is room. */
 static int64_t affine_bytes(const rows_job *job)
 {
     const int64_t each = job->n <= ROW_PART_4096 ? (int64_t)sizeof(float) : type_size(job->type);
     return job->op == ROW_SOFTMAX ? 0 : 2 * each * job->n;
 }
 
-/* Threads of a block for which there is room. */
+/* The number of threads of a block that fit. */
 static int32_t wave_threads(const gpu_device *device, const rows_job *job)
 {
     const int64_t rows = (device->base.info.shared_bytes_per_block - affine_bytes(job)) / (job->n * type_size(job->type));
     const int64_t threads = rows / 2 * 2 * ROW_PAIR_LANES; /* whole waves of 32 or 64 lanes */
-    const int32_t most = job->op == ROW_SOFTMAX    ? ROW_PART_4096_RESIDENT
-                         : job->n <= ROW_PART_4096 ? ROW_WAVE_THREADS
-                                                   : ROW_WAVE_THREADS_2;
-    return (int32_t)(threads < most ? threads : most);
+    const int32_t threads_max = job->op == ROW_SOFTMAX    ? ROW_PART_4096_RESIDENT
+                                : job->n <= ROW_PART_4096 ? ROW_WAVE_THREADS
+                                                          : ROW_WAVE_THREADS_2;
+    return (int32_t)(threads < threads_max ? threads : threads_max);
 }
 
-/* Where every 32 lanes have several rows. */
+/* Returns true if every 32 lanes have several rows. */
 static bool by_waves(const gpu_device *device, const rows_job *job)
 {
     const int64_t chunks = (job->n + ROW_PART_4096 - 1) / ROW_PART_4096, units = device->base.info.compute_units;
@@ -62,7 +62,7 @@ static ww_status launch_waves(gpu_stream *stream, const rows_job *job, const row
 
 /* ---- by pairs ------------------------------------------------------------------------------------------------------------ */
 
-/* A row of several parts has a block, of shorter ones a block has some. */
+/* A long row has a block to itself; several short rows share one. */
 typedef struct pair_shape {
     int32_t threads;
     int64_t blocks;
@@ -74,14 +74,14 @@ static pair_shape shape_of(const rows_job *job, int64_t part)
     return (pair_shape){parts == 1 ? ROW_PAIR_THREADS_MIN : (int32_t)parts * ROW_PAIR_LANES, (job->rows + each - 1) / each};
 }
 
-/* Do blocks go from row to row? Those of 16-bit types do where each has several of them. */
+/* Returns true if blocks go from row to row: for 16-bit types, if each has several rows. */
 static bool row_by_row(const gpu_device *device, const rows_job *job, pair_shape shape, int64_t resident)
 {
     return device->capabilities.sm_80_code && job->type != TYPE_F32 && (uintptr_t)job->x % 16 == 0 &&
            job->rows < INT32_MAX / 2 && shape.blocks >= 2 * resident;
 }
 
-/* 32 lanes have several rows, or one of more than half as many elements as they hold. */
+/* Launches the kernel in which 32 lanes handle several rows, or one row of more than half the elements that they hold. */
 static ww_status launch_short(gpu_stream *stream, const rows_job *job, const row_args *args)
 {
     const int64_t each = ROW_SHORT_THREADS / ROW_PAIR_LANES * (ROW_SHORT / job->n);
@@ -97,12 +97,13 @@ static ww_status launch_shape(gpu_stream *stream, const rows_job *job, const row
     const int64_t part = large ? ROW_PART_4096 : ROW_PART, units = device->base.info.compute_units;
     const pair_shape shape = shape_of(job, part), registers = shape_of(job, ROW_PART);
     const int64_t resident = units * ((large ? ROW_PART_4096_RESIDENT : ROW_PREFETCH_RESIDENT) / shape.threads);
-    if (job->n <= ROW_SHORT) /* what goes from row to row has a row of up to ROW_PART in 32 lanes, and works on all of that */
+    if (job->n <=
+        ROW_SHORT) /* blocks that go from row to row hold up to ROW_PART elements in 32 lanes and always process all of them */
         return launch_short(stream, job, args);
     if (!row_by_row(device, job, shape, resident))
         return launch_tensor_rows_registers(stream, grid_early(grid_of(registers.blocks)), registers.threads, 0, args);
     const gpu_grid grid = grid_early(grid_of(resident));
-    const size_t bytes = 2 * sizeof(uint16_t) * (size_t)(part * shape.threads / ROW_PAIR_LANES); /* two rows of each part */
+    const size_t bytes = 2 * sizeof(uint16_t) * (size_t)(part * shape.threads / ROW_PAIR_LANES); /* two rows for each part */
     return large ? launch_tensor_softmax_prefetch_4096(stream, grid, shape.threads, bytes, args)
                  : launch_tensor_rows_prefetch(stream, grid, shape.threads, bytes, args);
 }
@@ -197,7 +198,8 @@ static gpu_grid threads_for(int64_t count)
     return grid_of((count + SORT_THREADS - 1) / SORT_THREADS);
 }
 
-/* Sequences of 2, 4, ... up to a tile in one launch; longer ones by steps, and the rest of each merge by tiles again. */
+/* Sorts sequences of 2, 4, ... up to a tile in one launch, then merges longer ones step by step; the last steps of each merge
+ * are done in tiles again. */
 static ww_status run_sort(gpu_stream *stream, sort_args *args)
 {
     const int64_t all = args->rows * args->padded;
@@ -219,19 +221,19 @@ static ww_status run_sort(gpu_stream *stream, sort_args *args)
     return status;
 }
 
-/* Does one block sort a row? */
+/* Returns true if one block can sort a row. */
 static bool fits_a_block(const sort_job *job)
 {
     return job->n <= SORT_ROW_MAX && job->type != TYPE_F64 && job->type != TYPE_I64;
 }
 
-/* Do lanes have the row in registers? */
+/* Returns true if lanes can hold the row in registers. */
 static bool fits_registers(const gpu_device *device, const sort_job *job)
 {
     return fits_a_block(job) && job->n <= SORT_REGISTERS_ROW && device->capabilities.mfma;
 }
 
-/* The power of two that elements of a row are padded to. */
+/* The power of two that a row is padded to. */
 static int64_t padded_of(const gpu_device *device, const sort_job *job)
 {
     int64_t padded = fits_registers(device, job) ? SORT_REGISTERS_OWN
@@ -243,7 +245,7 @@ static int64_t padded_of(const gpu_device *device, const sort_job *job)
     return padded;
 }
 
-/* Several short rows a block. */
+/* The grid for short rows, several per block. */
 static gpu_grid blocks_of(const sort_args *args, int64_t elements)
 {
     const int64_t each = elements / args->padded;

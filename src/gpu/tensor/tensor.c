@@ -1,8 +1,8 @@
 /* The stream for tensors and its memory.
  *
- * All work on a device's tensors is queued on one stream, so that memory which is given back while it is still in use can be
- * handed out again at once: its next user is queued after that work. Such memory is kept here; the pool, whose blocks go to any
- * stream, gets it only after the stream was waited for.
+ * All work on a device's tensors is queued on one stream. So memory that is freed while queued work still uses it can be reused
+ * at once: its next user is queued after that work. Such memory is kept here. The pool serves all streams, so it gets memory
+ * only after the host has waited for this stream.
  */
 #include "gpu/tensor/tensor.h"
 
@@ -44,7 +44,8 @@ static void count_unused(gpu_device *device, int64_t more)
     gpu_pool_count_aside(device, more);
 }
 
-/* The lock is held, or nobody is there. What is recorded cannot be waited for, and may name what would be given back. */
+/* The lock is held, or no other thread uses the tensors. Recorded work cannot be waited for and may use the memory, so nothing
+ * is released during a recording. */
 static void release(gpu_device *device)
 {
     gpu_tensors *tensors = device->tensors;
@@ -151,7 +152,7 @@ ww_status gpu_tensors_wait(gpu_device *device)
 /* ---- memory ---------------------------------------------------------------------------------------------------------------
  */
 
-/* A block of the same size class that was given back, the last first. */
+/* Takes a freed block of the same size class, the last one first. */
 static bool take_unused(gpu_device *device, size_t bytes, buffer *out)
 {
     gpu_tensors *tensors = device->tensors;
@@ -213,7 +214,7 @@ static void tensors_release(ww_device *base, buffer *memory)
     *memory = (buffer){0};
 }
 
-/* The pool would hand it out while others' work on it may still be queued, on streams that it does not know. */
+/* Frees to the driver. The pool could hand the memory out while work on streams that it does not know still uses it. */
 static void tensors_release_shared(ww_device *base, buffer *memory)
 {
     gpu_device *device = gpu_of(base);
@@ -231,7 +232,7 @@ static void tensors_release_shared(ww_device *base, buffer *memory)
     gpu_leave(device, previous);
 }
 
-/* Blocks are whole words of 4, whatever was asked for. */
+/* Fills whole 4-byte words, because blocks always consist of them. */
 static ww_status tensors_zero(ww_device *base, const buffer *to)
 {
     gpu_device *device = gpu_of(base);
@@ -295,7 +296,8 @@ static ww_status tensors_stream(ww_device *base, void **out)
     return gpu_tensors_leave(device, previous, WW_OK);
 }
 
-/* Another's stream as the driver takes it; false if nothing can be queued there: the emulator has no default stream. */
+/* Converts another library's stream for the driver. Returns false if nothing can be queued there: the emulator has no default
+ * stream. */
 static bool other_stream(const gpu_device *device, void *given, driver_stream *out)
 {
     *out = device->driver->stream_1_is_null && (uintptr_t)given == 1 ? NULL : (driver_stream)given;
@@ -313,8 +315,8 @@ static ww_status meet(gpu_device *device, driver_stream first, driver_stream the
     return status;
 }
 
-/* Has our stream wait for another one, or that one for ours. Busy also where nothing is waited for here: another may have had
- * our stream wait, and no kernel begins before that. */
+/* Makes our stream wait for another one, or that one for ours. Our stream then counts as busy even if nothing waits here:
+ * another library may have made it wait, and no kernel may start before that. */
 static ww_status order_streams(ww_device *base, void *given, bool ours_waits)
 {
     gpu_device *device = gpu_of(base);

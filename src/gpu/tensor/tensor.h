@@ -1,4 +1,4 @@
-/* Tensors on a GPU: one stream for all of a device's work on them, memory in the order of that work, and the operations. */
+/* Tensors on a GPU: one stream for all work of a device on tensors, memory in the order of that work, and the operations. */
 #ifndef WW_GPU_TENSOR_TENSOR_H
 #define WW_GPU_TENSOR_TENSOR_H
 
@@ -15,26 +15,26 @@ extern const struct kernel_backend gpu_kernels; /* own_kernel.c */
 /* ---- for operations -------------------------------------------------------------------------------------------------------
  */
 
-/* Every operation begins with enter and, if that was WW_OK, ends with leave on the same thread: the device is entered, and its
- * stream for tensors, made at first use, is this thread's alone. Leave returns `status`. */
+/* Every operation begins with enter and, if that was WW_OK, ends with leave on the same thread. In between the device is
+ * entered, and this thread alone uses its stream for tensors, which the first use creates. Leave returns `status`. */
 ww_status gpu_tensors_enter(gpu_device *device, gpu_stream **stream, driver_context *previous);
 ww_status gpu_tensors_leave(gpu_device *device, driver_context previous, ww_status status);
 
-/* A job as element-wise kernels take it. */
+/* The arguments of element-wise kernels for a job. */
 elementwise_args gpu_elementwise_args(const gpu_device *device, const elementwise_job *job);
-/* The BLAS handle of the stream, between enter and leave; NULL with WW_OK where the vendor's BLAS is not installed. */
+/* Returns the BLAS handle of the stream, or NULL with WW_OK if the vendor's BLAS is not installed. Between enter and leave. */
 ww_status gpu_tensors_blas(gpu_device *device, struct gpu_blas **out);
 
-/* Which tables of functions of 16-bit types are there, in a workspace of the stream: tensor_elementwise.c. */
+/* Which tables of 16-bit functions exist, in a workspace of the stream (elementwise.c). */
 typedef struct gpu_tables {
     bool numbers;
-    uint32_t of[2];   /* bit by operation, of bf16 and of f16 */
-    uint32_t a[2][2]; /* the bits of the number that powf and elu were made with */
+    uint32_t of[2];   /* a bit per operation, for bf16 and f16 */
+    uint32_t a[2][2]; /* the bits of the parameter of the powf and elu tables */
 } gpu_tables;
 gpu_tables *gpu_tensors_tables(gpu_device *device); /* between enter and leave */
 
-/* The workspaces of the stream, all in one place: products of quantized matrices are queued on it, too, and what one queued
- * operation still reads, or keeps there for later, is no other's to write. */
+/* The workspaces of the stream, all in one place. Products of quantized matrices are queued on it too, and no operation may
+ * write what another queued operation still reads or keeps for later. */
 enum {
     TENSORS_WORKSPACE_BAD_ID,
     TENSORS_WORKSPACE_TABLES, /* keeps what is in it */
@@ -50,15 +50,16 @@ enum {
     TENSORS_WORKSPACES
 };
 
-/* REDUCE_READY counters, 0 but while a launch counts in them. Between enter and leave. */
+/* Returns REDUCE_READY counters, which are 0 except while a launch uses them. Between enter and leave. */
 ww_status gpu_tensors_ready(gpu_device *device, uint32_t **out);
 
-/* A mark in the stream's work, made at first use; the host waits for it by gpu_tensors_wait. Between enter and leave. */
+/* Records an event in the stream, which the first use creates; gpu_tensors_wait() waits for it. Between enter and leave. */
 ww_status gpu_tensors_mark(gpu_device *device);
 ww_status gpu_tensors_wait(gpu_device *device);
 
-/* Makes a job whose out and in[0] are dense along the last dimension, and aligned, one whose elements are 16 bytes: false, and
- * nothing changed, where that cannot be. Inputs from number `moved` on are read as they are, one for all of a unit. */
+/* Rewrites a job whose out and in[0] are aligned and dense along the last dimension, so that its elements are 16-byte units.
+ * Returns false and changes nothing if that is impossible. Inputs from number `moved` on are read unchanged, one value per
+ * unit. */
 bool gpu_take_units(elementwise_job *job, int32_t moved);
 
 ww_status gpu_elementwise(ww_device *base, const elementwise_job *job);
@@ -76,29 +77,29 @@ ww_status gpu_cumsum(ww_device *base, const struct cumsum_args *args);
 ww_status gpu_conv_integer(ww_device *base, const struct conv_integer_args *args);
 ww_status gpu_attention_store(ww_device *base, const attention_store_job *job);
 ww_status gpu_attention(ww_device *base, const attention_job *job);
-/* By the vendor's BLAS; not `done`, with WW_OK, where there is none, or it does not take such matrices, or says that it cannot.
+/* Multiplies with the vendor's BLAS. Leaves `done` false, with WW_OK, if there is no BLAS or it cannot multiply these matrices.
  */
 ww_status gpu_matmul_blas(gpu_device *device, const matmul_job *job, bool *done);
 
-/* A product as its kernels take it, except for what is chosen with the kernel. */
+/* The arguments of matrix kernels for a job, except for what depends on the kernel. */
 matmul_args gpu_matmul_args(const matmul_job *job);
 
-/* Are there kernels for AMD's matrix units that multiply this type? */
+/* Returns true if there are kernels for AMD's matrix units that multiply this type. */
 bool gpu_has_matrix_units(const gpu_device *device, int32_t type);
-/* Products in fast mode by kernels of ours for these: matmul_fast.c. What they cannot read in place is copied first. */
+/* Products in fast mode by our own kernels (matmul_fast.c). Matrices that they cannot read in place are copied first. */
 bool gpu_matmul_can_be_fast(const gpu_device *device, const matmul_job *job);
 ww_status gpu_matmul_fast(ww_device *base, const matmul_job *job, matmul_args *args);
-/* The same between enter and leave for matrices that need not be copied, with results of f32: aligned to 16 bytes, a and the
- * columns of b lying along k, k a multiple of 32 elements of 16 bits. */
+/* Queues a fast product of matrices that need no copy, with f32 results: aligned to 16 bytes, a and the columns of b contiguous
+ * along k, k a multiple of 32 16-bit elements. Between enter and leave. */
 ww_status gpu_matmul_fast_launch(gpu_stream *stream, const matmul_job *job);
 
-/* Convolutions in fast mode by the same kernels. */
+/* Convolutions in fast mode by the kernels of matmul_fast.c. */
 bool gpu_conv_by_im2col(const gpu_device *device, const matmul_job *job);
 ww_status gpu_conv_im2col(ww_device *base, const matmul_job *job);
 
-/* Can the taps of its window be told apart by marks, and their distances be held in 32 bits? */
+/* Returns true if marks can distinguish the taps of the window and 32 bits hold their distances. */
 bool gpu_window_is_marked(const matmul_job *job);
-/* Convolutions in fast mode on the matrix units: tensor_conv.c. `args` are the product's, and are changed. */
+/* Convolutions in fast mode on matrix units (conv.c). Changes `args`, the arguments of the product. */
 bool gpu_conv_can_be_fast(const gpu_device *device, const matmul_job *job);
 ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *args);
 
@@ -108,8 +109,8 @@ ww_status gpu_conv_fast(ww_device *base, const matmul_job *job, matmul_args *arg
 ww_status gpu_tensors_create(gpu_device *device);
 void gpu_tensors_destroy(gpu_device *device); /* waits; accepts a device without them */
 
-/* Gives what is held for reuse to the pool, once its work is done; nothing where an operation is under way on another thread or
- * on this one. The device is entered. */
+/* Returns the memory held for reuse to the pool, after its work is done. Does nothing while an operation is in progress on any
+ * thread. The device is entered. */
 void gpu_tensors_release(gpu_device *device);
 
 #endif

@@ -1,4 +1,4 @@
-/* The emulator as a driver: its devices, modules and the table. Contexts, memory and streams have files of their own. */
+/* The emulator as a driver: its devices, modules and table. Contexts, memory and streams have their own files. */
 #include "gpu/driver/emulated/parts.h"
 
 #ifdef WARPWAVE_EMULATOR
@@ -55,19 +55,19 @@ static int emulated_device_describe(int32_t index, ww_device_info *info)
     text_copy(info->arch, sizeof info->arch, "emulated");
     text_copy(info->driver_version, sizeof info->driver_version, WW_VERSION_TEXT);
     info->wave_size = (int32_t)wave_size;
-    info->compute_units = 3; /* not a power of two, as on many a card */
+    info->compute_units = 3; /* not a power of two, as on many cards */
     info->max_threads_per_block = EMULATOR_MAX_THREADS;
     info->shared_bytes_per_block = EMULATOR_SHARED_BYTES;
     info->memory_total_bytes = emulated_memory_total();
     return EMULATED_OK;
 }
 
-/* Those of a chip, unless a test asks for smaller ones, to see that work is cut where it must be. */
-static int64_t limit_of(const char *variable, int64_t most)
+/* A chip's limits, unless a test sets smaller ones to check that work is divided. */
+static int64_t limit_of(const char *variable, int64_t max)
 {
     const char *asked = getenv(variable);
     const int64_t wanted = asked != NULL ? strtoll(asked, NULL, 10) : 0;
-    return wanted > 0 && wanted < most ? wanted : most;
+    return wanted > 0 && wanted < max ? wanted : max;
 }
 
 int emulated_launch_limits(int32_t index, driver_launch_limits *out)
@@ -85,7 +85,7 @@ int emulated_launch_limits(int32_t index, driver_launch_limits *out)
 
 static const char ELF[] = {0x7f, 'E', 'L', 'F'};
 
-/* Kernels of the library, which are found by name whatever the module, or an object that brings its own. */
+/* The library's own kernels, which are found by name in any module, or an object with its own kernels. */
 typedef struct emulated_module {
     void *object;
 } emulated_module;

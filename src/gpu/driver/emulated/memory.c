@@ -1,4 +1,4 @@
-/* Memory of the emulated driver: host memory with a ledger, so that every address that comes in can be judged. */
+/* Memory of the emulated driver: host memory with a list of all pieces, so that every address can be checked. */
 #include "gpu/driver/emulated/parts.h"
 
 #ifdef WARPWAVE_EMULATOR
@@ -9,7 +9,7 @@
 
 enum {
     ALIGNMENT = 256,
-    PINNED = -1 /* in the place of a device's index */
+    PINNED = -1 /* instead of a device's index */
 };
 
 static const size_t default_bytes = (size_t)4 << 30;
@@ -19,14 +19,14 @@ typedef struct piece {
     char *address;
     size_t bytes;
     int32_t index;
-    void *pages; /* of a guarded piece, with the one behind it */
+    void *pages; /* of a guarded piece, with the page after it */
     size_t pages_bytes;
 } piece;
 
 static pthread_mutex_t ledger_lock = PTHREAD_MUTEX_INITIALIZER;
 static piece *ledger;
 static size_t used_bytes[EMULATED_CONTEXTS];
-static size_t device_bytes; /* 0: the default */
+static size_t device_bytes; /* 0 means the default */
 static bool guarded;
 
 void emulated_set_memory(size_t bytes)
@@ -73,7 +73,7 @@ int64_t emulated_memory_total(void)
     return (int64_t)total;
 }
 
-/* Memory that ends, to the alignment, where a page begins that nobody may touch. */
+/* Allocates memory that ends, up to alignment, at an inaccessible page. */
 static char *take_guarded(piece *made, size_t bytes)
 {
     const size_t page = 4096, body = (bytes + page - 1) / page * page,
@@ -86,7 +86,7 @@ static char *take_guarded(piece *made, size_t bytes)
     return (char *)made->pages + body - rounded;
 }
 
-/* One allocation holds the record and, behind it, the aligned memory, if that is not guarded. */
+/* One allocation holds the record and, unless it is guarded, the aligned memory after it. */
 static piece *make_piece(int32_t index, size_t bytes)
 {
     const bool apart = guarded && index != PINNED;

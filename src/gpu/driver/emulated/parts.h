@@ -1,4 +1,4 @@
-/* Between the files of the emulated driver: what memory, streams and the rest of it tell each other. */
+/* Shared by the files of the emulated driver. */
 #ifndef WW_GPU_DRIVER_EMULATED_PARTS_H
 #define WW_GPU_DRIVER_EMULATED_PARTS_H
 
@@ -9,7 +9,7 @@
 
 #ifdef WARPWAVE_EMULATOR
 
-/* The emulator's error numbers. They mirror CUDA's where there is a like one, which makes messages easy to compare. */
+/* The emulator's error numbers. They are CUDA's if there is a similar one, so that messages are easy to compare. */
 enum {
     EMULATED_OK = 0,
     EMULATED_INVALID_VALUE = 1,
@@ -28,8 +28,8 @@ enum { EMULATED_DEVICES = 2, EMULATED_CONTEXTS = 8, EMULATED_DETAIL_BYTES = 640 
 
 typedef struct emulated_context {
     atomic_int users;
-    atomic_int broken; /* the number every call gives once a kernel has faulted */
-    atomic_int losses; /* how often it was lost: streams that are older than the last one do no work */
+    atomic_int broken; /* the number that every call returns after a kernel has faulted */
+    atomic_int losses; /* how often it was lost; older streams do no work */
     int32_t index;
     uint32_t wave_size;
     uint64_t seed;
@@ -38,14 +38,15 @@ typedef struct emulated_context {
 
 /* ---- contexts (emulated_context.c) --------------------------------------------------------------------------------------- */
 
-/* Gives context `index`, below EMULATED_CONTEXTS, waves of that size: a stand-in may have other devices than the two of the
- * table. Not while the context is in use. */
+/* Sets the wave size of context `index`, below EMULATED_CONTEXTS: a stand-in may have other devices than the two of the table.
+ * Not while the context is in use. */
 void emulated_set_wave_size(int32_t index, uint32_t wave_size);
 
-/* Remembers for failure() which function of the table gave a number, and why; returns the number. */
+/* Records for failure() which function of the table returned a number, and why. Returns the number. */
 int emulated_answer(const char *call, int number, const char *detail);
 
-/* The context current on this thread, if it is alive and whole; otherwise NULL, and `number` says what the call answers. */
+/* Returns the context that is current on this thread, if it is alive and not broken; otherwise NULL, and `number` is what the
+ * call returns. */
 emulated_context *emulated_here_or(const char *call, int *number);
 
 int emulated_context_create(int32_t index, driver_context *out);
@@ -67,7 +68,7 @@ int emulated_pinned_free(void *host);
 int64_t emulated_memory_total(void);
 void emulated_count_memory(emulated_counts *out);
 
-/* Do these bytes lie in one live piece of memory: of that device, or pinned on the host (index -1)? */
+/* Returns true if these bytes are in one live piece of memory of that device, or of pinned host memory (index -1). */
 bool emulated_lies_inside(int32_t index, const void *address, size_t bytes);
 
 /* ---- streams and events (emulated_stream.c) ------------------------------------------------------------------------------ */
@@ -92,7 +93,7 @@ int emulated_graph_destroy(driver_graph graph);
 /* How large a launch may be. */
 int emulated_launch_limits(int32_t index, driver_launch_limits *out);
 int emulated_launch(driver_function function, driver_stream stream, const driver_launch *launch);
-/* Queues a call on the host, with a copy of its arguments: how a stand-in for a vendor's library does its work. */
+/* Queues a call on the host with a copy of its arguments, for stand-ins of vendors' libraries. */
 int emulated_call(driver_stream stream, void (*call)(const void *arguments), const void *arguments, size_t bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* Streams and events of the emulated driver: work is queued, and done when a call waits for it.
  *
- * That is the latest moment a real driver would be allowed to choose, so a missing wait shows every time: memory given back too
- * early, staging overwritten, a result read before it is there. Work is done on the thread that waits, under the stream's lock.
+ * That is the latest moment that a real driver may choose, so a missing wait always shows: memory freed too early, staging
+ * overwritten, a result read before it is written. Work is done on the thread that waits, under the stream's lock.
  */
 #include "gpu/driver/emulated/parts.h"
 
@@ -17,7 +17,7 @@
 
 typedef struct emulated_event {
     struct emulated_stream *stream; /* where it was last recorded */
-    atomic_bool pending;            /* recorded, not reached */
+    atomic_bool pending;            /* recorded but not reached */
     bool recorded;
     bool timed;
     double milliseconds; /* when it was reached */
@@ -34,7 +34,7 @@ typedef struct work {
     uint32_t pattern;
     emulated_event *event;
     const emulated_kernel *kernel;
-    void *object; /* that the kernel lies in, held for it; NULL for the library's own */
+    void *object; /* that contains the kernel, retained for it; NULL for the library's own kernels */
     emulator_shape shape;
     void (*call)(const void *arguments);
     _Alignas(16) char arguments[];
@@ -44,15 +44,15 @@ typedef struct work {
 typedef struct emulated_graph {
     emulated_context *context;
     work *first, **last;
-    bool spoiled; /* something was asked of the stream that cannot be recorded */
+    bool spoiled; /* something was queued that cannot be recorded */
 } emulated_graph;
 
 typedef struct emulated_stream {
     pthread_mutex_t lock;
     emulated_context *context;
-    int losses; /* of the context, when this was made */
+    int losses; /* of the context, when the stream was created */
     work *first, **last;
-    emulated_graph *captured; /* while it records */
+    emulated_graph *captured; /* while the stream records */
 } emulated_stream;
 
 atomic_int_least64_t emulated_streams_alive, emulated_events_alive, emulated_graphs_alive;
@@ -125,8 +125,8 @@ static int do_work(emulated_context *context, const work *item)
     }
 }
 
-/* Does what is queued, up to and with the record of `until` (NULL: all). After a failure, and in a context that was lost, the
- * rest is dropped, but its events are reached, so that nobody waits for ever. The lock is held. */
+/* Runs queued work up to and including the record of `until` (NULL: all). After a failure, or in a lost context, the rest is
+ * dropped, but its events count as reached, so that nothing waits forever. The lock is held. */
 static int advance(emulated_stream *queue, const emulated_event *until)
 {
     int number = atomic_load(&queue->context->losses) == queue->losses ? EMULATED_OK : EMULATED_LAUNCH_FAILED;
@@ -306,7 +306,7 @@ int emulated_capture_end(driver_stream stream, driver_graph *out)
     return EMULATED_OK;
 }
 
-/* A copy of one item, or NULL. */
+/* Returns a copy of one item, or NULL without memory. */
 static work *copy_work(const work *item)
 {
     const size_t bytes = sizeof *item + (item->kind == WORK_LAUNCH || item->kind == WORK_CALL ? item->bytes : 0);
@@ -442,7 +442,7 @@ int emulated_event_record(driver_event handle, driver_stream stream)
     return number;
 }
 
-/* Done at once: the other stream is brought to the event, so this one need not wait. */
+/* Runs the other stream up to the event at once, so that this one need not wait. */
 int emulated_stream_wait(driver_stream stream, driver_event handle)
 {
     const emulated_event *event = event_of(handle);

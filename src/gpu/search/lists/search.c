@@ -288,12 +288,12 @@ static ww_status grow_results(lists_search *s, size_t bytes)
 /* Searches for the round's `queries`, which are `stride` floats apart. */
 static ww_status ask(lists_search *s, list_round *r, const float *queries, int64_t stride)
 {
-    int64_t most = 0, buckets = 0;
+    int64_t buckets_max = 0, buckets = 0;
     for (int64_t i = 0; !r->thresholds && i < r->count; i++) {
         (void)sample_lists(s, r, query_of(r, i), &buckets);
-        most = max_i64(most, buckets);
+        buckets_max = max_i64(buckets_max, buckets);
     }
-    r->plan.sample_tiles = (uint32_t)divide_up_i64(most, TILE_BUCKETS);
+    r->plan.sample_tiles = (uint32_t)divide_up_i64(buckets_max, TILE_BUCKETS);
     screen_list_work work = {.lists = s->job->held->table.data, .all_count = s->job->all_count};
     screen_round round = {
         .work = &work, .device = s->device, .stream = s->stream, .job = &s->job->search, .plan = &r->plan, .rows = s->rows};
@@ -359,7 +359,7 @@ static ww_status ask_again(lists_search *s, float *queries)
         s->left_count = first; /* new leftovers would overwrite those that were read */
         status = ask(s, &r, queries + first * job->dim, job->dim);
         if (status == WW_OK && s->left_count > first)
-            status = ww_fail(WW_INTERNAL, "a search of lists was not answered by all rows of its lists");
+            status = ww_fail(WW_INTERNAL, "a search of lists has no answer even with room for all rows");
     }
     return status;
 }
