@@ -1,10 +1,9 @@
-/* Checking what a device holds: everything that was made from a row when it was added is made from it again and compared, bit
- * by bit. A certificate cannot see what is wrong there (docs/design/exactness.md).
+/* Checks what a device holds: recomputes everything that was derived from a row when it was added, and compares it bit by bit.
+ * A certificate cannot detect such damage (docs/design/exactness.md).
  *
- * The device does what it did for the add: rows are read, written to a segment that is thrown away, and with that their norms
- * and codes are made once more. How a device arranges a row, or 64 of them, is its own affair, so both sides are brought into
- * the same places, the old by gathering and the new by writing, and compared in words of 64 rows. Only of a word in which
- * something differs each row is looked at alone.
+ * The device repeats what it did for the add: the rows are read and written to a temporary segment, which computes their norms
+ * and codes again. Devices differ in how they arrange rows, so both sides are brought into the same places, the old rows by
+ * gathering and the new ones by writing, and compared in words of 64 rows. Single rows are compared only in words that differ.
  */
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +56,7 @@ static buffer *buffer_of(segment *part, int32_t i)
     return (buffer *)(void *)((char *)part + kept[i].offset);
 }
 
-/* Bytes of it per 64 rows, 0 if the segment does not have it. */
+/* Its bytes per 64 rows; 0 if the segment does not have it. */
 static size_t word_bytes(const segment *part, int32_t i)
 {
     const buffer *b = (const buffer *)(const void *)((const char *)part + kept[i].offset);
@@ -80,8 +79,8 @@ static void checker_free(checker *k)
     memory_free(k->damage);
 }
 
-/* The two segments, on the member of a group that has `part`: what a device has changed it must show itself. They are on the
- * device even where the rows are not, since rows of the host are arranged as there. */
+/* Makes the two segments on the group member that holds `part`, because damage must be checked on the device that has it. They
+ * are on the device even if the rows are on the host, because host rows have the same arrangement. */
 static ww_status segments_make(checker *k, const segment *part)
 {
     ww_device *device = k->collection->device;
@@ -136,8 +135,8 @@ static ww_status clear(checker *k, int64_t words)
     return status == WW_OK ? device->backend->stream_synchronize(device, k->stream) : status;
 }
 
-/* Brings `count` rows of `part`, those in k->sources, into both segments: as they are, and made from k->rows + at. A row that
- * no add would have let in is zeros from then on, and differs by that. */
+/* Brings `count` rows of `part`, listed in k->sources, into both segments: the stored ones, and ones made from k->rows + at. A
+ * row that an add would refuse becomes zeros, and so differs. */
 static ww_status lay_out(checker *k, const segment *part, int64_t at, int64_t count)
 {
     ww_device *device = k->collection->device;
@@ -156,7 +155,7 @@ static ww_status lay_out(checker *k, const segment *part, int64_t at, int64_t co
     return status;
 }
 
-/* Sets the bits of what differs in k->damage of each word's first row, for `words` words. */
+/* Sets the bits for whatever differs in k->damage of each word's first row, for `words` words. */
 static ww_status compare(checker *k, int64_t words, uint32_t *damage)
 {
     ww_device *device = k->collection->device;
@@ -177,7 +176,7 @@ static ww_status compare(checker *k, int64_t words, uint32_t *damage)
     return status;
 }
 
-/* For a word of the piece with a difference: finds the rows, and what differs in each. */
+/* Finds the rows of a word that differ, and what differs in each. */
 static ww_status look_at_rows(checker *k, const segment *part, int64_t first, int64_t end)
 {
     ww_status status = WW_OK;

@@ -1,7 +1,7 @@
-/* A collection as the files of this room see it, and its lock.
+/* A collection as the files of this folder see it, and its lock.
  *
- * Readers share the lock; a writer has it alone, and one that waits goes before readers that come later, so that endless
- * searches cannot keep it out.
+ * Readers share the lock; a writer holds it alone. A waiting writer goes before readers that come later, so endless searches
+ * cannot keep it out.
  */
 #ifndef WW_VECTORS_COLLECTION_H
 #define WW_VECTORS_COLLECTION_H
@@ -38,7 +38,7 @@ struct ww_collection {
     bool ids_are_stored;    /* else all ids are automatic (automatic_ids.h), and in no table or page */
     id_table moved;         /* rows whose handle is out of order (handles.h) */
     int64_t next_handle;    /* never decreases */
-    int64_t highest_number; /* no id that the caller gave was the decimal text of a larger one; -1: none was a number */
+    int64_t highest_number; /* callers gave no larger number as an id; -1: no number at all */
     struct ivf *index;      /* NULL: there is none */
     kept_map map;
     int64_t epoch; /* raised when rows are numbered anew */
@@ -54,8 +54,8 @@ void collection_lock_read(ww_collection *collection);
 void collection_lock_write(ww_collection *collection);
 void collection_unlock(ww_collection *collection);
 
-/* What a store of the collection's keeps of a row while it is on `device`: no second copy on the CPU, whose rows the host has.
- */
+/* What the collection's store keeps of a row while it is on `device`: on the CPU no second copy, because the rows are on the
+ * host. */
 row_shape collection_shape(const ww_collection *collection, const ww_device *device);
 
 /* Removes and frees everything. The caller holds the writer's lock. */

@@ -1,7 +1,7 @@
-/* Making room: compacting and reserving.
+/* Compacting and reserving.
  *
- * Compacting builds a second store and a second table of ids from the live rows, and takes them in place of the first ones
- * when they are whole. Until then nothing of the collection has changed; payloads are moved, not copied, at that moment.
+ * Compacting builds a second store and a second table of ids from the live rows, and swaps them in when they are complete.
+ * Until then the collection is unchanged. Payloads are moved at that moment, not copied.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "vectors/ivf/ivf.h"
 #include "vectors/write/payloads.h"
 
-enum { GATHER_BYTES = 64 * 1024 * 1024 }; /* of rows between two words to the caller */
+enum { GATHER_BYTES = 64 * 1024 * 1024 }; /* rows between two progress reports */
 
 typedef struct compaction {
     ww_collection *collection;
@@ -54,7 +54,8 @@ static ww_status reserve(compaction *m)
     return status;
 }
 
-/* Gathers live rows from `*row` on: as many as lie in one old segment, fit one new one and are one step. Moves `*row` on. */
+/* Gathers live rows starting at `*row`: as many as are in one old segment, fit in one new segment and make one step. Advances
+ * `*row`. */
 static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
 {
     const row_store *old = &m->collection->store;
@@ -99,7 +100,7 @@ static ww_status copy_ids(compaction *m, row_page *page, const int64_t *rows, in
     return WW_OK;
 }
 
-/* `*first` is larger than the handles of all rows before the page, and then than those in it as well. */
+/* `*first` is larger than all handles before the page; on return, also than those in it. */
 static ww_status copy_handles(compaction *m, row_page *page, const int64_t *rows, int32_t count, int64_t *first)
 {
     int64_t handles[PAGE_ROWS];
@@ -159,7 +160,7 @@ static ww_status make_tables(compaction *m)
     return status;
 }
 
-/* The new store's rows are all live: that is said to the device, and the tables are made from it. */
+/* Marks all rows of the new store as live on the device, and builds the tables from it. */
 static ww_status finish(compaction *m)
 {
     const ww_collection *c = m->collection;
@@ -221,7 +222,7 @@ ww_status memory_compact(ww_collection *c, ww_progress progress, void *user)
     ww_status status = WW_OK;
     compaction m = {.collection = c, .progress = progress, .user = user};
     collection_lock_write(c);
-    m.ids.key = c->ids.key; /* where no table has to be made, this is it */
+    m.ids.key = c->ids.key; /* used as it is if no table has to be made */
     m.moved.key = c->moved.key;
     const row_store *store = &c->store;
     if (store->rows_live == 0 && store->rows_count > 0)

@@ -1,11 +1,11 @@
-/* Moving a collection to another device.
+/* Moves a collection to another device.
  *
- * A second store is made on the new device and filled there, piece by piece through the host, from the old device's rows or
- * from the host's own copy. When it is whole it takes the place of the first one; ids and payloads, which the host has, change
- * hands at that moment and are never copied. Until then nothing of the collection has changed.
+ * A second store is made on the new device and filled piece by piece through the host, from the old device's rows or from the
+ * host's own copy. When it is complete it replaces the first one; ids and payloads, which are on the host, are handed over at
+ * that moment and never copied. Until then the collection is unchanged.
  *
- * A group to which it moves again, because a member is lost or the shares have changed, may have no room for all of it twice.
- * Then segments go one by one to members that have less than their share, and where one fails the others stay where they are.
+ * A collection that moves within its group, because a member is lost or the shares have changed, may not fit twice. Then
+ * segments move one by one to members that have less than their share; if one fails, the others stay where they are.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ static ww_status take_piece(move *m)
     return m->piece ? WW_OK : memory_failed("rows on their way to another device", bytes);
 }
 
-/* The room stays as large as it was: a reserve that was made still holds. */
+/* Keeps the capacity, so that an earlier reserve still holds. */
 static ww_status reserve(move *m)
 {
     const ww_collection *c = m->collection;
@@ -52,7 +52,7 @@ static ww_status reserve(move *m)
     return status == WW_OK ? take_piece(m) : status;
 }
 
-/* Says of a failed read what it means for the collection; other failures speak for themselves. */
+/* Adds to a failed read what it means for the collection; other failures need no explanation. */
 static ww_status cannot_read(const move *m, ww_status status)
 {
     if (status != WW_DRIVER_ERROR)
@@ -66,7 +66,7 @@ static ww_status cannot_read(const move *m, ww_status status)
                    c->name, m->device->info.id, reason);
 }
 
-/* `count` rows from `first` on, all in segment `from`: the host's copy of them, or what the device gives back. */
+/* Reads `count` rows starting at `first`, all in segment `from`: from the host's copy, or from the device. */
 static ww_status read_piece(move *m, const segment *from, int64_t first, int64_t count, const void **rows)
 {
     const ww_collection *c = m->collection;
@@ -93,7 +93,7 @@ static ww_status write_piece(move *m, const segment *to, int64_t first, int64_t 
     return status;
 }
 
-/* Removed rows go, too: their places keep the numbers of those behind them. */
+/* Removed rows move, too, so that later rows keep their numbers. */
 static ww_status carry_rows(move *m)
 {
     const row_store *old = &m->collection->store;
@@ -156,7 +156,7 @@ static ww_status move_to(move *m)
         status = ivf_place_centroids(m->collection, m->device, m->stream, &m->centroids);
     if (status == WW_OK)
         commit(m);
-    /* What is left is the new device's part of a failed move, or the old device's of a whole one. */
+    /* Frees what is left: the new device's part of a failed move, or the old device's part of a successful one. */
     store_destroy(&m->centroids);
     store_destroy(&m->store);
     m->device->backend->stream_destroy(m->device, m->stream);
@@ -206,7 +206,7 @@ static ww_status segment_move(move *m, int64_t s, int32_t member)
     return WW_OK;
 }
 
-/* Brings a segment where it should be; a member that has no room for it leaves it to the others, or where it is. */
+/* Moves a segment to where it should be; a member without room leaves it to the others, or where it is. */
 static ww_status segment_settle(move *m, int64_t s)
 {
     const row_store *store = &m->collection->store;
@@ -240,7 +240,7 @@ static ww_status rebalance(move *m)
     return status;
 }
 
-/* A group to which it moves again may want the rows elsewhere: with other members, or without one that it had. */
+/* Moving to the same group may still move rows: its members or their shares may have changed. */
 static bool is_there(const move *m)
 {
     const backend *api = m->device->backend;

@@ -1,9 +1,9 @@
-/* What a collection can do, as one table: filled by collections in memory (collection.c) and by those in a store's file
+/* The operations of a collection as one table, filled by collections in memory (collection.c) and by those in a store's file
  * (store/reading.c).
  *
- * Every public call checks its arguments once, in this room, and then goes through the table. So everything that comes here is
- * checked, except for what only the rows themselves can tell: ids that are there or not, payloads that stay. No function is
- * called in another process than the collection was made in.
+ * Every public call checks its arguments once, in this folder, and then goes through the table. So everything that arrives here
+ * is checked, except for what only the rows can tell, such as whether an id exists. No function is called in another process
+ * than the one that made the collection.
  */
 #ifndef WW_VECTORS_OPERATIONS_H
 #define WW_VECTORS_OPERATIONS_H
@@ -17,7 +17,7 @@
 typedef enum write_kind {
     WRITE_ADD,
     WRITE_UPSERT,
-    WRITE_UPDATE /* of rows that are there; without payloads or texts theirs stay */
+    WRITE_UPDATE /* of existing rows; without payloads or texts, theirs stay */
 } write_kind;
 
 /* One thing of a row, and where the caller wants it: the field that `fetch` names. */
@@ -31,13 +31,13 @@ typedef struct row_request {
     size_t *length;
 } row_request;
 
-/* New payloads: payloads[i] for ids[i], or, with a selection, payloads[0] for every row of it. */
+/* New payloads: payloads[i] for ids[i], or, with a selection, payloads[0] for each of its rows. */
 typedef struct payload_change {
     const char *const *ids;
     const char *const *payloads;
     int64_t count;                 /* of the lists */
     const ww_selection *selection; /* NULL: there are ids */
-    bool merge;                    /* their fields replace those of the old ones */
+    bool merge;                    /* merge: their fields replace fields of the same name */
 } payload_change;
 
 /* A row on a map that a collection keeps (src/map makes and reads them). */
@@ -45,20 +45,20 @@ typedef struct map_point {
     int64_t handle;
     int64_t row; /* its number, while the collection's epoch is the map's */
     float x, y;
-    uint32_t hash;   /* of the vector that it was placed by */
-    uint32_t placed; /* 1: at the mean of its neighbours, after the map was made */
+    uint32_t hash;   /* hash of the vector that determined its position */
+    uint32_t placed; /* 1: placed at the mean of its neighbours after the map was made */
 } map_point;
 
 typedef struct kept_map {
-    int64_t version; /* another one after every write; 0: there is no map */
-    int64_t epoch;   /* the collection's when its rows were looked at: while it stays, so do the numbers of rows */
+    int64_t version; /* changes with every write; 0: there is no map */
+    int64_t epoch;   /* the collection's epoch when its rows were read: row numbers are valid while it is the same */
     int64_t seed;
     int32_t neighbours, steps;
     int64_t count;
     map_point *points; /* by handle; from memory_alloc() */
 } kept_map;
 
-/* What becomes of a kept map: all of it is written, or, if the kept one still has that version, only what is named. */
+/* What to write of a kept map: everything or, if the kept map still has that version, only the changes. */
 typedef struct map_change {
     const kept_map *map;    /* the new one; its version is the old one's */
     const int64_t *changed; /* numbers of points that came or changed */
@@ -88,7 +88,7 @@ typedef struct collection_operations {
     ww_status (*build_ivf)(ww_collection *c, const ww_ivf_config *config);
     ww_status (*calibrate)(ww_collection *c, const ww_calibrate_config *config);
     ww_status (*drop_ivf)(ww_collection *c);
-    ww_status (*describe_ivf)(ww_collection *c, ww_ivf_info *info); /* all of ours: no struct_size to mind */
+    ww_status (*describe_ivf)(ww_collection *c, ww_ivf_info *info); /* internal: struct_size need not be checked */
 
     /* Reads. A query's host queries are finite, and its query_tensor, if there is one, is dense f32 on a GPU. */
     ww_status (*query)(ww_collection *c, const ww_query *query, ww_results **results);
@@ -101,8 +101,8 @@ typedef struct collection_operations {
     ww_status (*row)(ww_collection *c, int64_t row, const row_request *request); /* WW_NOT_FOUND if it is not there */
     int64_t (*next)(ww_collection *c, int64_t row);
     int64_t (*count)(ww_collection *c);
-    ww_status (*describe)(ww_collection *c, ww_collection_info *info); /* all of ours: no struct_size to mind */
-    ww_device *(*device)(ww_collection *c); /* what searches now; the caller closes it. NULL: it cannot be had */
+    ww_status (*describe)(ww_collection *c, ww_collection_info *info); /* internal: struct_size need not be checked */
+    ww_device *(*device)(ww_collection *c); /* the device that searches now; the caller closes it. NULL: not available */
 
     /* The map that is kept. A damaged one is none. `epoch` changes when rows are numbered anew. Writing NULL drops the map;
      * `*kept` says whether it could be written at all. */

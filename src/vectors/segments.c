@@ -95,7 +95,7 @@ void store_destroy(row_store *store)
     *store = (row_store){0};
 }
 
-/* Both arrays keep their old room when there is no memory for more; a larger first one is no harm. */
+/* If memory runs out, both arrays keep their old capacity; a larger first array does no harm. */
 static ww_status reserve_slot(row_store *store)
 {
     if (store->segment_count < store->segment_slots)
@@ -112,8 +112,8 @@ static ww_status reserve_slot(row_store *store)
     return WW_OK;
 }
 
-/* A whole batch goes into as few segments as may be. Growing row by row, a segment is a 32nd of the rows so far: 3% of slack at
- * most, and some hundred segments on the way to a million rows. */
+/* Puts a whole batch into as few segments as possible. For a collection that grows row by row, a segment is a 32nd of the rows
+ * so far: at most 3% is unused, and a million rows take a few hundred segments. */
 static int64_t growth_rows(const row_store *store, int64_t missing)
 {
     const int64_t most = SEGMENT_BYTES_MAX / (int64_t)row_bytes(store) / PAGE_ROWS * PAGE_ROWS;
@@ -134,7 +134,7 @@ static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t 
     return WW_OK;
 }
 
-/* `rows` rows, or fewer: a group cuts what is wanted by the shares of its members. */
+/* `rows` rows or fewer: a group splits them by the shares of its members. */
 static ww_status segment_append(row_store *store, int64_t rows, int64_t rows_wanted)
 {
     const backend *api = store->device->backend;
@@ -164,8 +164,8 @@ static ww_status segment_append(row_store *store, int64_t rows, int64_t rows_wan
     return WW_OK;
 }
 
-/* Says no before anything is taken if it is clear that there is not enough: an operating system that promises more than it has
- * would let one segment after the other be made. Not worth asking for less than a full segment. */
+/* Fails before anything is allocated if there is clearly not enough memory: an operating system that overcommits would let
+ * every segment be made. Not worth checking for less than a full segment. */
 static ww_status room_check(const row_store *store, int64_t missing)
 {
     const segment_plan plan = store_plan(store);

@@ -1,6 +1,6 @@
 /* Where a collection's rows are: segments on the device, each with a shelf on the host for what belongs to its rows.
  *
- * A segment is allocated once with its room and never moves, so growth copies nothing and never needs old and new at once.
+ * A segment is allocated once at its full size and never moves, so growth copies nothing and never needs old and new at once.
  * Segments are filled one after the other; a row's number is its place in that order. Everything here is called with the
  * collection's lock held: reading functions with either kind, the others with the writer's.
  */
@@ -30,10 +30,11 @@ typedef struct row_page {
     id_page *ids;
     char **payloads;
     int64_t *handles;     /* 64, or NULL: the first handle and those that follow it */
-    int64_t first_handle; /* the least that a row in order may have here; those of earlier pages have less */
+    int64_t first_handle; /* the smallest handle that a row in order may have here; earlier pages have smaller ones */
 } row_page;
 
-/* The host's side of a segment. Its live words are the truth and the device's a copy, behind by [dirty_first, dirty_end). */
+/* The host's side of a segment. Its live words are authoritative; the device's copy is out of date in [dirty_first, dirty_end).
+ */
 typedef struct row_shelf {
     uint64_t *live;
     row_page *pages;
@@ -74,7 +75,7 @@ typedef struct row_shape {
 /* Makes an empty store in `store`, which takes nothing over: device and stream stay the caller's. */
 ww_status store_create(row_store *store, ww_device *device, device_stream *writes, row_shape shape);
 
-/* Frees all segments with their ids and payloads; the store is empty then, and as good as new. */
+/* Frees all segments with their ids and payloads; the store is empty then and can be used again. */
 void store_clear(row_store *store);
 
 /* The same and the store itself. Accepts one that is all zero. */
@@ -95,15 +96,13 @@ int64_t store_segment_of(const row_store *store, int64_t row);
 /* The page of `row`, which is below rows_capacity. */
 row_page *store_page(const row_store *store, int64_t row);
 
-/* What a segment of the store is; capacity and what belongs to the choice of a member are 0. */
+/* The description of a segment of the store; capacity and the fields that choose a member are 0. */
 segment_plan store_plan(const row_store *store);
 
 /* Bytes of a row's dim elements, as callers and the host's copy have them. */
 size_t store_element_bytes(const row_store *store);
 
-/* Where the host's copy of `row`, which is below rows_capacity, is; those behind it in its segment follow. NULL if none is
- * kept.
- */
+/* The host's copy of `row`, which is below rows_capacity; later rows of its segment follow. NULL if no copy is kept. */
 char *store_copy_of(const row_store *store, int64_t row);
 
 /* Raises the number of rows to `rows`; they have been written. */
@@ -118,14 +117,14 @@ int64_t store_next(const row_store *store, int64_t row);
 /* Marks rows as live or not, in the host's words only; store_push_live() brings the device up to date. */
 void store_mark(row_store *store, int64_t first, int64_t count, bool live);
 
-/* Copies the live words that were marked since the last push to the device. After a failure they wait for the next push, which
- * the next writer or searcher makes: so a failed write is undone by marking back, and that cannot fail. Blocking. */
+/* Copies the live words that were marked since the last push to the device. After a failure they wait for the next push, by the
+ * next writer or searcher: so a failed write is undone by marking back, which cannot fail. Blocking. */
 ww_status store_push_live(row_store *store);
 
 /* Has all live words of segment `s` pushed the next time: its buffers are new. */
 void store_push_all(row_store *store, int64_t s);
 
-/* Gives `to`, which has room, the rows' state of `from`: which are live, and how many there are. Nothing is pushed. */
+/* Copies the state of the rows of `from`, which are live and how many there are, to `to`, which has room. Pushes nothing. */
 void store_copy_state(row_store *to, const row_store *from);
 
 /* Moves the pages of all rows, ids, payloads and handles, from `from` to `to`, which has room; `from` has none then. */

@@ -1,8 +1,7 @@
 /* Rows and queries that come as tensors.
  *
- * What is on the device of the collection stays there: rows are packed from where they are, queries are searched from where
- * they are. What is in memory of the host is read in place. Everything else is copied to the host and goes on as rows and
- * queries always do.
+ * Tensors on the collection's device stay there: rows are packed and queries searched in place. Tensors in host memory are read
+ * in place. All others are copied to the host and then handled as ordinary rows and queries.
  */
 #ifndef WW_VECTORS_TENSOR_ROWS_H
 #define WW_VECTORS_TENSOR_ROWS_H

@@ -1,15 +1,15 @@
-/* Filters as dictionaries: which rows a search may find, said of the fields of their payloads in JSON.
+/* Filters as JSON dictionaries over the fields of payloads: which rows a search may find.
  *
  *     {"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}, "$or": [{"draft": false}, {"owner.name": "ann"}]}
  *
- * The text is read once into a tree of conditions, which is held against each payload. A store does the same through the SQL
- * function ww_filter(payload, filter), so collections in memory and in files admit the same rows:
- * - Conditions are true or false, never unknown: {"$not": C} is true for exactly the rows for which C is not, rows without the
- *   field or without a payload included. $ne and $nin are the opposites of $eq and $in.
+ * The text is parsed once into a tree of conditions, which is tested against each payload. A store does the same through the
+ * SQL function ww_filter(payload, filter), so collections in memory and in files admit the same rows:
+ * - Conditions are true or false, never unknown: {"$not": C} is true for exactly the rows for which C is false, including rows
+ *   without the field or without a payload. $ne and $nin are the opposites of $eq and $in.
  * - A field with a list meets a condition if one of its elements does.
  * - Numbers compare with numbers, exactly (2 is 2.0, true is not 1), texts with texts by their bytes, {"$date": "2024-01-31"}
  *   with texts that are dates or times. null is equal to null and to a missing field.
- * - {"$qdrant": {...}} is a filter as Qdrant writes them, with "must", "should" and so on, and with its meaning.
+ * - {"$qdrant": {...}} is a filter in Qdrant's syntax, with "must", "should" and so on, and with its meaning.
  */
 #ifndef WW_VECTORS_FILTER_H
 #define WW_VECTORS_FILTER_H
@@ -101,8 +101,8 @@ typedef struct filter {
     int32_t node_capacity, operand_capacity, part_capacity;
 } filter;
 
-/* Reads a filter. Refuses what is no JSON object, unknown operators, values of the wrong kind, and more than the limits above,
- * with a message that names the place: "filter: year.$gtt: ...". Leaves nothing to free where it fails. */
+/* Reads a filter. Refuses anything that is not a JSON object, unknown operators, values of the wrong kind, and more than the
+ * limits above, with a message that names the place: "filter: year.$gtt: ...". Leaves nothing to free if it fails. */
 ww_status filter_read(const char *json, filter *out);
 void filter_free(filter *f);
 

@@ -1,6 +1,6 @@
-/* Conditions on places. A circle is decided by the haversine formula without its arcsine: a place is nearer than the radius if
- * its haversine is smaller than the one of the radius. Places on an edge of a box are outside it, and so are those on the outer
- * ring of a polygon; those on a hole's ring are in the hole. */
+/* Conditions on places. A circle is tested with the haversine formula without its arcsine: a place is nearer than the radius if
+ * its haversine is smaller than the radius's. Places on an edge of a box or on the outer ring of a polygon are outside; places
+ * on a hole's ring are in the hole. */
 #include "vectors/filter/filter_geo.h"
 
 #include <math.h>

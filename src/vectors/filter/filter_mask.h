@@ -4,9 +4,9 @@
 
 #include "vectors/collection.h"
 
-/* Makes in `mask` (memory_free()) a bit for each row below rows_count that is live, that the query's own mask admits and whose
- * payload meets query->filter, which must not be NULL. Reads every such payload, with the device's threads where there are
- * many. With the reader's lock. */
+/* Makes a mask in `mask` (memory_free()) with a bit for each row below rows_count that is live, that the query's own mask
+ * admits, and whose payload meets query->filter, which must not be NULL. Reads every such payload, on the device's threads if
+ * there are many. Needs the reader's lock. */
 ww_status filter_mask_make(const ww_collection *collection, const ww_query *query, uint64_t **mask);
 
 #endif

@@ -11,7 +11,7 @@ bool filter_order_is(filter_operation operation, int order);
 /* Does the text have the operand as a part? */
 ww_status filter_contains(const char *value, const filter_operand *operand, bool *out);
 
-/* One node with all below it; and one of those of filter_qdrant.c, not yet negated. */
+/* Test one node with all nodes below it; and one node of filter_qdrant.c, before negation. */
 ww_status filter_node_matches(const filter *f, int32_t index, const filter_row *row, bool *out);
 ww_status filter_qdrant_matches(const filter *f, const filter_node *node, const filter_row *row, bool *out);
 

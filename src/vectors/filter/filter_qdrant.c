@@ -1,5 +1,5 @@
-/* Reading a filter as Qdrant writes them, {"must": [{"key": "year", "range": {"gt": 2000}}], "must_not": ...}, into the same
- * tree as the others. What stands there as null was not given. */
+/* Reads a filter in Qdrant's syntax, {"must": [{"key": "year", "range": {"gt": 2000}}], "must_not": ...}, into the same tree as
+ * other filters. A null counts as not given. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

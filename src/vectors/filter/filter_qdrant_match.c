@@ -1,5 +1,5 @@
-/* Holding the conditions of Qdrant's filters against a row. The name of a field may lead to several values, "a[].b"; a list
- * that it leads to stands for its elements, except where the list itself is asked for. */
+/* Tests the conditions of Qdrant's filters against a row. A field's name may lead to several values, "a[].b". A list stands for
+ * its elements, except in conditions about the list itself. */
 #include <stdlib.h>
 #include <string.h>
 

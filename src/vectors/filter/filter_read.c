@@ -1,4 +1,4 @@
-/* Reading a filter: JSON to a tree of conditions. $not changes the sign of what is below it: AND becomes OR there. */
+/* Reads a filter from JSON into a tree of conditions. $not negates everything below it: AND becomes OR there. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static const char operators[] = "$eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $con
 
 /* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
-/* Room for one more element in a list, of which `*list` and `*capacity` are changed. */
+/* Makes room for one more element in a list; may change `*list` and `*capacity`. */
 static ww_status make_room(void **list, int32_t count, int32_t *capacity, size_t element_bytes)
 {
     if (count < *capacity)
@@ -47,7 +47,7 @@ void filter_free(filter *f)
     *f = (filter){0};
 }
 
-/* ---- where in the filter a message is about ------------------------------------------------------------------------------ */
+/* ---- the place in the filter that messages name -------------------------------------------------------------------------- */
 
 /* Goes one step down; returns the length to which filter_leave() cuts the place again. */
 size_t filter_enter(filter_reader *r, const char *name, size_t length)
@@ -362,8 +362,8 @@ ww_status filter_read(const char *json, filter *out)
     if (!json_check(json, length, &fault))
         return ww_fail(WW_INVALID_ARGUMENT, "filter: not JSON: %s in line %zu, column %zu", fault.what, fault.line,
                        fault.column);
-    /* A copy of the text, and behind it the texts without their escapes, which are no longer than with them, and ids in their
-     * usual form, which have at most twice the length. */
+    /* A copy of the text, then the strings without their escapes, which are never longer, then ids in their usual form, which
+     * are at most twice as long. */
     out->text = memory_alloc(4 * length + 1);
     if (!out->text)
         return memory_failed("a filter", 4 * length + 1);

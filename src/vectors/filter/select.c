@@ -1,8 +1,8 @@
 /* Selections: rows by conditions instead of by ids or by nearness.
  *
- * Pages of rows are in order of handles, except for rows that an upsert replaced: these are out of order within their page, or,
- * by the collection's table of them, among pages. Without any in that table the first rows are found without looking at later
- * pages; with some all rows of the selection are found first. They are sorted then.
+ * Pages of rows are ordered by handle, except for rows that an upsert replaced: these are out of order within their page or, if
+ * the collection's table lists them, among pages. If that table is empty, the first rows are found without reading later pages.
+ * Otherwise all rows of the selection are found first. They are sorted at the end.
  */
 #include "vectors/filter/select.h"
 
@@ -45,7 +45,7 @@ static int by_handle(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Every live row from the selection's first handle on that the mask has; NULL has all. */
+/* Lists every live row in the mask from the selection's first handle on. A NULL mask admits all rows. */
 static ww_status find_masked(const ww_collection *c, const ww_selection *s, const uint64_t *mask, selected_rows *found)
 {
     ww_status status = WW_OK;
@@ -57,7 +57,7 @@ static ww_status find_masked(const ww_collection *c, const ww_selection *s, cons
     return status;
 }
 
-/* As many rows as the selection wants and the rest of their page, of a collection whose pages are in order of handles. */
+/* Lists as many rows as the selection wants, and the rest of their page, if the collection's pages are ordered by handle. */
 static ww_status find_first(const ww_collection *c, const ww_selection *s, selected_rows *found)
 {
     filter read;

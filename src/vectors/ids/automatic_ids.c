@@ -50,7 +50,7 @@ static void forget_pages(row_store *store)
     }
 }
 
-/* Removed rows get their ids, too: a page has the ids of all its rows. */
+/* Removed rows get their ids too: a page has the ids of all its rows. */
 static ww_status make_pages(row_store *store, int64_t *bytes)
 {
     for (int64_t row = 0; row < store->rows_count; row += PAGE_ROWS) {
@@ -75,7 +75,7 @@ ww_status collection_store_ids(ww_collection *collection)
     if (collection->ids_are_stored)
         return WW_OK;
     int64_t bytes = 0;
-    id_table made = collection->ids; /* nothing to enter: what was reserved stays */
+    id_table made = collection->ids; /* no table to update; reserved memory stays */
     ww_status status = make_pages(store, &bytes);
     if (status == WW_OK && store->rows_live > 0) {
         const id_table like = {.key = collection->ids.key, .entries = store->rows_live};

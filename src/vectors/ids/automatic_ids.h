@@ -1,8 +1,8 @@
-/* Automatic ids: a row that was added without an id has its handle in decimal as id, and while a collection has no other ids,
- * none is stored.
+/* Automatic ids: the id of a row that was added without one is its handle in decimal. While a collection has no other ids, none
+ * is stored.
  *
- * The texts and the table of ids are made by the first call that adds an id of the caller's. Until then a million rows cost no
- * more than their vectors, also when some of them are removed or renumbered.
+ * The first call that adds a caller's id makes the texts and the table of ids. Until then a million rows cost no more than
+ * their vectors, even if some are removed or renumbered.
  */
 #ifndef WW_VECTORS_AUTOMATIC_IDS_H
 #define WW_VECTORS_AUTOMATIC_IDS_H
@@ -14,10 +14,10 @@ enum { HANDLE_DIGITS = 19 }; /* handles are below 2^63 */
 /* `handle` in decimal, at the end of `digits`, which has room for HANDLE_DIGITS. */
 id_text handle_in_digits(int64_t handle, char *digits);
 
-/* The handle that `id` is the decimal text of, or -1: no sign, no leading zero, nothing after it. */
+/* The handle whose decimal text `id` is, or -1: no sign, no leading zero, nothing after it. */
 int64_t handle_from_digits(id_text id);
 
-/* The row that has this id, or -1: whether ids are stored or not. */
+/* The row with this id, or -1, whether ids are stored or not. */
 int64_t collection_find(const ww_collection *collection, id_text id);
 
 /* The id of a row that was written; `digits` has room for HANDLE_DIGITS, and the text may point into it. */

@@ -1,7 +1,7 @@
-/* The ids of a batch: checked, entered into the table where duplicates are found, and taken out again if the batch fails.
+/* The ids of a batch: checked, entered into the table, which finds duplicates, and removed again if the batch fails.
  *
- * A page of 64 rows at a time: all are hashed before the first is looked up, so that the cache lines of the table are on their
- * way together. Rows that replace others keep their handles, so they are out of order, and are entered in a table of their own.
+ * This works on a page of 64 rows at a time: all ids are hashed before the first is looked up, so the table's cache lines are
+ * fetched together. Rows that replace others keep their handles, so they are out of order and are entered in a separate table.
  */
 #include <string.h>
 
@@ -35,7 +35,7 @@ static ww_status duplicate_in_batch(const batch *b, const ww_collection *c, id_t
                    (int)id.length, id.bytes, (long long)(existing - b->first_row), (long long)b->ids_staged);
 }
 
-/* A row with an automatic id is unrelated to the one that the caller adds, so the message does not recommend an upsert. */
+/* A row with an automatic id has nothing to do with the caller's row, so the message does not recommend an upsert. */
 static ww_status duplicate(const batch *b, const ww_collection *c, id_text id, int64_t existing)
 {
     const bool automatic = handle_from_digits(id) == store_handle(&c->store, existing);
@@ -44,8 +44,8 @@ static ww_status duplicate(const batch *b, const ww_collection *c, id_text id, i
                    automatic ? "a row that was added without an id has it; choose another id" : "upsert replaces it");
 }
 
-/* Puts one id into the table, where those of the batch before it are, too: that finds both kinds of duplicate. A row whose id
- * is there keeps the handle of the one that it replaces. */
+/* Enters one id into the table. Earlier ids of the batch are there too, so this finds both kinds of duplicate. A row whose id
+ * exists keeps the handle of the row that it replaces. */
 static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash, int64_t *handle)
 {
     const int64_t row = b->first_row + b->ids_staged;
@@ -70,7 +70,7 @@ static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash,
     return WW_OK;
 }
 
-/* The next handle, which is an id as well: numbers that the caller took for ids are left out. */
+/* The next handle, which is also an id: skips numbers that the caller used as ids. */
 static id_text automatic_id(batch *b, const ww_collection *c, char *digits, int64_t *handle)
 {
     id_text id = handle_in_digits(b->next_handle, digits);
@@ -80,8 +80,8 @@ static id_text automatic_id(batch *b, const ww_collection *c, char *digits, int6
     return id;
 }
 
-/* The ids of `count` rows that share a page. All are hashed before the first is looked up, so that the table's cache lines
- * are on their way together. */
+/* Enters the ids of `count` rows that share a page. All are hashed before the first is looked up, so the table's cache lines
+ * are fetched together. */
 static ww_status stage_page_ids(batch *b, ww_collection *c, int64_t number, int32_t count, int64_t *handles)
 {
     char digits[PAGE_ROWS][HANDLE_DIGITS];
@@ -146,7 +146,7 @@ static ww_status stage_pages(batch *b, ww_collection *c)
     return status;
 }
 
-/* Makes room in the table of rows that are out of order for as many as there can be. */
+/* Reserves room in the table of rows that are out of order, for as many as the batch can have. */
 static ww_status reserve_moved(batch *b, ww_collection *c)
 {
     const int64_t entries = c->moved.entries + b->replaced_count;
@@ -162,8 +162,8 @@ static ww_status reserve_moved(batch *b, ww_collection *c)
     return WW_OK;
 }
 
-/* The next rows of the batch, up to a page of them: which have to be entered, with their hashes, whose buckets are on their way
- * together. Returns how many rows of the batch that were; NOT_REPLACED in `old` where there is nothing to do. */
+/* Hashes the next rows of the batch, up to a page, so their buckets are fetched together. Returns the number of rows; `old` has
+ * NOT_REPLACED for rows that need no entry. */
 static int64_t prepare_moved(const batch *b, const ww_collection *c, uint32_t *old, uint64_t *hashes)
 {
     const int64_t count = min_i64(PAGE_ROWS, b->rows.count - b->moved_staged);
@@ -180,13 +180,13 @@ static int64_t prepare_moved(const batch *b, const ww_collection *c, uint32_t *o
     return count;
 }
 
-/* Rows that replaced others have a smaller handle than the rows before them, and are entered where such ones are found. */
+/* Rows that replaced others have smaller handles than the rows before them, so they go into the table of rows out of order. */
 static ww_status stage_moved(batch *b, ww_collection *c)
 {
     if (b->replaced_count == 0)
         return WW_OK;
     const ww_status status = reserve_moved(b, c);
-    const bool first_ones = c->moved.entries == 0; /* then no row that is replaced was out of order */
+    const bool first_ones = c->moved.entries == 0; /* then no replaced row was out of order */
     while (status == WW_OK && b->moved_staged < b->rows.count) {
         uint32_t old[PAGE_ROWS];
         uint64_t hashes[PAGE_ROWS];

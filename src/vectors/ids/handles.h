@@ -1,10 +1,10 @@
-/* Handles: 64-bit numbers that name rows for good.
+/* Handles: 64-bit numbers that name rows permanently.
  *
- * A row gets the next number when its id is new, and keeps it when an upsert replaces its vector, when compact renumbers rows
- * and when the collection moves. No number is given twice. So handles ascend with the rows, except for those that were
- * replaced, and next to nothing has to be stored: a page has its first handle, and a list of all 64 only where they do not
- * follow one another. A handle is found by binary search over the pages; rows whose handle is smaller than their page's first,
- * since they replaced an older row, are out of order and found by a table.
+ * A row gets the next number when its id is new. It keeps the number when an upsert replaces its vector, when compact renumbers
+ * rows and when the collection moves. No number is used twice. So handles ascend with the rows, except for replaced rows, and
+ * little has to be stored: a page has its first handle, and a list of all 64 only if they are not consecutive. A handle is
+ * found by binary search over the pages. Rows whose handle is smaller than their page's first handle, because they replaced an
+ * older row, are out of order and found by a table.
  */
 #ifndef WW_VECTORS_HANDLES_H
 #define WW_VECTORS_HANDLES_H
@@ -14,24 +14,24 @@
 /* The handle of a row that was written, live or not. */
 int64_t store_handle(const row_store *store, int64_t row);
 
-/* Is the row one that only the table finds? */
+/* Is the row out of order, so that only the table finds it? */
 bool handle_is_out_of_order(const row_store *store, int64_t row);
 
-/* Both at once: gives the handle, and says whether the row is out of order. */
+/* Gives the handle, and tells whether the row is out of order. */
 bool handle_order(const row_store *store, int64_t row, int64_t *handle);
 
 /* The live row with this handle, or -1. `moved` is the table of rows that are out of order. */
 int64_t handle_find(const id_table *moved, const row_store *store, int64_t handle);
 
-/* The first row of the last page that begins with `handle` or less: if a row in order has the handle, it is there, and rows in
- * order with larger ones are there or behind it. */
+/* The first row of the last page that starts with `handle` or less. If a row in order has the handle, it is in that page; rows
+ * in order with larger handles are in that page or later. */
 int64_t handle_page(const row_store *store, int64_t handle);
 
 /* The handles of `count` rows that ascend, for one page of another store. */
 void store_handles(const row_store *store, const int64_t *rows, int64_t count, int64_t *handles);
 
-/* The handles of `count` rows from slot `slot` of a page on. `first` is more than any handle that is in order in earlier pages;
- * those of this one that are smaller are out of order. */
+/* The handles of `count` rows starting at slot `slot` of a page. `first` is more than any handle in order in earlier pages;
+ * smaller handles in this page are out of order. */
 typedef struct page_handles {
     const int64_t *handles;
     int64_t slot;
@@ -42,7 +42,7 @@ typedef struct page_handles {
 /* Enters them in the page, and adds what that took to `bytes`. */
 ww_status handle_page_set(row_page *page, page_handles set, int64_t *bytes);
 
-/* The same for rows whose handles follow one another from `first` on, if that needs no list; false if it does. */
+/* The same for rows with consecutive handles starting at `first`; false if that needs a list. */
 bool handle_page_follow(row_page *page, int64_t slot, int64_t first);
 
 uint64_t handle_hash(const id_table *moved, int64_t handle);

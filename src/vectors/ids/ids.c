@@ -1,8 +1,8 @@
-/* The table of ids, and the pages their texts are in.
+/* The table of ids, and the pages that hold their texts.
  *
- * Open addressing by buckets of one cache line. An id goes to the first bucket from its home on that has a free slot, and each
- * full one that it passes counts it. A search goes on only where something has passed, and taking an id out takes back its
- * counts: no tombstones, no shifting, so both insertion and its undoing cannot fail.
+ * Open addressing with buckets of one cache line. An id goes to the first bucket with a free slot, starting at its home, and
+ * each full bucket that it passes counts it. A search continues only if something has passed a bucket, and removing an id takes
+ * its counts back: there are no tombstones and no shifting, so neither inserting nor undoing it can fail.
  */
 #include "vectors/ids/ids.h"
 
@@ -13,7 +13,7 @@
 
 _Static_assert(sizeof(id_bucket) == CACHE_LINE_BYTES, "a bucket is a cache line");
 
-/* Of 12 slots 10 are used on average when the table is full: then about one id in sixteen lies outside its home bucket. */
+/* 10 of 12 slots are used on average when the table is full: then about one id in sixteen is outside its home bucket. */
 enum { BUCKET_ENTRIES = 10 };
 
 uint64_t id_hash(const id_table *table, id_text id)
@@ -170,7 +170,7 @@ void id_table_replace(id_table *table, uint64_t hash, int64_t old_row, int64_t n
     bucket->rows[slot] = (uint32_t)new_row;
 }
 
-/* Hashes a page's worth of rows before any is inserted, so that the buckets are on their way from memory together. */
+/* Hashes a page of rows before it inserts any, so the buckets are fetched from memory together. */
 static void insert_live(id_table *table, const row_store *store)
 {
     uint64_t hashes[PAGE_ROWS];
@@ -191,7 +191,7 @@ static void insert_live(id_table *table, const row_store *store)
 ww_status id_table_make(const id_table *table, int64_t entries, id_table *larger)
 {
     const uint64_t needed = ((uint64_t)entries + BUCKET_ENTRIES - 1) / BUCKET_ENTRIES;
-    const uint64_t stepped = table->bucket_count + table->bucket_count / 4; /* a small add must not rebuild it each time */
+    const uint64_t stepped = table->bucket_count + table->bucket_count / 4; /* so that small adds do not rebuild it each time */
     *larger = (id_table){.key = table->key, .bucket_count = needed > stepped ? needed : stepped};
     const size_t bytes = (size_t)id_table_bytes(larger);
     larger->buckets = memory_alloc_aligned(bytes);

@@ -21,7 +21,7 @@ enum { BUCKET_SLOTS = 12 };
 typedef struct id_bucket {
     uint32_t rows[BUCKET_SLOTS];
     uint8_t tags[BUCKET_SLOTS]; /* of the hash, never 0; 0: the slot is free */
-    uint32_t passed;            /* ids that belong here or before and went on to a later bucket, since this one was full */
+    uint32_t passed;            /* ids that belong here or before and are in a later bucket because this one was full */
 } id_bucket;
 
 typedef struct id_table {
@@ -51,15 +51,15 @@ int64_t id_probe_next(id_probe *probe);
 /* Can the table take this many entries in all? */
 bool id_table_holds(const id_table *table, int64_t entries);
 
-/* Makes in `larger` an empty table with room for `entries`, and not just a little more than `table` has. */
+/* Makes an empty table in `larger` with room for `entries`, and for at least a quarter more than `table` has. */
 ww_status id_table_make(const id_table *table, int64_t entries, id_table *larger);
 
-/* Makes in `larger` a table with room for `entries` and with everything `table` has, read from `store`; `table` stays. */
+/* Makes a table with room for `entries` in `larger`, with everything that `table` has, read from `store`; `table` stays. */
 ww_status id_table_grow(const id_table *table, const row_store *store, int64_t entries, id_table *larger);
 
 uint64_t id_hash(const id_table *table, id_text id);
 
-/* Has the bucket of `hash` brought into the cache. */
+/* Prefetches the bucket of `hash` into the cache. */
 void id_table_prefetch(const id_table *table, uint64_t hash);
 
 /* The row that has this id, or -1. */

@@ -1,7 +1,7 @@
-/* What the libraries that stand on this one, stores and ranks, use of this room beside the public calls.
+/* What the libraries on top of this one, stores and ranks, use of this folder beside the public calls.
  *
- * They are linked apart, and names of this room are not exported. So one function hands out a table of them. It may change with
- * every version: who uses it asks for CORE_VERSION before anything else.
+ * They are linked separately, and names of this folder are not exported. So one function returns a table of functions. It may
+ * change with every version: check CORE_VERSION before using anything else.
  */
 #ifndef WW_VECTORS_INTERNAL_CORE_H
 #define WW_VECTORS_INTERNAL_CORE_H
@@ -15,7 +15,7 @@
 enum { CORE_VERSION = 13 }; /* of this header and what it includes; raised with every change */
 
 typedef struct core_functions {
-    int32_t version; /* CORE_VERSION of the library that is running; nothing behind it may be used if it is another */
+    int32_t version; /* CORE_VERSION of the running library; if it differs, nothing after this field may be used */
 
     /* collection.h */
     ww_status (*collection_init)(ww_collection *collection, ww_device *device, const ww_collection_config *config,

@@ -1,7 +1,7 @@
-/* Indexes (warpwave/ivf.h) for stores, whose files have the lists in tables.
+/* Indexes (warpwave/ivf.h) for stores, whose files keep the lists in tables.
  *
- * A file is written by an *outline*: the centroids and what is known of each list, without its rows. It says which list new
- * rows belong to, splits a list whose rows it is given, and takes tiny lists out. A mirror (mirror.h) is searched by an index
+ * A file's writer uses an *outline*: the centroids and the records of the lists, without their rows. The outline finds the
+ * lists of new rows, splits a list whose rows it is given, and removes tiny lists. A mirror (mirror.h) is searched by an index
  * that follows the file: it is restored from the tables and updated with what changed there, and never decides anything itself.
  * So every process has the lists that the writer chose.
  */
@@ -35,7 +35,7 @@ ivf_list ivf_list_of(const list_record *record);
 /* Makes an outline on `device`: a collection without rows whose index has lists without rows. Destroyed as any collection. */
 ww_status outline_create(ww_device *device, const ww_collection_config *config, const list_set *lists, ww_collection **outline);
 
-/* Puts what is known of the lists in place of what it had; there are as many. */
+/* Replaces what it knows about the lists, whose number stays the same. */
 void outline_set_records(ww_collection *outline, const list_record *records);
 
 /* Finds the lists of new rows, dim floats each, and counts the rows there. */
@@ -53,12 +53,12 @@ typedef struct outline_rows {
     const void *elements; /* count x dim in the collection's type */
 } outline_rows;
 
-/* Splits a list. moved[i] says whether row i belongs to the new list, which is the last one from now on; if all rows are equal,
- * there is no new list, and the number of lists is as before. */
+/* Splits a list. moved[i] says whether row i belongs to the new list, which becomes the last one. If all rows are equal, there
+ * is no new list, and the number of lists stays the same. */
 ww_status outline_split(ww_collection *outline, int64_t list, const outline_rows *rows, bool *moved);
 
-/* Takes tiny lists out, at most half of all, and says which by numbers, as ivf_choose_tiny() does; the number of lists is as
- * before if there are none. The caller then assigns the rows of lists that went once more. `rows_trained` is the index's. */
+/* Removes tiny lists, at most half of all, and gives their numbers as ivf_choose_tiny() does. The number of lists stays the
+ * same if there are none. The caller then assigns the rows of removed lists again. `rows_trained` is the index's. */
 ww_status outline_merge(ww_collection *outline, int64_t rows_trained, uint32_t *numbers);
 
 int64_t outline_lists(const ww_collection *outline);
@@ -68,17 +68,19 @@ const float *outline_centroid(const ww_collection *outline, int64_t list);
 /* ---- restore.c --------------------------------------------------------------------------------------------------------------
  */
 
-/* What of an index has changed in the file. Rows are those of the collection. */
+/* What has changed in the file's index. Rows are numbered as in the collection. */
 typedef struct ivf_update {
     int64_t nlist; /* there are now */
     double loss;
     int64_t rows_trained, rows_added, lists_split;
     ivf_calibration calibration; /* its rules are copied */
 
-    const uint32_t *changed; /* ascending: lists that are given whole. The others stay; all are here if there is no index yet */
-    list_set lists;          /* these */
+    /* ascending: lists that are given completely. The others stay; all lists are here if there is no index yet */
+    const uint32_t *changed;
+    list_set lists; /* these */
 
-    const int64_t *rows; /* that enter lists: all rows of changed lists, and new rows of the others. Ascending in each list */
+    /* rows that enter lists: all rows of changed lists, and new rows of the others. Ascending in each list */
+    const int64_t *rows;
     const uint32_t *row_lists;
     int64_t row_count;
 
@@ -87,13 +89,14 @@ typedef struct ivf_update {
     int64_t touched_count;
 } ivf_update;
 
-/* Makes or updates the index of a collection in memory. The caller has checked the numbers. After a failure there is none. */
+/* Makes or updates the index of a collection in memory. The caller has checked the numbers. After a failure the collection has
+ * no index. */
 ww_status ivf_restore(ww_collection *c, const ivf_update *update);
 
-/* The same with the writer's lock; after a failure the index is useless. */
+/* The same, called with the writer's lock; after a failure the index is useless. */
 ww_status ivf_apply(ww_collection *c, const ivf_update *update);
 
-/* What a file needs of an index that was built: the set of lists (memory_free() both arrays), and the rows of one of them. */
+/* What a file stores of an index that was built: the set of lists (memory_free() both arrays), and the rows of one list. */
 ww_status ivf_list_set(const ivf *index, list_set *lists);
 const uint32_t *ivf_list_rows(const ivf *index, int64_t list, int64_t *count);
 

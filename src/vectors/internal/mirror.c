@@ -45,7 +45,8 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static mirror *table;
 static file_use *files;
 
-/* A child of fork() gets the lock free, even if another thread had it in the parent; what its parent listed is not its own. */
+/* A child of fork() gets the lock unlocked, even if another thread held it in the parent, and ignores what its parent listed.
+ */
 static void table_acquire(void)
 {
     pthread_mutex_lock(&table_lock);
@@ -308,7 +309,7 @@ ww_status mirror_reserve(mirror *m, int64_t rows_more)
     return ww_collection_reserve(m->rows, m->rows->store.rows_live + rows_more);
 }
 
-/* Do the i-th of the new rows continue what is before it? */
+/* Does the i-th new row continue the run before it? */
 static bool continues(const mirror *m, const mirror_rows *rows, int64_t i, int64_t row)
 {
     if (i > 0)
@@ -364,7 +365,7 @@ ww_status mirror_remove(mirror *m, const int64_t *places, int64_t count)
     return status;
 }
 
-/* The runs that the live rows will have when they are numbered anew. */
+/* The runs of the live rows after they are renumbered. */
 static ww_status runs_of_live(const mirror *m, run **runs, int64_t *run_count)
 {
     const row_store *store = &m->rows->store;
@@ -416,7 +417,7 @@ ww_status mirror_tidy(mirror *m)
 /* ---- files ----------------------------------------------------------------------------------------------------------------
  */
 
-/* The use of a file by this process, or, with `inherited`, by one that it was forked from. */
+/* The entry for a file that this process uses or, with `inherited`, that its parent used before fork(). */
 static file_use *file_find(const mirror_key *file, bool inherited)
 {
     file_use *use = files;

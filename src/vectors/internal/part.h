@@ -1,5 +1,6 @@
-/* An index over ranks: every rank's collection has a part of it, all with the same centroids, its own rows in their lists, and
- * bounds that hold for the lists of all parts. The ranks decide together; these are the steps that each takes by itself.
+/* An index over ranks. Every rank's collection has a part of it: all parts have the same centroids, each has its own rows in
+ * their lists, and bounds hold for the lists of all parts. The ranks decide together; these are the steps that each rank takes
+ * alone.
  *
  * While ranks build, count or search, nobody writes to their collections.
  */
@@ -8,7 +9,7 @@
 
 #include "vectors/internal/lists.h"
 
-/* `wanted` of the live rows of all parts, drawn by the seed: there are `total`, and this part's begin with number `first`. */
+/* Draws `wanted` of the `total` live rows of all parts by the seed. This part's rows start at number `first`. */
 typedef struct part_draw {
     uint64_t seed;
     int64_t total, first, wanted;
@@ -24,38 +25,39 @@ typedef struct part_rows {
     uint32_t *lists; /* PART_NO_LIST: a row has none yet; or NULL */
 } part_rows;
 
-/* Those of the drawn rows that are this part's, with their vectors. */
+/* The drawn rows that are in this part, with their vectors. */
 ww_status part_draw_rows(ww_collection *c, const part_draw *draw, part_rows *drawn);
 
-/* k-means on a sample, config->sample_rows x dim, the rows of all parts in their order. The config is checked. */
+/* Runs k-means on a sample, config->sample_rows x dim, the rows of all parts in their order. The config is checked. */
 ww_status part_train(ww_collection *c, const ww_ivf_config *config, float *sample, float *centroids);
 
 /* All live rows, without lists. */
 ww_status part_live_rows(ww_collection *c, part_rows *all);
 
-/* Finds the lists of those rows that have none, and the outline (lists.h) counts them. */
+/* Finds the lists of the rows that have none; the outline (lists.h) counts them. */
 ww_status part_assign(ww_collection *c, ww_collection *outline, const part_rows *rows);
 
-/* The part as it is: every row that is in a list, removed ones too; the centroids; and the index's numbers in an update without
- * lists and rows. memory_free() the arrays: both of the rows, the centroids, and the calibration's rules. */
+/* Reads the part: every row in a list, removed ones too; the centroids; and the index's numbers in an update without lists and
+ * rows. memory_free() the arrays: both of the rows, the centroids, and the calibration's rules. */
 ww_status part_copy(ww_collection *c, part_rows *all, float **centroids, ivf_update *numbers);
 
 /* The vectors of some rows. */
 ww_status part_vectors(ww_collection *c, const int64_t *rows, int64_t count, float *vectors);
 
-/* Makes the collection's part of an index, beside the one that it has. `part` is the same on all ranks, and not 0. The second
- * puts it in the place of the old one; it cannot fail. */
+/* part_make() makes the collection's part of an index, beside the current one. `part` is the same on all ranks, and not 0.
+ * part_take() replaces the current one and cannot fail. */
 ww_status part_make(ww_collection *c, const ivf_update *update, uint64_t part, ivf **made);
 void part_take(ww_collection *c, ivf *made);
 
-/* What the collection's index is part of, as a number that differs where centroids or calibration do; 0: of nothing. */
+/* Identifies the index that the part belongs to: a number that differs if centroids or calibration differ; 0: not a part. */
 uint64_t part_of(ww_collection *c);
 
-/* What a query by lists has to know of this part, so that all parts together search as one; memory_free() both arrays. */
+/* What a query by lists needs to know about this part, so that all parts together search as one index; memory_free() both
+ * arrays. */
 typedef struct part_counts {
     int64_t nlist;
     ivf_rule rule;
-    bool masked;          /* not every live row counts */
+    bool masked;          /* some live rows do not count */
     int64_t rows;         /* in lists, */
     int64_t fresh;        /* of them added since part_settle(), */
     int64_t trained;      /* and when the index was built */
@@ -65,20 +67,20 @@ typedef struct part_counts {
 } part_counts;
 ww_status part_count_lists(ww_collection *c, const ww_query *query, part_counts *counts);
 
-/* The same for a search under way, with the lock; and for no query at all, when every live row counts. */
+/* The same for a running search, with the lock; and without a query, when every live row counts. */
 ww_status part_count(const ww_collection *c, const search_job *job, const ww_query *query, part_counts *counts);
 ww_status part_count_all(ww_collection *c, part_counts *counts);
 
 /* Is a list too large, by the counts of all parts? */
 bool part_has_large(const part_counts *counts);
 
-/* Notes that the lists of all parts have been looked at with the rows that they have now. */
+/* Records that the lists of all parts have been checked with their current rows. */
 void part_settle(ww_collection *c);
 
-/* ww_collection_query() in this part, as the whole wants it. */
+/* ww_collection_query() in this part, with the counts of the whole index. */
 ww_status part_query(ww_collection *c, const ww_query *query, const ivf_whole *whole, ww_results **results);
 
-/* How many of the hits of a query, best first, are proven. `counts` are of all parts, `wanted` as in ivf_whole. */
+/* How many hits of a query, best first, are proven. `counts` are of all parts, `wanted` as in ivf_whole. */
 ww_status part_prove(ww_collection *c, const ivf_hits *hits, const part_counts *counts, int64_t wanted, int64_t *proven);
 
 /* Does such a query read all rows of all parts? */
@@ -87,7 +89,7 @@ bool part_reads_all(ww_collection *c, const part_counts *counts);
 /* The list of each row, PART_NO_LIST if it has none; memory_free() it. */
 ww_status part_row_lists(ww_collection *c, uint32_t **lists);
 
-/* Learns rules from queries of which the list of each true neighbour is known (calibrate.c). The second keeps them; it cannot
+/* Learns rules from queries whose true neighbours' lists are known (calibrate.c). The second function stores them and cannot
  * fail. */
 ww_status part_learn(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists, ivf_calibration *learnt);
 void part_keep(ww_collection *c, ivf_calibration *learnt);

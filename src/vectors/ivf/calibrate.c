@@ -1,16 +1,16 @@
 /* Recall on request: which lists a query must read to find h of its k nearest rows, learnt from queries whose nearest rows are
  * known.
  *
- * For each such query the exact search says which rows must be found, and the order of its lists says how many must be read
- * until h of them are found. Two kinds of rules are learnt for every h, and the kind that reads fewer lists on average over all
- * h is kept. Rules of one kind read the more lists of a query the more it must find, so a higher recall never reads fewer:
+ * For each such query the exact search finds the true neighbours, and the order of the query's lists tells how many lists must
+ * be read to find h of them. Two kinds of rules are learnt for every h, and the kind that reads fewer lists on average over all
+ * h is kept. Within one kind, a rule for a larger h never reads fewer lists:
  *
- *   nprobe   the nearest lists, the same number of them for every query
- *   factor   the lists whose centroid is at most this many times as far away as the nearest one: few where a query is near a
- *            centroid, more where it lies between several. Not by dot, where scores are no distances
+ *   nprobe   the nearest lists, the same number for every query
+ *   factor   the lists whose centroid is at most this many times as far away as the nearest one: few if a query is near a
+ *            centroid, more if it is between several. Not for dot, where scores are not distances
  *
- * A rule is that of the worst query, or of the worst but m. With n queries m is the largest number for which a rule that fails
- * for 1% of all queries would fail for m or fewer of n with a probability of at most 5%: 0 for 299 queries, 4 for 1000.
+ * A rule satisfies all n queries except the m worst. m is the largest number for which a rule that fails for 1% of all queries
+ * would fail for m or fewer of n with a probability of at most 5%: 0 for 299 queries, 4 for 1000.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -184,7 +184,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What query `q` of the round, number `number` of all, needs. */
+/* What query `q` of the round, number `number` of all queries, needs. */
 static void measure_query(const calibration *m, int64_t q, int64_t number)
 {
     const int32_t k = m->config.k;
@@ -205,7 +205,8 @@ static void measure_query(const calibration *m, int64_t q, int64_t number)
     for (int64_t i = 0; number < QUERIES_MIN && i < order->count; i++)
         m->ratios[number * m->index->nlist + i] = (float)(ivf_distance(m->index, order->keys[i]) / nearest);
     for (int32_t h = 0; h < k; h++) {
-        const int64_t last = found > 0 ? wanted[min_i32(h, found - 1)] : 0; /* fewer rows than k: all of them do */
+        /* there are fewer rows than k: reading all lists finds them */
+        const int64_t last = found > 0 ? wanted[min_i32(h, found - 1)] : 0;
         const double distance = ivf_distance(m->index, order->keys[last]);
         const double factor = m->index->metric == CANON_DOT ? INFINITY
                               : last == 0                   ? 1.0
@@ -266,8 +267,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many lists the queries of `ratios` read by a factor, on average. A query in the place of a centroid, whose ratios are not
- * numbers, reads all. */
+/* The mean number of lists that the queries of `ratios` read with a factor. A query at the position of a centroid, whose ratios
+ * are not numbers, reads all. */
 static double lists_by_factor(const calibration *m, double factor)
 {
     const int64_t nlist = m->index->nlist;
@@ -278,7 +279,7 @@ static double lists_by_factor(const calibration *m, double factor)
     return (double)lists / QUERIES_MIN;
 }
 
-/* The rules of both kinds for h neighbours; how many lists that by a factor reads, infinite if there is none. */
+/* The rules of both kinds for h neighbours, and the number of lists that the factor reads, infinite if there is none. */
 static double learn_rules(const calibration *m, int32_t h, ivf_rule *by_nprobe, ivf_rule *by_factor)
 {
     const int64_t n = m->config.query_count, worst = n - 1 - failures_allowed(n);

@@ -1,9 +1,9 @@
-/* The exact search of a few queries by an index: it reads the nearest lists first, and of the others those that the bounds of
- * proof.c do not exclude by the k-th score that was found. So it finds what the search of all rows finds, to the bit.
+/* The exact search of a few queries with an index: it reads the nearest lists first, then every other list that the bounds of
+ * proof.c cannot exclude by the k-th score found so far. So it finds what the search of all rows finds, to the bit.
  *
- * Only lists are looked at whose centroid is within reach of that score: a search of the centroids finds them. Where clusters
- * are not separated hardly a list is excluded: then all rows are searched as without an index, and the next searches do not
- * try. Other devices than CPUs read a collection of a few hundred megabytes of codes before they would have chosen its lists.
+ * It considers only lists whose centroid is within reach of that score, found by a search of the centroids. If clusters are not
+ * separated, hardly any list is excluded: then all rows are searched as without an index, and the next searches do not try.
+ * Devices other than CPUs read a few hundred megabytes of codes faster than they could choose lists.
  */
 #include <math.h>
 
@@ -12,14 +12,14 @@
 #include "vectors/ivf/ivf.h"
 
 enum {
-    ROWS_MIN = 8192,            /* of a collection: fewer are read in no time; */
-    DEVICE_BYTES_MIN = 1 << 30, /* of codes, if the device is not a CPU */
-    QUERIES_MAX = 4,            /* more share what is read of each row, by products of matrices */
-    FIRST_ROWS = 1024,          /* that are read for a k-th score, and */
+    ROWS_MIN = 8192,            /* rows of a collection: fewer are read faster without an index */
+    DEVICE_BYTES_MIN = 1 << 30, /* bytes of codes, if the device is not a CPU */
+    QUERIES_MAX = 4,            /* more queries share the reading of rows in matrix products */
+    FIRST_ROWS = 1024,          /* rows that are read to get a k-th score, */
     FIRST_FACTOR = 8,           /* this many for each result */
-    FIRST_AHEAD = 8,            /* nearest lists that are known beside those that have this many rows on average */
+    FIRST_AHEAD = 8,            /* nearest lists to know beyond those that have this many rows on average */
     WORTH_PART = 2,             /* at most this part of the rows may be left to read */
-    PAUSE_MAX = 255,            /* searches in a row that do not try */
+    PAUSE_MAX = 255,            /* searches in a row that skip the attempt */
 };
 
 typedef struct exact_search {
@@ -35,7 +35,7 @@ typedef struct exact_search {
     float *scores;
 } exact_search;
 
-/* Is it this search's turn to try? */
+/* Should this search try the index? */
 static bool is_due(ivf_exact_state *state)
 {
     const int32_t wait = atomic_load_explicit(&state->wait, memory_order_relaxed);
@@ -87,7 +87,7 @@ static ww_status take_memory(exact_search *s)
     return WW_OK;
 }
 
-/* One more list to read, number `at` of all; returns its rows. */
+/* Adds a list to read, number `at` of all; returns its number of rows. */
 static int64_t put_list(const exact_search *s, int64_t at, uint32_t list)
 {
     const ivf_list *from = &s->index->lists[list];
@@ -130,7 +130,7 @@ static ww_status choose_first(exact_search *s)
     return status;
 }
 
-/* Makes the lists of query q known that are within reach of its last hit. */
+/* Adds the lists of query q that are within reach of its last hit to the known ones. */
 static ww_status find_reached(exact_search *s, const proof_query *query, const proof_extremes *extremes, int64_t q)
 {
     const search_job *job = s->job;
@@ -153,8 +153,8 @@ static bool is_excluded(const ivf *index, const proof_query *query, const key_li
            proof_holds(index->metric, last, proof_plane_bound(index, query, near, list, last));
 }
 
-/* Those of the other lists that may have a row that is as good as the last hit; `rows` gets how many rows they have. A query
- * with fewer than k hits needs all, which is too many. */
+/* Finds the other lists that may have a row as good as the last hit; `rows` gets their number of rows. A query with fewer than
+ * k hits needs all lists, which is too many. */
 static ww_status choose_rest(exact_search *s, const proof_extremes *extremes, int64_t *rows)
 {
     const search_job *job = s->job;
@@ -185,7 +185,7 @@ static canon_key key_at(const search_job *job, const int64_t *rows, const float 
     return rows[i] < 0 ? CANON_KEY_WORST : canon_make_key(job->metric, scores[i], (uint32_t)rows[i]);
 }
 
-/* The k best of both readings of query q, in the job's place. No row is in both. */
+/* Writes the k best of both readings of query q to the job's results. No row is in both. */
 static void merge(exact_search *s, int64_t q)
 {
     const search_job *job = s->job;
@@ -198,7 +198,7 @@ static void merge(exact_search *s, int64_t q)
             a++;
         else
             b++;
-    for (int64_t to = k - 1; b > 0; to--) { /* from the last, so that nothing is overwritten before it has moved */
+    for (int64_t to = k - 1; b > 0; to--) { /* from the end, so that nothing is overwritten before it was moved */
         const bool old = a > 0 && key_at(job, rows, scores, a - 1) > key_at(job, more_rows, more_scores, b - 1);
         rows[to] = old ? rows[--a] : more_rows[--b];
         scores[to] = old ? scores[a] : more_scores[b];

@@ -84,7 +84,7 @@ typedef struct build {
     ivf_progress progress;
 } build;
 
-/* A number is taken with the probability that is left. */
+/* Takes a number with the probability (numbers still wanted) / (numbers left). */
 void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to)
 {
     int64_t taken = 0;
@@ -165,7 +165,7 @@ static void make_unit(const build *b)
         pool_run_here(items, make_some_unit, &job);
 }
 
-/* The sample, on the device, too, if it can read it there and has memory for it. `chosen` are the numbers of its rows. */
+/* Makes the sample; also on the device if it can read it there and has memory for it. `chosen` are the numbers of its rows. */
 static ww_status read_sample(build *b, const int64_t *chosen)
 {
     const ww_collection *c = b->collection;

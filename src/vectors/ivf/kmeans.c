@@ -1,11 +1,10 @@
-/* k-means: the centroids of an index, from a sample of the rows. A device that can has the sample in its own memory for all
- * iterations, and gets nothing but centroids.
+/* k-means: the centroids of an index, from a sample of the rows. A device that can keeps the sample in its own memory for all
+ * iterations, so only centroids are sent to it.
  *
- * An iteration finds the nearest centroid of every row of the sample, by an exact search, and moves each centroid to the mean
- * of its rows. Sums are in double precision, row after row in the order of the sample; a list is one thread's from its first
- * row to its last. So centroids do not depend on the device or the number of threads. A list without rows gets the row of the
- * sample that is farthest from its centroid. Neither step can raise the loss but by rounding: if it does not fall, the
- * centroids before stay.
+ * An iteration finds the nearest centroid of every sample row by an exact search, and moves each centroid to the mean of its
+ * rows. Sums are in double precision, in the order of the sample; one thread sums a whole list. So centroids do not depend on
+ * the device or the number of threads. A list without rows gets the sample row that is farthest from its centroid. Except for
+ * rounding, no step raises the loss: if it does not fall, the previous centroids stay.
  */
 #include <string.h>
 
@@ -61,8 +60,8 @@ static void kmeans_free_memory(kmeans *m)
     memory_free(m->places);
 }
 
-/* The first centroids are rows of the sample, each choice equally likely; the seed's sequence begins where the sample's cannot
- * be. */
+/* The first centroids are sample rows, each choice equally likely; the seed's sequence starts where it cannot overlap the
+ * sample's. */
 static void first_centroids(const kmeans *m)
 {
     const uint64_t sequence = UINT64_C(1) << 40;
@@ -115,7 +114,7 @@ static void sort_by_list(const kmeans *m)
     m->starts[0] = 0;
 }
 
-/* Moves a centroid to the mean of its rows; by cosine any multiple of the mean will do, and one of length 1 is taken. */
+/* Moves a centroid to the mean of its rows. For cosine any multiple of the mean works; this takes the one of length 1. */
 static void move_centroid(void *context, int64_t list, int32_t worker)
 {
     (void)worker;
@@ -137,7 +136,7 @@ static void move_centroid(void *context, int64_t list, int32_t worker)
     ivf_make_unit(m->index, centroid, 1);
 }
 
-/* Gives lists without rows a new centroid: the farthest row of the sample, the next such list the farthest but one. */
+/* Gives each list without rows a new centroid: the farthest sample row, then the second farthest, and so on. */
 static void reseed_empty(const kmeans *m)
 {
     const int32_t dim = m->index->dim;

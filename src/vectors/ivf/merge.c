@@ -1,8 +1,8 @@
-/* Merging lists that removals have left tiny: their centroids go, and their rows enter the nearest of the lists that stay.
+/* Merges lists that removals have left tiny: their centroids are removed, and their rows enter the nearest remaining lists.
  *
- * Every centroid costs time in each search, and a list with a row or two saves nothing. Compacting merges them, so lists follow
- * the rows down as splits follow them up. As many as half of the lists go at once, the smallest first, and again while there
- * are tiny ones. The lists, the centroids and their store are made beside the index and take their places when they are whole.
+ * Every centroid costs time in each search, and a list with a row or two saves nothing. Compacting merges them, so the number
+ * of lists follows the rows down as splits follow them up. Each round removes at most half of the lists, the smallest first,
+ * until none is tiny. The lists, the centroids and their store are made beside the index and swapped in when they are complete.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* Which list each row belongs to. A GPU compares rows where they are: they become queries in its own memory, and nothing but
- * lists and scores comes down. Elsewhere, and where the device has no memory for that, rows are read to the host.
+/* Which list each row belongs to. A GPU compares rows in place: they become queries in its own memory, and only lists and
+ * scores are copied back. On other devices, or without memory for that, rows are read to the host.
  *
- * A row whose length is out of range makes its list unbounded (proof.c). On the host that is decided by the length in double
- * precision. The device has the canonical length, which is the same except for its roundings, less than a thousandth: only a
- * row whose canonical length is within a factor of two of the limits, or out of range, is read to the host for the decision.
+ * A row whose length is out of range makes its list unbounded (proof.c). On the host the length in double precision decides.
+ * The device has the canonical length, which differs by its roundings, less than a thousandth: only rows whose canonical length
+ * is within a factor of two of the limits, or out of range, are read to the host for the decision.
  */
 #include "arithmetic/screen.h"
 #include "base/integers.h"
@@ -32,7 +32,7 @@ void ivf_reader_free(ivf_reader *reader)
     memory_free(reader->host);
 }
 
-/* How many of the first rows are in the same segment, which is `part`. */
+/* The number of leading rows that are in the same segment, which becomes `part`. */
 static int64_t rows_together(const ww_collection *c, const int64_t *rows, int64_t count, const segment **part)
 {
     *part = &c->store.segments[store_segment_of(&c->store, rows[0])];

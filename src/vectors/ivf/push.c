@@ -1,5 +1,5 @@
-/* The lists of an index on a device that reads them in its own memory: brought there before the first search that needs them,
- * and after that only what is new. */
+/* The lists of an index on a device that reads them in its own memory: copied before the first search that needs them, and then
+ * only the changes. */
 #include "base/memory.h"
 #include "vectors/ivf/ivf.h"
 

@@ -80,7 +80,7 @@ static ww_status enter_rows(ivf *index, const ivf_update *u)
     return status;
 }
 
-/* What bounds the rows is the file's word: it spans rows that have been removed, too. */
+/* The file gives the bounds of the rows; they cover removed rows, too. */
 static void set_records(const ivf *index, const uint32_t *numbers, const list_record *records, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -125,7 +125,7 @@ ww_status ivf_apply(ww_collection *c, const ivf_update *u)
     ww_status status = check_rows(c, u);
     if (status != WW_OK)
         return status;
-    if (u->lists.count == u->nlist) { /* all of it is given: nothing of an old one stays, on the device neither */
+    if (u->lists.count == u->nlist) { /* everything is given, so nothing of the old index stays, not even on the device */
         ivf_destroy(c->index);
         c->index = NULL;
     }

@@ -1,14 +1,13 @@
-/* Searching some lists only.
+/* Searches only some lists.
  *
- * A search of the centroids gives each query the order of its lists: of a few more than it will read, and of all only if those
- * turn out to be too few, for the rows that it must find or for a proof. The first nprobe of them, or as many as a wanted
- * recall needs (calibrate.c), are read, and more while they hold fewer rows than the query must find. Which rows are read
- * depends on nothing else, so results are the same bits on every device, for every batch and number of threads. How they are
- * read:
+ * A search of the centroids orders the lists of each query: a few more than it will read, and all of them only if those are too
+ * few for the rows that it must find or for a proof. The query reads the first nprobe lists, or as many as a wanted recall
+ * needs (calibrate.c), and more while they hold fewer rows than it must find. Nothing else decides which rows are read, so
+ * results have the same bits on every device, for every batch size and number of threads. How rows are read:
  *
- *   rows_search_lists   by the backend itself, where it has a way
- *   with masks          else: a search of all rows for each query, with a mask of the rows in its lists
- *   exact search        with all lists, and where a mask admits no more rows than nprobe lists have
+ *   rows_search_lists   by the backend itself, if it has the function
+ *   with masks          otherwise: a search of all rows per query, with a mask of the rows in its lists
+ *   exact search        if all lists are read, or a mask admits no more rows than nprobe lists have
  */
 #include <math.h>
 #include <string.h>
@@ -23,8 +22,8 @@
 
 enum {
     ROUND_KEYS = 1 << 22, /* lists of queries at a time: 32 MiB of keys */
-    LISTS_AHEAD = 8,      /* lists that are known beside those that will be read, */
-    LISTS_AHEAD_PART = 4, /* and this part of them */
+    LISTS_AHEAD = 8,      /* lists to know beyond those that will be read, */
+    LISTS_AHEAD_PART = 4, /* and this fraction of them */
 };
 
 typedef struct probing {
@@ -35,14 +34,14 @@ typedef struct probing {
     const ivf_whole *whole;
     int64_t wanted;    /* hits that each query must have */
     int64_t *admitted; /* rows of each list that count, -1: not counted yet; NULL: all do */
-    row_list *lists;   /* as the backend takes them; set for lists that are read */
-    key_list *order;   /* the lists of each query of the round, nearest first: `known` of them at least */
+    row_list *lists;   /* in the backend's format; set for lists that are read */
+    key_list *order;   /* the lists of each query of the round, nearest first: at least `known` */
     int64_t known;
     proof_extremes extremes;
     int64_t *starts;   /* of each query of the round in `numbers` */
     uint32_t *numbers; /* lists to read */
     int64_t numbers_count, numbers_room;
-    uint64_t *mask; /* for a query, where masks stand in; all 0 between queries */
+    uint64_t *mask; /* of one query, when masks are used; all 0 between queries */
     int64_t round_queries;
 } probing;
 
@@ -167,7 +166,7 @@ static ww_status put_number(probing *p, uint32_t list)
 /* ---- a round of queries -----------------------------------------------------------------------------------------------------
  */
 
-/* The same queries, asked of the centroids. */
+/* The same queries against the centroids. */
 static search_job centroid_job(const ivf *index, const search_job *asked)
 {
     search_job job = *asked;
@@ -244,7 +243,7 @@ static bool rule_reads(const probing *p, const key_list *order, int64_t number)
     return ivf_distance(p->index, order->keys[number]) <= p->rule.factor * ivf_distance(p->index, order->keys[0]);
 }
 
-/* How many of a query's lists are read; all that are known: perhaps more. */
+/* The number of lists that a query reads; if that is all known lists, it may need more. */
 static int64_t lists_to_read(probing *p, const key_list *order)
 {
     int64_t lists = 0, rows = 0;
@@ -332,7 +331,7 @@ static double better_bound(const ivf *index, double a, double b)
     return index->metric == CANON_L2 ? fmax(a, b) : fmin(a, b);
 }
 
-/* What query q has found, while it is compared with the lists that were not read. */
+/* The hits of query q, while they are compared with the lists that were not read. */
 typedef struct proving {
     proof_query query;
     const float *scores;
@@ -340,9 +339,9 @@ typedef struct proving {
     int64_t proven; /* of them so far */
 } proving;
 
-/* Compares with lists from number `i` of the query's on, as far as they are known. Returns whether the rest makes no
- * difference: no hit is proven, or the worst that is proven is better than everything that can be in farther lists. A list
- * whose own bound excludes it from all hits needs no other. */
+/* Compares with the query's known lists from number `i` on. Returns whether the rest makes no difference: no hit is proven, or
+ * the worst proven hit is better than anything that farther lists can have. A list that its own bound excludes from all hits
+ * needs no other bound. */
 static bool prove(const probing *p, const key_list *order, int64_t i, proving *v)
 {
     const ivf *index = p->index;
@@ -360,7 +359,7 @@ static bool prove(const probing *p, const key_list *order, int64_t i, proving *v
     return v->proven == 0 || order->count == index->nlist;
 }
 
-/* The hits of query q that are better than everything in the lists that were not read. */
+/* Counts the hits of query q that are better than everything in the lists that were not read. */
 static ww_status count_proven(const probing *p, const search_job *round, int64_t q, int64_t *proven)
 {
     const int64_t read = p->starts[q + 1] - p->starts[q], known = p->order[q].count;
@@ -443,7 +442,7 @@ static ww_status search_exactly(const ww_collection *c, const search_job *job, i
     return status;
 }
 
-/* How many lists of each query are known before any is read; all, where that is no more work. */
+/* The number of lists of each query to know before any is read; all of them if that is no more work. */
 static int64_t lists_known(const ivf *index, ivf_rule rule)
 {
     const int64_t nprobe = min_i64(rule.nprobe, index->nlist), most = rule.factor > 0.0 ? 2 * nprobe : nprobe;

@@ -1,9 +1,8 @@
-/* Splitting a list that is too large, by 2-means among its own rows.
+/* Splits a list that is too large, by 2-means among its own rows.
  *
- * Rows are put in order by how much nearer they are to the one new centroid than to the other, and the list is cut where that
- * changes sign, but so that the smaller part has at least an eighth of the rows: however the rows lie, lists become smaller.
- * Other lists stay as they are. The two lists, the centroids and their store are made beside the index and take their places
- * when they are whole.
+ * Rows are sorted by how much nearer they are to one new centroid than to the other, and the list is cut where that changes
+ * sign, but the smaller part always gets at least an eighth of the rows, so lists always become smaller. Other lists stay as
+ * they are. The two lists, the centroids and their store are made beside the index and swapped in when they are complete.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +102,7 @@ static void measure_sides(const split *s)
     }
 }
 
-/* The mean of the rows sided[first .. end - 1], in the order in which they stand there. */
+/* The mean of the rows sided[first .. end - 1], in that order. */
 static void center_of(const split *s, int64_t first, int64_t end, float *center)
 {
     const int32_t dim = s->index->dim;

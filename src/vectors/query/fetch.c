@@ -1,7 +1,7 @@
-/* What belongs to the rows of results: ids and payloads from the host's pages, vectors from wherever the rows are.
+/* Copies what belongs to the rows of results: ids and payloads from the host's pages, vectors from wherever the rows are.
  *
- * A GPU is not asked for each row by itself, which would be a trip over the bus for each: it gathers the rows that are wanted
- * into one place first, and that is read.
+ * Reading rows one by one from a GPU would cost a transfer for each. Instead the GPU gathers the wanted rows into one place,
+ * which is read at once.
  */
 #include "vectors/query/fetch.h"
 
@@ -24,8 +24,8 @@ enum {
     HANDLE_ITEMS_MIN = 4             /* and the number of pieces from which threads are worth waking */
 };
 
-/* After a search nothing of a row's page is in the cache, and an id is three steps away, each a miss. So each step is taken
- * for many hits before the next one. */
+/* After a search nothing of a row's page is in the cache, and an id takes three dependent loads, each a miss. So each load is
+ * done for many hits before the next one. */
 static void prefetch_pages(const ww_collection *c, const int64_t *rows, int64_t count, uint32_t fetch)
 {
     const row_page *pages[PREFETCHED];
@@ -68,7 +68,7 @@ static void find_some_handles(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* Finds many hits by the device's threads, because the search has pushed this memory out of the caches. */
+/* Looks many hits up on the device's threads, because the search has pushed this memory out of the caches. */
 static void find_handles(ww_results *results, const ww_collection *c)
 {
     handle_job job = {.collection = c, .results = results};
@@ -184,7 +184,7 @@ static ww_status gathering_create(gathering *g)
     return WW_OK;
 }
 
-/* Where rows of `from` are gathered: with the member that has them. */
+/* Where rows of `from` are gathered: on the member that has them. */
 static ww_status gathered_on(gathering *g, const segment *from, const segment **to)
 {
     const ww_collection *c = g->collection;
@@ -208,7 +208,7 @@ static void gathering_destroy(gathering *g)
     memory_free(g->wanted);
 }
 
-/* Takes the rows from `*next` on that are in one segment and fit; a row of several hits is gathered once. */
+/* Takes rows starting at `*next` that are in one segment and fit; a row of several hits is gathered once. */
 static ww_status gather_some(gathering *g, int64_t *next)
 {
     const ww_collection *c = g->collection;

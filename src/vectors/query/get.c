@@ -1,4 +1,4 @@
-/* Getting many rows at once, by their ids, by their handles, or all of them, as results: one moment, one lock. */
+/* Gets many rows at once by ids, by handles, or all of them, as results: a snapshot, under one lock. */
 #include <string.h>
 
 #include "base/float_guard.h"

@@ -1,4 +1,4 @@
-/* The entrance of every search: a query is read and checked here, once, and goes unchanged to where the rows are: to the
+/* The entry point of every search: a query is read and checked here, once, and goes unchanged to where the rows are: to the
  * device (search.c) or to the store that keeps the collection. */
 #include "vectors/query/query.h"
 
@@ -63,8 +63,8 @@ static void find_not_finite(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* The first query that is not finite, query_count if all are. Many are looked at by the device's threads: a search may take no
- * longer than one thread reads its queries. */
+/* The first query that is not finite; query_count if all are. Many queries are checked on the device's threads, because one
+ * thread may take longer to read them than the search takes. */
 static int64_t first_not_finite(ww_collection *c, const ww_query *query)
 {
     finite_job job = {.query = query, .item_queries = ITEM_NUMBERS / query->dim + 1};
@@ -142,16 +142,16 @@ static ww_status check_queries(ww_collection *c, const char *function, ww_query 
         return ww_fail(WW_INVALID_ARGUMENT, "%s: query_stride is %lld; it must be at least dim, %d", function,
                        (long long)query->query_stride, query->dim);
     if (query->query_tensor && !query->queries)
-        return WW_OK; /* on a GPU: its backend looks at them there */
+        return WW_OK; /* on a GPU: its backend checks them there */
     if (query->match && query->match->mode == WW_MATCH_TEXT && !query->queries)
-        return WW_OK; /* words are all that is looked for */
+        return WW_OK; /* the search is by words only */
     if (query->query_count > 0 && !query->queries)
         return fail_null(function, "queries");
     const int64_t bad = first_not_finite(c, query);
     return bad < query->query_count ? fail_query(c, bad, query->queries + bad * query->query_stride) : WW_OK;
 }
 
-/* What each mode finds, and that nothing is set which only another mode reads. */
+/* Checks what each mode needs, and that no field is set that only another mode reads. */
 static ww_status check_mode(const ww_collection *c, const char *function, const ww_query *query)
 {
     if (query->nprobe < 0)
@@ -235,7 +235,7 @@ static ww_status take_match(const ww_collection *c, const char *function, ww_que
     return WW_OK;
 }
 
-/* A filter is read again where it is used; this refuses a wrong one before anything is done. */
+/* A filter is parsed again where it is used; this refuses a wrong one before anything is done. */
 static ww_status check_filter(const ww_query *query)
 {
     filter read;
@@ -251,7 +251,7 @@ ww_status query_check_conditions(const ww_collection *c, const char *function, c
     return status == WW_OK && query->filter ? check_filter(query) : status;
 }
 
-/* What a query that was read points to. */
+/* What the query points to. */
 typedef struct query_held {
     tensor_rows tensor;
     ww_match match;
@@ -319,7 +319,7 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
     return status;
 }
 
-/* What has no place in the caller's buffers. */
+/* Refuses what the caller's buffers have no place for. */
 static ww_status check_for_buffers(const char *function, const ww_query *query)
 {
     if (query->mode == WW_QUERY_RANGE)

@@ -1,4 +1,4 @@
-/* What a search needs of the entrance that checked its query (query.c). */
+/* What searches use of the entry point that checked their query (query.c). */
 #ifndef WW_VECTORS_QUERY_H
 #define WW_VECTORS_QUERY_H
 

@@ -1,8 +1,8 @@
-/* The results object: three blocks of memory at most, whatever the number of hits.
+/* The results object: at most three blocks of memory, for any number of hits.
  *
- * Rows, handles and scores are in one with the object itself, since a search writes there before anything else is known. What
- * is fetched of the hits comes in a second, and all texts, NUL-terminated, in a third, found by their offset: it may move while
- * it grows.
+ * Rows, handles and scores are in one block with the object itself, because a search writes them before anything else is known.
+ * What is fetched for the hits is in a second block, and all texts, NUL-terminated, in a third. Texts are found by offset,
+ * because that block may move while it grows.
  */
 #include "vectors/query/results.h"
 

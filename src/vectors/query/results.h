@@ -24,7 +24,7 @@ struct ww_results {
     int64_t *totals; /* a query each, memory_free(); NULL: as many as there are hits */
     int64_t *proven; /* a query each, memory_free(); NULL: all hits are */
 
-    /* From here on NULL unless results_prepare() was told to. */
+    /* The fields below are NULL unless results_prepare() was asked for them. */
     int32_t dim;
     int64_t *ids;      /* where in `text` they begin */
     int64_t *payloads; /* where in `text` they begin; -1 where there is none */
@@ -44,8 +44,8 @@ ww_status results_create(int64_t query_count, int64_t hits, ww_results **results
 /* The hits of all queries together. */
 int64_t results_hits(const ww_results *results);
 
-/* Rows and scores have `k` places for each query, as a search leaves them, with row -1 where there was none: closes the gaps
- * and sets the starts. */
+/* Rows and scores have `k` places for each query, with row -1 for no hit, as a search leaves them: closes the gaps and sets the
+ * starts. */
 void results_from_padded(ww_results *results, int64_t k);
 
 /* Takes memory for what `fetch` names, with no id and no payload yet, and for `text_bytes` of texts with their NULs: exact, or

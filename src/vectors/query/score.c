@@ -16,9 +16,9 @@ static const instruction_set *reference(void)
     return instruction_sets[last];
 }
 
-/* Below 2^55 in every element, 65536 squares sum to less than 2^126, whatever the rounding: only a vector beyond that, or one
- * with a NaN or an infinity (whose bits are larger still), needs its squared norm computed. A magnitude that is too large
- * carries into the sign bit: an addition and an or, which every instruction set has for vectors. */
+/* If every element is below 2^55, 65536 squares sum to less than 2^126 with any rounding. So only a vector with a larger
+ * element, a NaN or an infinity (whose bits are larger still) needs its squared norm computed. Adding to a magnitude that is
+ * too large carries into the sign bit: one addition and one OR, which every instruction set has for vectors. */
 bool vector_is_finite(const float *vector, int32_t dim)
 {
     const uint32_t carries = 0x80000000u - ((127u + 55u) << 23);

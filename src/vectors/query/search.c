@@ -1,5 +1,5 @@
-/* Searches of rows in memory: a checked query becomes one job of the device, under the reader's lock. What belongs to the hits
- * is copied under the same lock, so that nothing in the results is of another state of the collection than the rest. */
+/* Searches rows in memory: a checked query becomes one job of the device, under the reader's lock. What belongs to the hits is
+ * copied under the same lock, so that the results are one snapshot of the collection. */
 #include "vectors/query/search.h"
 
 #include <math.h>
@@ -14,8 +14,8 @@
 #include "vectors/query/query.h"
 
 enum {
-    QUERIES_TOGETHER = 16,  /* whose keys a thread reads in one piece; */
-    HITS_FOR_THREADS = 4096 /* from this many hits on several threads do it */
+    QUERIES_TOGETHER = 16,  /* whose keys a thread reads in one piece */
+    HITS_FOR_THREADS = 4096 /* hits from which several threads do it */
 };
 
 /* A search under way, from search_begin() to search_end(). */
@@ -51,7 +51,7 @@ static ww_status place_queries(search *s)
     return status == WW_OK ? queries_check_finite(c, held.host, s->query->query_count) : status;
 }
 
-/* A mask of no rows admits nothing: somebody forgot to say how many rows it covers. In a collection without rows it is right.
+/* Refuses a mask of 0 rows, which admits nothing: the caller forgot to set mask_rows. In a collection without rows it is right.
  */
 static ww_status mask_check(const ww_collection *c, const ww_query *query)
 {
@@ -192,7 +192,7 @@ static ww_status find_nearest(search *s, int64_t *rows, float *scores, int64_t *
     return WW_OK;
 }
 
-/* More than the live rows cannot be found: so few places are enough, however large k is. */
+/* There cannot be more hits than live rows, so that many places are enough for any k. */
 static ww_status nearest_results(search *s, ww_results **results)
 {
     search_job *job = &s->job;

@@ -1,7 +1,7 @@
-/* Maximal marginal relevance, and the order of scores that the caller has computed.
+/* Maximal marginal relevance, and reordering by scores that the caller has computed.
  *
- * A chosen hit costs one score for each hit that is left: candidates x chosen scores in all, which ww_score() computes to the
- * bits that every device computes. Of equal values the earlier hit is chosen, so the order is the same everywhere.
+ * Each chosen hit costs one score for each remaining hit: candidates x chosen scores in all, which ww_score() computes with the
+ * same bits as every device. Among equal values the earlier hit is chosen, so the order is the same everywhere.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* Groups of hits by a field of their payloads, and the search that fills them.
+/* Groups hits by a field of their payloads, and searches until the groups are full.
  *
- * A value is known by its bytes: a text without its escapes, a number as it is written, true or false; a letter in front of it
- * keeps "1" and 1 apart. Numbers that are equal and written differently, 1 and 1.0, are brought to one form first.
+ * A value is identified by its bytes: a text without its escapes, a number as written, true or false; a letter in front keeps
+ * "1" and 1 apart. Equal numbers that are written differently, 1 and 1.0, are brought to one form first.
  */
 #include <stdio.h>
 #include <string.h>

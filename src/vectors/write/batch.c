@@ -1,8 +1,8 @@
-/* Adding and upserting in memory: a batch goes in whole or not at all.
+/* Adding and upserting in memory: all of a batch is added, or none of it.
  *
- * What does not depend on the collection was checked before (write.c). Then come memory, ids, payloads, values, and the live
- * mask, each put where it will stay but behind the last row, where nobody looks; every one of them can be undone. Raising
- * the number of rows is the commit, and cannot fail.
+ * write.c has checked everything that does not depend on the collection. Then come memory, ids, payloads, values and the live
+ * mask. Each is put in its final place, but after the last row, where nobody looks, and each can be undone. Raising the number
+ * of rows is the commit, and cannot fail.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -187,7 +187,7 @@ static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, t
     return refused < count ? fail_narrow(b, c, number, b->rows.vectors + number * b->rows.row_stride) : WW_OK;
 }
 
-/* Writes rows of the host from number `done` on: at most to->count, which then says how many were written. */
+/* Writes host rows starting at number `done`: at most to->count, which then tells how many were written. */
 static ww_status write_from_host(batch *b, ww_collection *c, int64_t done, row_range *to)
 {
     const size_t row_bytes = store_element_bytes(&c->store), element_bytes = row_type_bytes((int32_t)c->type);
@@ -319,7 +319,7 @@ static void batch_commit(batch *b, ww_collection *c)
         id_table_destroy(&b->moved_before);
 }
 
-/* The first page had rows that stay: what it was is put back, and only the payloads behind them go. */
+/* If the first page had rows that stay, restores the page and frees only the payloads after them. */
 static void unstage_first_page(batch *b, row_store *store)
 {
     row_page *page = store_page(store, b->first_row);

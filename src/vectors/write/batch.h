@@ -1,4 +1,4 @@
-/* A batch of rows that is being added to a collection, and its ids: these are checked and entered while everything can still be
+/* A batch of rows that is being added to a collection, and its ids, which are checked and entered while everything can still be
  * undone (batch.c). */
 #ifndef WARPWAVE_VECTORS_BATCH_H
 #define WARPWAVE_VECTORS_BATCH_H
@@ -11,10 +11,10 @@ static const uint32_t NOT_REPLACED = UINT32_MAX; /* not the number of any row: t
 typedef struct batch {
     ww_rows rows;
     bool upsert;
-    bool update;             /* an upsert of rows that are there; without payloads theirs stay */
-    bool without_ids;        /* of the caller's, here or in the collection: nothing to store (automatic_ids.h) */
-    char *narrowed;          /* rows that are converted from f32 to the collection's type, or NULL */
-    int64_t narrowed_rows;   /* that it has room for */
+    bool update;      /* an upsert of rows that are there; without payloads theirs stay */
+    bool without_ids; /* neither the batch nor the collection has ids from the caller: nothing to store (automatic_ids.h) */
+    char *narrowed;   /* rows that are converted from f32 to the collection's type, or NULL */
+    int64_t narrowed_rows;   /* rows that `typed` has room for */
     tensor_rows given;       /* rows that came as a tensor, in its type; and if they stay on the device: */
     tensor_rows rounded;     /* the same rows in the collection's type, if it differs; */
     const tensor_rows *here; /* the one of the two that is written; NULL: the rows come from the host */

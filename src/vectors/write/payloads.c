@@ -64,8 +64,8 @@ static void merge_objects(const char *old, const char *fields, char *key, char *
     *to = '\0';
 }
 
-/* An old field whose value is replaced takes as many bytes as the new one has; each new field stands at most once in place of
- * every old one of its name, of which there may be several: so those are counted. */
+/* Counts the bytes. A replaced field takes the bytes of the new one. A new field can replace several old fields of its name, so
+ * those are counted. */
 static size_t merged_bytes(const char *old, const char *fields, char *key)
 {
     size_t bytes = 3 + strlen(fields);

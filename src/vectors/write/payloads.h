@@ -19,7 +19,7 @@ enum { PAYLOAD_MERGE_FIELDS_MAX = 1000 };
 ww_status payload_check_merge(const char *name, const char *text);
 
 /* Makes in `merged` (memory_free()) the object `old`, NULL for none, with the fields of `fields`, which payload_check_merge()
- * has accepted, in place of its own of the same names, and behind them the others. Refuses an `old` that is no object. */
+ * has accepted: they replace fields of the same name, and the others are appended. Refuses an `old` that is not an object. */
 ww_status payload_merge(const char *name, const char *old, const char *fields, char **merged);
 
 /* Keeps a copy of `text` for `row`, which has none yet, and adds what it took to `bytes`. */

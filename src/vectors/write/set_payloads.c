@@ -1,7 +1,7 @@
-/* Payloads of rows that are there: given, replaced, merged and removed without touching the vectors.
+/* Payloads of existing rows: set, replaced, merged and removed without touching the vectors.
  *
- * Texts are checked before the lock is taken. Under it rows are found and pages made; then payloads are exchanged one after the
- * other, so that an id that is named twice is merged twice, and exchanged back if memory runs out on the way.
+ * Texts are checked before the lock is taken. Under the lock rows are found and pages made; then payloads are swapped one after
+ * the other, so an id that appears twice is merged twice, and swapped back if memory runs out on the way.
  */
 #include <string.h>
 
