@@ -1,5 +1,5 @@
-/* A rank's slice of a file, read in pieces. Only an empty shard takes one: then the rows are numbered as in the file, and a
- * failure half-way can be undone. */
+/* Adds a rank's slice of a file, read in pieces. The shard must be empty: then the rows have the same numbers as in the file,
+ * and a failure half-way can be undone. */
 #include <inttypes.h>
 
 #include "base/float_guard.h"

@@ -1,4 +1,4 @@
-/* Agreeing: every rank tells all others how it stands, and all come to the same verdict from the same reports. */
+/* Agreeing: every rank sends its report to all others, and all draw the same conclusion from the same reports. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +89,7 @@ static int64_t word_at(const rank_report *report, size_t offset)
     return word;
 }
 
-/* The first rank whose field is not that of rank 0 decides. */
+/* Reports the first rank whose field differs from rank 0's. */
 static ww_status compare_fields(const cluster_call *call, const agreed_field *list, size_t count)
 {
     const ww_cluster *c = call->cluster;
@@ -109,7 +109,7 @@ static ww_status compare_fields(const cluster_call *call, const agreed_field *li
     return WW_OK;
 }
 
-/* Those that have queries must have the root's. */
+/* Ranks that have queries must have the root's. */
 static ww_status compare_queries(const cluster_call *call)
 {
     const ww_cluster *c = call->cluster;

@@ -1,7 +1,7 @@
 /* ww_cluster_calibrate(): recall on request over ranks.
  *
- * The queries are those that one collection with all rows would draw, or the caller's. All ranks find their true neighbours
- * together, the rank of each neighbour says which list it is in, and every rank learns the same rules from that.
+ * The queries are the ones that one collection with all rows would draw, or the caller's. All ranks find their true neighbours
+ * together, the rank that holds a neighbour says which list it is in, and every rank learns the same rules from that.
  */
 #include <string.h>
 
@@ -17,11 +17,11 @@ typedef struct learning {
     cluster_call *call;
     ww_calibrate_config config;
     int64_t total, first;       /* as in ivf.c */
-    collecting vectors, rows;   /* that were drawn; empty with queries of the caller */
+    collecting vectors, rows;   /* rows that were drawn; empty if the caller gave queries */
     rank_key *mine, *truth;     /* k + 1 for each query */
     int64_t *found_rows;        /* of this rank's search, */
     float *found_scores;        /* and their scores */
-    int64_t *lists, *all_lists; /* of the true neighbours, k for each query: its number and 1; 0: there is none */
+    int64_t *lists, *all_lists; /* of the true neighbours, k per query: list number + 1; 0: none */
     uint32_t *numbers;
 } learning;
 
@@ -127,7 +127,7 @@ static ww_status learn(learning *m)
     if (status != WW_OK)
         return status;
     for (int64_t i = 0; i < places; i++)
-        m->numbers[i] = (uint32_t)(m->all_lists[i] - 1); /* none becomes a number beyond all lists */
+        m->numbers[i] = (uint32_t)(m->all_lists[i] - 1); /* 0 becomes a number beyond all lists */
     ivf_calibration learnt = {0};
     status = call_agree(m->call, ww_core()->part_learn(c->shard, &m->config, m->numbers, &learnt));
     if (status == WW_OK)
@@ -146,7 +146,7 @@ static ww_status check(const learning *m)
     return WW_OK;
 }
 
-/* Numbers that all ranks must have in common, and the queries, if there are any. */
+/* Sets the numbers that all ranks must have in common, and the queries, if there are any. */
 static int64_t hash_config(const learning *m)
 {
     const int64_t dim = m->call->cluster->dim;
@@ -157,7 +157,7 @@ static int64_t hash_config(const learning *m)
     return (int64_t)(hash ^ ww_core()->part_of(m->call->cluster->shard));
 }
 
-/* Lists that are too large are split before anything is learnt of them. */
+/* Lists that are too large are split before the rules are learnt. */
 static ww_status calibrate(cluster_call *call, void *given)
 {
     const ww_cluster *c = call->cluster;

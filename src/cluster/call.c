@@ -1,18 +1,18 @@
-/* The frame of a collective call: who may make it, and the memory that MPI is given. */
+/* The frame of a collective call: who may make it, and the memory that MPI uses. */
 #include "cluster/cluster.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 
-/* In front of the memory itself, so that giving it up needs no memory. */
+/* Stands in front of the memory itself, so that abandoning it needs no memory. */
 struct call_block {
     call_block *next;
     size_t bytes;
     max_align_t memory[];
 };
 
-/* Operations that were given up cannot be cancelled in MPI: their memory stays, reachable for leak checkers, until the end. */
+/* MPI cannot cancel abandoned operations: their memory stays, reachable for leak checkers, until the process ends. */
 static call_block *abandoned;
 static pthread_mutex_t abandoned_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -15,7 +15,7 @@ STRUCT_INIT(ww_cluster_info, {0})
 /* ---- making ---------------------------------------------------------------------------------------------------------------
  */
 
-/* Until there is a communicator of our own nobody can be told anything, so what is checked before that is what every rank can
+/* Ranks cannot tell each other anything before the cluster has its own communicator, so this checks only what every rank can
  * see for itself. The struct and its arrays are blocks that can be left to MPI. */
 static ww_status make_struct(MPI_Comm communicator, ww_cluster **made)
 {
@@ -45,8 +45,8 @@ static ww_status make_struct(MPI_Comm communicator, ww_cluster **made)
     return WW_OK;
 }
 
-/* Two communicators of our own, whose errors are returned. The first one is made while only the caller's is there, whose error
- * handler decides about errors of that one call; the second may already name who is missing. */
+/* Makes two communicators that return errors. While the first one is made only the caller's exists, and its error handler
+ * decides about errors; a failure of the second can already name the missing rank. */
 static ww_status make_communicators(ww_cluster *c, MPI_Comm callers)
 {
     MPI_Comm from = callers;
@@ -123,7 +123,7 @@ ww_status ww_cluster_create(MPI_Comm communicator, ww_device *device, const ww_c
         status = make_struct(communicator, &c);
     if (status != WW_OK)
         return status;
-    /* From here on failures are told to the others. A config that cannot be read has no timeout: the usual one counts. */
+    /* From here on other ranks learn about failures. If the config cannot be read, the default timeout applies. */
     ww_status mine = struct_read(&asked, sizeof asked, config, "ww_cluster_create", "ww_cluster_config");
     if (mine == WW_OK)
         mine = check_config(c, &asked);
@@ -153,7 +153,7 @@ void ww_cluster_destroy(ww_cluster *cluster)
         return;
     if (cluster->shard_is_ours)
         ww_collection_destroy(cluster->shard);
-    if (cluster->lost) { /* operations are under way that nobody can end */
+    if (cluster->lost) { /* nobody can end the operations that are still running */
         memory_abandon(block_of(cluster));
         return;
     }

@@ -21,18 +21,19 @@
 
 enum { FAILURE_BYTES = 1024, PIECE_BYTES_DEFAULT = 64 << 20 };
 
-/* What a rank tells all others before they go on. Its size never changes, so that versions which differ can say so. */
+/* What a rank tells all others before they continue. Its size never changes, so that different versions can detect each other.
+ */
 typedef struct rank_report {
     int64_t version; /* of the library and of this struct */
     int64_t call;    /* collective_call */
-    int64_t status;  /* of this rank; any other than WW_OK is what all return */
+    int64_t status;  /* of this rank; all ranks return the first that is not WW_OK */
     int64_t dim, metric, root;
-    int64_t answer, mode, k, query_count, fetch, limit, bound; /* of the search, 0 where there is none */
+    int64_t answer, mode, k, query_count, fetch, limit, bound; /* of the search, 0 without one */
     int64_t queries_given, queries_hash;
     int64_t rows_live, rows_end, first_row; /* of the shard */
-    int64_t bytes;                          /* that the rank will send */
+    int64_t bytes;                          /* that this rank will send */
     int64_t rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;
-    int64_t nprobe, recall, index; /* of a search by lists, and which index it is; of a build what it is made of */
+    int64_t nprobe, recall, index; /* of a search by lists and its index; of a build, its config */
     int64_t lists_read, list_rows_read, list_bytes_read;
     int64_t spare;
 } rank_report;
@@ -66,19 +67,20 @@ struct ww_cluster {
     bool shard_is_ours;
     int64_t first_row; /* as the config said */
 
-    bool lost; /* a rank did not report, or MPI failed: nothing can be exchanged any more */
+    bool lost; /* a rank did not report, or MPI failed: no exchange is possible any more */
     char why_lost[FAILURE_BYTES];
     ww_status lost_status;
 
     /* What MPI works on. */
     MPI_Comm copy;        /* that is being made */
     rank_report report;   /* this rank's */
-    rank_report *reports; /* of all ranks, as of the last agreement */
+    rank_report *reports; /* of all ranks, from the last agreement */
     char failure[FAILURE_BYTES];
     MPI_Request *requests; /* of what is waited for; there is room for one a rank */
 
-    bool *present;       /* a rank each, in the roll call */
-    int64_t *first_rows; /* of each rank's shard, as of the last call that numbered rows, and what is behind the last */
+    bool *present; /* a rank each, in the roll call */
+    /* first row of each rank's shard, as of the last call that numbered rows, and the end of the last shard */
+    int64_t *first_rows;
     int64_t *row_counts; /* numbers that each rank's shard had then */
 };
 
@@ -87,12 +89,12 @@ typedef struct call_block call_block;
 typedef struct cluster_call {
     ww_cluster *cluster;
     const char *function;
-    rank_report report; /* what the next agreement tells */
+    rank_report report; /* sent with the next agreement */
     call_block *blocks;
 } cluster_call;
 
-/* Begins a collective call: refuses NULL, another process, a thread that may not use MPI, and a lost cluster; these are told to
- * nobody, since the rank cannot speak. Takes the lock if it returns WW_OK, until call_end(). */
+/* Begins a collective call. Refuses NULL, another process, a thread that may not use MPI, and a lost cluster; no other rank
+ * learns of these, because this one cannot send. Takes the lock if it returns WW_OK, until call_end(). */
 ww_status call_begin(cluster_call *call, ww_cluster *cluster, collective_call kind);
 void call_end(cluster_call *call);
 
@@ -103,21 +105,21 @@ ww_status call_run(ww_cluster *cluster, collective_call kind, call_work work, vo
 /* The public name of a call, NULL if there is no such call. */
 const char *call_name(int64_t kind);
 
-/* Memory until the end of the call, or for good where the cluster is lost by then. NULL if there is none. */
+/* Memory until the end of the call, or forever if the cluster is lost by then. NULL if there is none. */
 void *call_memory(cluster_call *call, size_t bytes);
 /* The same for count elements, as a status with `what` in its message. `to` is the address of a pointer. */
 ww_status call_array(cluster_call *call, int64_t count, size_t element_bytes, const char *what, void *to);
 
-/* Collective: tells the others this rank's status with its message, and call->report. WW_OK if all ranks are well and agree;
- * otherwise all return the same. Reports are in cluster->reports then. */
+/* Collective: sends this rank's status with its message, and call->report, to the others. Returns WW_OK if all ranks succeeded
+ * and agree; otherwise all return the same failure. The reports are in cluster->reports then. */
 ww_status call_agree_all(cluster_call *call, ww_status mine);
 static inline ww_status call_agree(cluster_call *call, ww_status mine)
 {
     const ww_status all = call_agree_all(call, mine);
-    return all == WW_OK ? mine : all; /* the same: for who reads only this file */
+    return all == WW_OK ? mine : all; /* repeated for readers of this file alone */
 }
 
-/* Numbers the rows through, from the reports. All ranks come to the same status. */
+/* Numbers the rows of all ranks consecutively, from the reports. All ranks get the same status. */
 ww_status cluster_number_rows(ww_cluster *cluster);
 
 /* Checks that MPI can be used, here and by this thread. */
@@ -133,8 +135,8 @@ ww_status cluster_mpi(ww_cluster *cluster, int code, const char *call);
 /* Sends `bytes` from the root to all, in pieces. */
 ww_status cluster_broadcast(ww_cluster *cluster, void *data, size_t bytes);
 
-/* Brings what every rank has to the root, or to all: reports[r].bytes of rank r at starts[r] of `to`, which only ranks that
- * get the answer need. */
+/* Collects every rank's bytes at the root, or at all ranks: reports[r].bytes of rank r at starts[r] of `to`, which only ranks
+ * that get the answer need. */
 typedef struct gathering {
     const void *mine;
     const int64_t *starts; /* ranks + 1 */
@@ -143,8 +145,7 @@ typedef struct gathering {
 } gathering;
 ww_status cluster_gather(ww_cluster *cluster, const gathering *g);
 
-/* Brings `bytes` of every rank to the root, or to all, one behind the other in order of ranks. What comes is there until
- * call_end(). */
+/* Collects `bytes` of every rank at the root, or at all ranks, in order of ranks. The result is valid until call_end(). */
 typedef struct collecting {
     const void *mine;
     int64_t bytes;
@@ -163,7 +164,7 @@ static inline bool answers_here(const ww_cluster *cluster, ww_answer answer)
     return answer == WW_ANSWER_ALL || cluster->rank == cluster->root;
 }
 
-/* Puts what MPI may still use on a list that is never freed. */
+/* Puts memory that MPI may still use on a list that is never freed. */
 void memory_abandon(call_block *block);
 call_block *block_take(size_t bytes);
 void *block_memory(call_block *block);

@@ -1,5 +1,5 @@
-/* The steps of a change of an index over ranks (index_change.h), and what happens to one that there is: large lists are split,
- * tiny ones merged, from the counts of all ranks, so that all come to the same lists. */
+/* The steps of changing an index over ranks (index_change.h), and maintenance of an existing one: large lists are split and
+ * tiny ones merged by the counts of all ranks, so that all get the same lists. */
 #include "cluster/index_change.h"
 
 #include <string.h>

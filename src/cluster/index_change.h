@@ -1,5 +1,5 @@
-/* An index over ranks while it is built, split or merged: every rank makes its part beside the one that its shard has, and
- * takes it when all ranks have theirs. So a failure anywhere leaves the index as it was. */
+/* An index over ranks while it is built, split or merged: every rank makes its new part beside the current one, and installs it
+ * when all ranks have theirs. So a failure on any rank leaves the index as it was. */
 #ifndef WW_CLUSTER_INDEX_CHANGE_H
 #define WW_CLUSTER_INDEX_CHANGE_H
 
@@ -16,8 +16,8 @@ typedef struct index_change {
 /* Makes the outline. */
 ww_status change_outline(index_change *m, const list_set *lists);
 
-/* Collective: finds the lists of those rows that have none. Then the outline has the counts of all ranks. `mine` is what has
- * gone wrong before. */
+/* Collective: finds the lists of the rows that have none, and gives the outline the counts of all ranks. `mine` is this rank's
+ * status so far. */
 ww_status change_assign(index_change *m, ww_status mine);
 
 /* Collective: splits lists until none is too large on all ranks together. */

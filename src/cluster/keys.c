@@ -1,5 +1,5 @@
-/* Merging lists of keys. Which list the next key is from cannot be predicted, so the loop has no branch that depends on it:
- * twice as fast as one that has. */
+/* Merges lists of keys. Which list has the next key cannot be predicted, so the loop has no branch that depends on it: twice as
+ * fast as with one. */
 #include "cluster/keys.h"
 
 #include <string.h>

@@ -78,7 +78,7 @@ ww_status ww_cluster_describe_ivf(ww_cluster *cluster, ww_ivf_info *info)
 /* ---- dropping -------------------------------------------------------------------------------------------------------------
  */
 
-/* Ranks that have no part, or another one, do not keep the others from dropping theirs. */
+/* A rank that has no part, or another one, does not keep the others from dropping theirs. */
 static ww_status drop(cluster_call *call, void *unused)
 {
     const ww_cluster *c = call->cluster;
@@ -110,7 +110,7 @@ typedef struct compacting {
     void *user;
 } compacting;
 
-/* As one collection: an index of no rows is dropped, and tiny lists that there is no memory to merge stay. */
+/* As in one collection: an index without rows is dropped, and tiny lists stay if there is no memory to merge them. */
 static ww_status tidy_lists(cluster_call *call)
 {
     part_counts counts = {0};

@@ -148,7 +148,7 @@ static ww_status count(cluster_call *call, const ww_query *query, part_counts *c
         call, query ? ww_core()->part_count_lists(shard, query, counts) : ww_core()->part_count_all(shard, counts), counts);
 }
 
-/* A list for whose split a rank has no memory stays as it is, and is tried again with the next rows, as in one collection. */
+/* A list stays as it is if a rank has no memory to split it, and is tried again with the next rows, as in one collection. */
 ww_status lists_count(cluster_call *call, const ww_query *query, part_counts *counts)
 {
     ww_status status = count(call, query, counts);

@@ -1,6 +1,6 @@
-/* Searches by the lists of an index over ranks. Before any rank reads a list, all know how many rows of each list count on all
- * ranks, and what bounds them: so every rank reads the lists that one collection with all rows would, and the answer has its
- * bits. */
+/* Searches by the lists of an index over ranks. Before any rank reads a list, all ranks know how many rows of each list count
+ * on all ranks, and their bounds. So every rank reads the lists that one collection with all rows would read, and the answer
+ * has the same bits. */
 #ifndef WW_CLUSTER_LISTS_H
 #define WW_CLUSTER_LISTS_H
 
@@ -9,7 +9,7 @@
 
 typedef struct lists_plan {
     bool asked;         /* the query has nprobe or recall */
-    bool exact;         /* it reads all rows nevertheless */
+    bool exact;         /* it reads all rows anyway */
     part_counts counts; /* of all ranks; the arrays are memory of the call */
     ivf_whole whole;
 } lists_plan;

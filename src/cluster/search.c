@@ -15,7 +15,7 @@
 /* ---- queries --------------------------------------------------------------------------------------------------------------
  */
 
-/* It only has to notice a program that mixed up its queries. */
+/* This only has to detect a program that mixed up its queries. */
 static int64_t hash_queries(const ww_query *query)
 {
     uint64_t hash = FNV_BEGIN;
@@ -57,7 +57,7 @@ static ww_status check_query(const cluster_call *call, const ww_query *query, ww
     return WW_OK;
 }
 
-/* Whether a rank has none, as the reports say: the same on all ranks. */
+/* Whether any rank has no queries, by the reports: the same on all ranks. */
 static bool queries_are_sent(const ww_cluster *c)
 {
     bool sent = false;
@@ -154,9 +154,9 @@ void search_stats_write(const cluster_call *call, ww_search_stats *stats)
 /* ---- the reduction --------------------------------------------------------------------------------------------------------
  */
 
-/* `list` is one query's whole list: MPI can cut a message between elements, never inside of one. All ranks get the result, also
- * where only the root is to answer: both MPIs reduce to all at least as fast as to one, since then every rank merges a share,
- * or all do the same at once, while OpenMPI's MPI_Ireduce() passes long messages down a chain. */
+/* `list` is one query's whole list: MPI may cut a message between elements, never inside one. All ranks get the result, even if
+ * only the root must answer: both MPIs reduce to all at least as fast as to one, because then every rank merges a share, or all
+ * do the same at once, while OpenMPI's MPI_Ireduce() passes long messages down a chain. */
 static ww_status reduce_piece(ww_cluster *c, const reduction *r, MPI_Datatype list, int64_t first, int count)
 {
     const ww_status status = cluster_mpi(c,
@@ -192,7 +192,7 @@ typedef struct found {
     float *scores;
 } found;
 
-/* Everything that is needed until the end, so that nothing can fail between exchanges. */
+/* Allocates everything that is needed until the end, so that nothing can fail between exchanges. */
 static ww_status take_lists(cluster_call *call, const ww_query *s, found *f)
 {
     const int64_t places = s->query_count * s->k;

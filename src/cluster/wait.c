@@ -1,10 +1,10 @@
-/* Waiting for other ranks, and finding out who is missing.
+/* Waiting for other ranks, and finding out which are missing.
  *
- * A rank that died or hangs leaves the others in an operation that never ends, and MPI 3 does not say whose fault that is. So
- * every operation is a nonblocking one that is asked about until the time is up. Then the rank starts a roll call: it sends
- * every other rank an empty message on a separate communicator, and collects theirs. Ranks that wait notice it at once and join
- * in, even if their own time is not up; ranks that do not answer within the time of the roll call are named. After a roll call
- * the cluster is lost on every rank: one that comes late finds the call and learns that the others have gone.
+ * A rank that died or hangs leaves the others in an operation that never ends, and MPI 3 does not say which rank is at fault.
+ * So every operation is nonblocking and polled until the timeout. Then the rank starts a roll call: it sends every other rank
+ * an empty message on a separate communicator, and collects theirs. Waiting ranks notice it at once and join in, even if their
+ * own timeout has not passed; ranks that do not answer within the time of the roll call are named. After a roll call the
+ * cluster is lost on every rank: a late rank finds the call and learns that the others have gone.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ ww_status cluster_mpi(ww_cluster *c, int code, const char *call)
 /* ---- the roll call --------------------------------------------------------------------------------------------------------
  */
 
-/* Takes what messages of the roll call are there; true if there was one. */
+/* Receives pending messages of the roll call; true if there was one. */
 static bool hear_roll(ww_cluster *c)
 {
     bool heard = false;
@@ -64,7 +64,7 @@ static bool hear_roll(ww_cluster *c)
     return heard;
 }
 
-/* Answers to a call; nobody waits for what is sent, nor any more for what was waited for. */
+/* Answers a roll call. From now on nobody waits for what was sent or awaited before. */
 static void answer_roll(ww_cluster *c)
 {
     for (int32_t r = 0; r < c->ranks; r++)
@@ -132,7 +132,7 @@ static ww_status call_roll(ww_cluster *c, const char *what, bool called)
 /* ---- waiting --------------------------------------------------------------------------------------------------------------
  */
 
-/* Asks about each by itself: MPI_Testall() wants an array of statuses, and for MPICH's compilers none is no array. */
+/* Tests each request alone: MPI_Testall() needs an array of statuses, and MPICH's compilers do not accept none. */
 static ww_status test_all(ww_cluster *c, int count, const char *what, bool *done)
 {
     ww_status status = WW_OK;

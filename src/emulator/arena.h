@@ -1,7 +1,7 @@
 /* The memory that the threads of a block run in: their stacks, and the block's shared memory.
  *
- * It is kept from one launch to the next, since taking it again would cost more than a small kernel does: megabytes that the
- * operating system clears page by page, and that the address sanitizer marks twice. Up to 16 stay with the process.
+ * It is kept from one launch to the next, because allocating it again would cost more than running a small kernel: the
+ * operating system clears megabytes page by page, and the address sanitizer marks them twice. The process keeps up to 16.
  */
 #ifndef WW_EMULATOR_ARENA_H
 #define WW_EMULATOR_ARENA_H

@@ -1,10 +1,10 @@
 /* The emulator: runs a kernel on the host as a GPU would, block by block, wave by wave, lane by lane.
  *
- * Threads of a block are fibers, so that they can meet at barriers and wave operations; a thread runs until it has to wait.
- * In which order waves and lanes run is decided by a seed: a kernel that forgot a barrier gives the right answer under some
- * seeds only. What a GPU would not forgive (threads that part ways at a barrier or a wave operation, an index outside a shared
- * array) ends the launch with a fault that names the kernel, the block, the thread and the line. Blocks may run on several
- * system threads. Not emulated: spinning until another thread of the grid writes (it would spin for ever), and time.
+ * Threads of a block are fibers, so that they can meet at barriers and wave operations; a thread runs until it has to wait. A
+ * seed decides the order in which waves and lanes run: a kernel that forgot a barrier gives the right answer only for some
+ * seeds. Errors that a GPU would not report (threads that diverge at a barrier or a wave operation, an index outside a shared
+ * array) end the launch with a fault that names the kernel, the block, the thread and the line. Blocks may run on several
+ * system threads. Not emulated: spinning until another thread of the grid writes (it would spin forever), and time.
  */
 #ifndef WW_EMULATOR_EMULATOR_H
 #define WW_EMULATOR_EMULATOR_H
@@ -23,7 +23,7 @@ typedef struct emulator_shape {
     uint32_t block;          /* threads */
     uint32_t wave_size;      /* 32 or 64 */
     size_t shared_bytes;     /* dynamic */
-    uint64_t seed;           /* 0: in order. Any other: an order of its own, the same each time */
+    uint64_t seed;           /* 0: in order. Any other: a different order, the same each time */
 } emulator_shape;
 
 /* The kernel of kernels.def called `name`, or NULL. */

@@ -1,4 +1,4 @@
-/* A launch: checks the shape, then runs the blocks of the grid on as many system threads as it pays to start. */
+/* A launch: checks the shape, then runs the blocks of the grid on as many system threads as are worth starting. */
 #include "emulator/emulator.h"
 
 #include <pthread.h>

@@ -1,6 +1,5 @@
-/* Loading kernels of the caller's: the object becomes a file with a name that no other has, which the system's loader opens as
- * any other, and is removed at once.
- */
+/* Loads the caller's own kernels: writes the object to a file with a unique name, which the system's loader opens like any
+ * other, and removes the file at once. */
 #include "emulator/object.h"
 
 #include <dlfcn.h>
@@ -41,7 +40,7 @@ static bool write_all(int file, const char *from, size_t bytes)
     return true;
 }
 
-/* The loader knows objects by their names: two that are loaded at a time have two. */
+/* The loader identifies objects by name, so two that are loaded at the same time need different names. */
 static void *open_object(const void *image, size_t bytes)
 {
     char path[512];

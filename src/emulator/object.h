@@ -9,7 +9,8 @@
 void *emulator_object_load(const void *image, size_t bytes, char *why, size_t why_bytes);
 void emulator_object_unload(void *object); /* accepts NULL */
 
-/* Holds the object that a kernel lies in, for as long as it is queued: given back with unload. NULL for the library's own. */
+/* Keeps the object of a kernel loaded while the kernel is queued; release it with unload. NULL for the library's own kernels.
+ */
 void *emulator_object_hold(const emulated_kernel *kernel);
 
 /* Its kernel called `name`, or NULL. */

@@ -1,4 +1,4 @@
-/* What kernels ask of the emulator while they run: the far side of simt_emulated.h. */
+/* The functions that running kernels call: the emulator's side of simt_emulated.h. */
 #include <string.h>
 
 #include "emulator/block.h"
@@ -22,7 +22,7 @@ static const char *operation_name(enum operation operation)
     return names[operation];
 }
 
-/* Barriers are for all threads of the block: nobody has ended before, and everybody is at the same one. */
+/* Barriers are for all threads of the block: none may have ended, and all must be at the same one. */
 static void check_barrier(lane_state *lane, const char *where)
 {
     struct block *block = lane->wave->block;
@@ -39,9 +39,9 @@ static void check_barrier(lane_state *lane, const char *where)
     block->threads_waiting++;
 }
 
-/* Arrives at an operation with a value and returns when it is complete. Gives the number of the buffer in which the wave's
- * values are. It is part of each operation: a processor foretells where a function returns to, and after a change of stacks is
- * wrong for every function on the way back to the kernel. */
+/* Arrives at an operation with a value and returns when it is complete. Gives the index of the buffer with the wave's values.
+ * It is inlined into each operation: a processor predicts return addresses, and after a switch of stacks it mispredicts for
+ * every function on the way back to the kernel. */
 static inline __attribute__((always_inline)) uint32_t lane_meet(lane_state *lane, enum operation operation, const char *where,
                                                                 uint64_t value)
 {
@@ -85,7 +85,7 @@ void emulated_wave_barrier(const char *where)
     lane_meet(running_lane(), OPERATION_WAVE_BARRIER, where, 0);
 }
 
-/* A lane that is gone has no value: the asker gets one that looks like none, different each time. */
+/* A lane that has ended has no value: the reader gets an arbitrary one, different each time. */
 uint64_t emulated_shuffle_u64(uint64_t value, uint32_t from, const char *where)
 {
     lane_state *lane = running_lane();

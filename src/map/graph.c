@@ -1,9 +1,8 @@
-/* The graph that points are attracted along: which rows are neighbours, and how strongly.
+/* The graph along which points attract each other: which rows are neighbours, and how strongly.
  *
- * A row's neighbours have the weights exp(-gap / sigma), with sigma chosen so that their sum is the logarithm to the base 2 of
- * their number: rows in dense and in sparse regions then have the same pull. An edge joins two rows of which at least one is a
- * neighbour of the other; with the weights a and b it has a + b - ab. This is the fuzzy graph of UMAP (McInnes and others,
- * 2018).
+ * A row's neighbours have the weights exp(-gap / sigma), with sigma chosen so that the weights sum to the binary logarithm of
+ * their number: rows in dense and in sparse regions then pull equally. An edge joins two rows if at least one is a neighbour of
+ * the other; with weights a and b it weighs a + b - ab. This is the fuzzy graph of UMAP (McInnes and others, 2018).
  */
 #include <string.h>
 
@@ -24,7 +23,7 @@ static float weight_sum(const float *gaps, int32_t count, float sigma)
     return sum;
 }
 
-/* Sigma between 2^-60 and 2^60 times the mean gap, by halving the interval of its logarithm at first, then its own. */
+/* Finds sigma between 2^-60 and 2^60 times the mean gap: bisects first its logarithm, then sigma itself. */
 static float find_sigma(const float *gaps, int32_t count, float mean, float target)
 {
     float low = 0.0f, high = 0.0f, sigma = mean;
@@ -108,7 +107,7 @@ static void weigh(void *context, int64_t row, int32_t worker)
     }
 }
 
-/* The same arcs the other way round. Sources come in ascending order, so the ends of each row do, too. */
+/* Reverses all arcs. Sources come in ascending order, so each row's arcs do, too. */
 static void turn_around(building *b)
 {
     const int64_t rows = b->job->count, k = b->near->k;
@@ -150,12 +149,12 @@ static int64_t merge(const building *b, int64_t row, int64_t to)
     return to;
 }
 
-/* The table by which a row's neighbours are drawn. A place that has less than its share is filled up by one that has more. */
+/* Builds the table for drawing a row's neighbours. An entry with less than its share is filled up by one with more. */
 static void make_table(const arcs *edges, int64_t row, float *shares, uint32_t *waiting, graph_place *places)
 {
     const int64_t first = edges->starts[row], count = edges->starts[row + 1] - first;
     double total = 0.0;
-    int64_t small = 0, large = count; /* the small wait at the front, the large ones at the back */
+    int64_t small = 0, large = count; /* small entries wait at the front, large ones at the back */
     for (int64_t i = 0; i < count; i++)
         total += (double)edges->weights[first + i];
     for (int64_t i = 0; i < count; i++) {

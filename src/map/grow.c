@@ -1,13 +1,13 @@
-/* The places of rows that came later: the mean of their neighbours' places, by the weights of graph.c.
+/* Places rows that were added later at the mean of their neighbours' places, by the weights of graph.c.
  *
- * Rows are placed in order, and one that was placed counts as a neighbour of the next. One without a neighbour that has a place
- * waits for another round; if a round places none, those that are left are new among themselves only, and the first of them
- * gets the mean of all places.
+ * Rows are placed in order, and a placed row counts as a neighbour of the next. A row without a placed neighbour waits for
+ * another round. If a round places none, the remaining rows are neighbours only of each other, and the first of them gets the
+ * mean of all places.
  */
 #include "base/integers.h"
 #include "map/map.h"
 
-static const double WEIGHT_MIN = 1e-9; /* also of the farthest: it may be the only one with a place */
+static const double WEIGHT_MIN = 1e-9; /* includes the farthest neighbour, which may be the only one with a place */
 
 static bool place(map_job *job, uint32_t row, const neighbours *near, int64_t at, const bool *placed)
 {

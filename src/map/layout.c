@@ -1,12 +1,12 @@
-/* The layout: in every step each point is pulled towards one of its neighbours and pushed away by a few points drawn at random.
+/* The layout: in every step each point is pulled towards one of its neighbours and pushed away from a few random points.
  *
- * All points of a step move from where they were before it, so the order in which threads compute them does not matter. Which
- * neighbour pulls follows from the row's phase and the step's number: multiples of the golden ratio draw every neighbour as
- * often as its weight says, evenly over the steps. A block of rows is pushed by the same points, so that a random number serves
- * all of it and the compiler can use vectors.
+ * All points of a step move from where they were before it, so the order in which threads compute them does not matter. A row's
+ * phase and the step's number choose the neighbour that pulls: multiples of the golden ratio draw every neighbour in proportion
+ * to its weight, evenly over the steps. A block of rows is pushed by the same points, so that one random number serves the
+ * whole block and the compiler can use vectors.
  *
- * With d the distance of two points, 1 / (1 + d^2) is how likely they are neighbours on the map. The pull is the gradient of
- * its logarithm, the push that of the logarithm of 1 less it.
+ * With d the distance of two points, 1 / (1 + d^2) is the likelihood that they are neighbours on the map. The pull is the
+ * gradient of its logarithm, the push the gradient of the logarithm of 1 minus it.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* From what is kept and the rows that there are to a map: all of it made, or some rows placed. */
+/* Makes a map of all rows, or updates a kept map by placing the new rows. */
 #include "map/making.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ ww_status map_make(making *m)
 /* ---- growing --------------------------------------------------------------------------------------------------------------
  */
 
-/* A row of the kept map that is still there. */
+/* A row of the kept map that still exists. */
 typedef struct growing {
     making *m;
     bool *placed;
@@ -87,8 +87,8 @@ static void keep_point(const growing *g, uint32_t row, const map_point *point)
     g->placed[row] = true;
 }
 
-/* Takes the points of rows that certainly have not changed, and lists those that may have: their number is another one, or all
- * were numbered anew. */
+/* Takes the points of rows that certainly have not changed, and lists the rows that may have: their number changed, or all rows
+ * were renumbered. */
 static void take_points(growing *g)
 {
     making *m = g->m;
@@ -111,7 +111,7 @@ static void take_points(growing *g)
         m->origin = WW_MAP_GROWN;
 }
 
-/* Takes those whose vector is the same. */
+/* Takes the points of listed rows whose vector is the same. */
 static ww_status compare_vectors(growing *g)
 {
     making *m = g->m;
@@ -187,7 +187,7 @@ static map_point point_of(const map_job *job, uint32_t row)
                        .placed = job->late[row]};
 }
 
-/* Handles that were on the kept map and are not on the new one; both are in order of handles. */
+/* Handles on the kept map that are not on the new one; both are sorted by handle. */
 static int64_t list_gone(const kept_map *before, const kept_map *now, int64_t *gone)
 {
     int64_t count = 0, at = 0;

@@ -1,4 +1,4 @@
-/* The calls about maps: what a collection keeps is read, compared with its rows, made or brought up to date, and written. */
+/* The public calls about maps: read the kept map, compare it with the rows, make or update it, and write it back. */
 #include "map/map.h"
 
 #include <string.h>

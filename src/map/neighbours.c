@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "map/map.h"
 
-/* Larger differences of scores are as good as this one, and sums of them stay finite. */
+/* Larger score differences are clamped to this, so that their sums stay finite. */
 #define GAP_MAX 0x1p100f
 
 typedef struct search {
@@ -40,7 +40,7 @@ static int tell(long long done, long long total, void *user)
     return map_told(user, (int64_t)done) != WW_OK;
 }
 
-/* Takes the hits of a query, but the row itself, and not rows that came during the call. Puts the row at its start. */
+/* Takes the hits of a query, without the row itself and rows that were added during the call. Puts the row at its start. */
 static void take_hits(void *context, int64_t query, int32_t worker)
 {
     (void)worker;

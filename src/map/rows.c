@@ -1,4 +1,4 @@
-/* The rows of a map: which there are, their vectors, and the work on all of them. */
+/* The rows of a map: their list, their vectors, and work on all of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,7 +127,7 @@ static uint32_t number_of(const map_job *job, map_list list, int64_t i)
     return list.numbers ? list.numbers[i] : (uint32_t)(i * job->count / list.count);
 }
 
-/* The same in every process, since it is kept. */
+/* The same in every process, because it is stored. */
 static uint32_t hash_of(const float *vector, int32_t dim)
 {
     static const hash_key key = {UINT64_C(0x2545f4914f6cdd1d), UINT64_C(0x9e3779b97f4a7c15)};

@@ -42,7 +42,7 @@ static double dot(const double *a, const double *b, int32_t dim)
     return fold(sums);
 }
 
-/* `vector` without the mean, of length 1 before if that is asked. */
+/* Subtracts the mean from `vector`, which is first scaled to length 1 if that is asked. */
 static void centre(const map_start *start, int32_t dim, const float *vector, double *centred)
 {
     double length = 0.0;
@@ -75,7 +75,7 @@ void start_put(map_job *job, const map_start *start, uint32_t number, const floa
     job->y[number] = (float)fold(sums[1]);
 }
 
-/* Makes an axis orthogonal to those before it and of length 1; 0 if nothing is left. */
+/* Makes an axis orthogonal to the earlier ones and of length 1; 0 if nothing is left. */
 static void make_orthogonal(double *axes, int32_t which, int32_t dim)
 {
     double *axis = axes + (int64_t)which * dim;

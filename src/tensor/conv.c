@@ -1,8 +1,8 @@
-/* Convolutions as the matrix products they are: the weights times the image seen through a window (kernels/matmul/matmul.h).
+/* Convolutions as matrix products: the weights times the image seen through a window (kernels/matmul/matmul.h).
  *
  * A convolution in one dimension is one of height 1. A transposed one with stride s is s convolutions in each dimension, one
- * for each place that outputs have within a stride: the outputs of one place see the same taps of the kernel, and which input
- * they see moves on by one from output to output. So nothing is scattered, and no tap is computed that meets no input.
+ * for each position of outputs within a stride: the outputs at one position see the same taps of the kernel, and their inputs
+ * move by one from output to output. So nothing is scattered, and no tap without an input is computed.
  */
 #include <string.h>
 

@@ -1,6 +1,5 @@
-/* Moving elements as they are: to a dense storage, to another device, into a view, by runs, one value everywhere, several
- * tensors into one.
- */
+/* Copies elements unchanged: to a dense storage, to another device, into a view, by runs, one value everywhere, several tensors
+ * into one. */
 #include <string.h>
 
 #include "base/float_guard.h"
@@ -66,7 +65,7 @@ ww_status copy_apart(const ww_tensor *from, const ww_tensor *to)
     return tensors_of(to->storage->device)->elementwise(to->storage->device, &job);
 }
 
-/* Elements that may be read after they were written go by a copy. */
+/* Elements that may be read after they are written are copied first. */
 static ww_status copy_checked(const ww_tensor *from, const ww_tensor *to)
 {
     if (count_of(&to->layout) == 0 || !tensors_meet(from, to))
@@ -143,7 +142,7 @@ ww_status ww_tensor_const_set(const ww_tensor *to, const void *value)
 
 /* ---- cat ----------------------------------------------------------------------------------------------------------------- */
 
-/* Does x fit to the first except for `dim`, and how long are all of them along that? */
+/* Does x match the first tensor except along `dim`, and how long are all of them along it? */
 static ww_status check_piece(const ww_tensor *first, const ww_tensor *x, int32_t dim, int64_t *length)
 {
     ww_status status = check_tensor("cat", "a tensor", x);

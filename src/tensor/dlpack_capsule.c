@@ -1,6 +1,5 @@
-/* The destructor of Python's DLPack capsules: C, because it also runs where the interpreter is ending or a garbage collector is
- * at work, and it knows only the two functions of Python that it was given.
- */
+/* The destructor of Python's DLPack capsules. It is C because it also runs while the interpreter ends or the garbage collector
+ * works, and it uses only the two Python functions that it was given. */
 #include <warpwave/dlpack.h>
 
 #include <stdatomic.h>
@@ -23,7 +22,7 @@ ww_status ww_dlpack_capsules(int (*is_valid)(void *capsule, const char *name),
     if (!is_valid || !get_pointer)
         return ww_fail(WW_INVALID_ARGUMENT, "dlpack_capsules: %s is NULL", is_valid ? "get_pointer" : "is_valid");
     atomic_store(&python_get_pointer, get_pointer);
-    atomic_store(&python_is_valid, is_valid); /* last: who finds it finds the other */
+    atomic_store(&python_is_valid, is_valid); /* set last: a thread that sees it also sees the other */
     return WW_OK;
 }
 

@@ -1,7 +1,7 @@
 /* Reading and writing by ids: gather, index_select, scatter, scatter_add, index_add.
  *
- * Both that read are one job, and so are the three that write: an id for each element, or the same ids for all lines, is a
- * matter of strides. Ids are checked before anything is read or written with them.
+ * The two that read are one job, and so are the three that write: strides tell whether each element has its own id or all lines
+ * share the same ids. Ids are checked before anything is read or written with them.
  */
 #include <string.h>
 
@@ -187,7 +187,7 @@ static ww_status write_apart(const id_write *w, const int64_t *ids_strides)
     return tensors_of(device)->scatter(device, &job);
 }
 
-/* What may be written while it is still to be read is copied first. */
+/* Sources that the write would overwrite before they are read are copied first. */
 static ww_status copy_aside(const ww_tensor *x, ww_tensor *other, ww_tensor *aside)
 {
     if (!tensors_meet(x, other))

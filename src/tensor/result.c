@@ -1,8 +1,8 @@
 /* Results: where an operation writes, and how that becomes the caller's tensor.
  *
- * A tensor without a storage gets a new one. One that has a storage is written into, without allocating, if it is dense and
- * aligned as kernels want it (or of any strides, where the operation writes by element) and does not overlap what is read. In
- * all other cases the result is made dense aside and copied, so that every `out` of the right shape and type is right.
+ * A tensor without a storage gets a new one. An existing storage is written in place, without allocating, if it is dense and
+ * aligned as kernels need it (or has any strides, if the operation writes by element) and does not overlap the inputs.
+ * Otherwise the result is made in a dense temporary and copied, so every `out` of the right shape and type works.
  */
 #include <string.h>
 

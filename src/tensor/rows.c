@@ -1,4 +1,4 @@
-/* softmax, norms and rotary embedding: rows are made dense where they are not, the rest is the backend's. */
+/* softmax, norms and rotary embedding: rows are made dense if they are not; the backend does the rest. */
 #include <string.h>
 
 #include "base/float_guard.h"
@@ -88,7 +88,8 @@ static ww_tensor exchanged(const ww_tensor *x, int32_t one, int32_t other)
     return view;
 }
 
-/* softmax along `dim`, not the last, of what is dense and wide enough, where the backend does that; false if it is not done. */
+/* Runs softmax along `dim`, not the last, on a dense and wide enough tensor, if the backend supports that; false if not done.
+ */
 static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_tensor *out, ww_status *status)
 {
     enum { INNER_MIN = 16 };
@@ -258,7 +259,7 @@ ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_
 /* ---- sorting ---------------------------------------------------------------------------------------------------------------
  */
 
-/* The two results of a sort, of which one may not be wanted. Both are begun or none. */
+/* The two results of a sort; one may not be wanted. Both are begun or none. */
 static ww_status begin_sorted(const ww_tensor *x, int64_t k, result *values, result *indices)
 {
     int64_t shape[WW_RANK_MAX];
@@ -275,7 +276,7 @@ static ww_status begin_sorted(const ww_tensor *x, int64_t k, result *values, res
     return status;
 }
 
-/* A failure of the second to be copied to its place takes what the first was given back. */
+/* If copying the second result fails, releases the new storage of the first. */
 static ww_status end_sorted(result *values, result *indices, ww_status status)
 {
     const bool gave = values->out && !values->out->storage;

@@ -44,13 +44,13 @@ shape_text shape_to_text(int32_t rank, const int64_t *shape);
 /* ---- checks: WW_OK, or a refusal that begins with `operation` -------------------------------------------------------------
  */
 
-/* Is x there, is its layout one, and does every element lie in its storage? `role` names it in messages: "x", "ids". */
+/* Is x not NULL, is its layout valid, and is every element in its storage? `role` names it in messages: "x", "ids". */
 ww_status check_tensor(const char *operation, const char *role, const ww_tensor *x);
 ww_status check_out(const char *operation, const ww_tensor *out); /* not NULL */
 ww_status check_same_device(const char *operation, const ww_tensor *x, const ww_tensor *y);
 ww_status check_same_type(const char *operation, const ww_tensor *x, const ww_tensor *y);
 ww_status check_same_shape(const char *operation, const ww_tensor *x, const ww_tensor *y);
-/* Are ids of a type that ids have? And is each along a dimension of `extent`, or skipped? The latter waits for them. */
+/* Do ids have an id type? And is each below `extent`, or skipped? The latter waits for them. */
 ww_status check_ids_type(const char *operation, const ww_tensor *ids);
 ww_status check_ids(const char *operation, const ww_tensor *ids, int64_t extent);
 /* May x be written to, and do no two elements of it share a place? Dimensions that do not nest are refused with those that do.
@@ -84,7 +84,7 @@ ww_status broadcast_shapes(const char *operation, const ww_tensor *const *xs, in
  * those of `shape` when this is called. */
 void job_simplify(elementwise_job *job, int32_t rank, const int64_t *shape);
 
-/* Do the two share bytes? May say yes where the elements only lie between each other's. */
+/* Do the two share bytes? May return true if the elements only interleave. */
 bool tensors_meet(const ww_tensor *x, const ww_tensor *y);
 
 /* ---- storages and copies ------------------------------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ ww_status storage_wrap(ww_device *device, const ww_storage *as, ww_storage **out
 /* The bytes of a dense tensor, as a buffer of its own. */
 buffer dense_bytes(const ww_tensor *x);
 
-/* Copies between tensors of one shape and type that are checked and do not meet. */
+/* Copies between checked tensors of one shape and type that do not overlap. */
 ww_status copy_apart(const ww_tensor *from, const ww_tensor *to);
 
 /* Sets every element to the bits at the low end of `bits`. */
@@ -119,9 +119,10 @@ ww_status set_elements(const ww_tensor *to, int64_t bits);
 
 /* ---- results ---------------------------------------------------------------------------------------------------------------
  *
- * An operation begins its result when everything else is checked, has the backend write to `at`, and ends it with what became
- * of that. The caller's tensor is written straight where it can be: otherwise a dense one is made, and given to the caller or
- * copied to where the caller wants it. */
+ * An operation begins its result after all other checks, has the backend write to `at`, and ends it with the backend's status.
+ * The caller's tensor is written directly if possible. Otherwise a dense one is made, and given to the caller or copied to
+ * where the caller wants it.
+ */
 
 enum { RESULT_INPUTS = 4 };
 

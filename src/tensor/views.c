@@ -5,7 +5,7 @@
 #include "base/integers.h"
 #include "tensor/tensor.h"
 
-/* Gives a view of x. `view` may be x itself, which is then seen that way; any other that has a storage would lose it. */
+/* Makes a view of x. `view` may be x itself; any other tensor with a storage would lose it. */
 static ww_status give_view(const char *operation, const ww_tensor *x, const ww_layout *layout, ww_tensor *view)
 {
     if (view == x) {
@@ -236,8 +236,8 @@ static ww_status complete_shape(const ww_tensor *x, int32_t rank, const int64_t 
     return WW_OK;
 }
 
-/* The strides of the new shape in the old places, if there are any: groups of dimensions with the same product are matched from
- * the last on, and a group of the old ones must lie one behind the other. */
+/* The strides of the new shape over the old elements, if there are any: groups of dimensions with the same product are matched
+ * from the last on, and each old group must be contiguous. */
 static bool reshape_strides(const ww_layout *from, ww_layout *to)
 {
     int32_t old = from->rank - 1, new = to->rank - 1;
