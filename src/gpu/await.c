@@ -9,8 +9,8 @@
 #include "gpu/stream.h"
 
 enum {
-    LOOK_NANOSECONDS = 300 * 1000, /* after that, a few microseconds are less than a hundredth of the wait */
-    LOOKS_A_TIME = 32              /* between two looks at the clock */
+    POLL_NANOSECONDS = 300 * 1000, /* after that, a few microseconds are less than a hundredth of the wait */
+    POLLS_PER_CLOCK = 32           /* polls between two readings of the clock */
 };
 
 static void rest(void)
@@ -41,9 +41,9 @@ ww_status gpu_await(gpu_stream *stream, const uint64_t *words, int64_t count)
 {
     gpu_device *device = stream->device;
     int64_t seen = 0;
-    const int64_t until = device->driver->kernels_run_unwaited ? now_nanoseconds() + LOOK_NANOSECONDS : 0;
+    const int64_t until = device->driver->kernels_run_unwaited ? now_nanoseconds() + POLL_NANOSECONDS : 0;
     while (until > 0 && now_nanoseconds() < until)
-        for (int32_t looks = 0; looks < LOOKS_A_TIME; looks++) {
+        for (int32_t looks = 0; looks < POLLS_PER_CLOCK; looks++) {
             if (all_written(words, count, &seen)) {
                 atomic_store(&stream->state, STREAM_ANSWERED);
                 return WW_OK;

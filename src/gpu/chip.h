@@ -32,8 +32,7 @@ typedef struct chip_capabilities {
     bool fast_f16;    /* fast products of f16: by matrix units, or by instructions of two products (v_dot2_f32_f16) */
     bool matrix_f16;  /* AMD's matrix units, with kernels for f16 and bf16 */
     bool matrix_f32;  /* AMD's matrix units, with kernels for f32 */
-    bool mfma; /* MFMA and waves of 64: screens with rows in registers for many queries, and sorting of short rows in registers
-                */
+    bool mfma;        /* MFMA and waves of 64: large batches are screened, and short rows sorted, in registers */
     bool conv_halves; /* a wave of conv_shared_* has 32 outputs, and blocks are sized to fill the device (conv_shared_mfma.h) */
     bool conv_all_taps; /* shared memory holds the weights of all taps of a block, and offsets have 64 bits (NVIDIA) */
     bool quant_slabs;   /* tiles of quantized products read codes in the layout of shared memory */
@@ -46,14 +45,14 @@ typedef struct chip_constants {
     int64_t narrow_count_max;      /* elements of a tensor, at most, for 32-bit offsets */
     int32_t screen_sample_buckets; /* buckets of the screen's sample for each result */
     int32_t screen_sample_tiles;   /* tiles of the screen's sample, at least */
-    int64_t three_stages_numbers;  /* from this many numbers in all queries on, the screen has three stages, */
-    int64_t three_stages_tiles;    /* if there are at least this many tiles of rows */
+    int64_t three_stages_numbers;  /* numbers in all queries, at least, for a screen with three stages */
+    int64_t three_stages_tiles;    /* tiles of rows, at least, for a screen with three stages */
     int32_t quant_bf16_percent;    /* fast products of K blocks use bf16 if its tiles fill at least this percentage of their
                                       rounds: 0 always, for other formats too; over 100 never (gpu/quant/quant_plan.c) */
     int32_t quant_stages;          /* stages of a gemv if shared memory is small */
     int32_t quant_gemv_splits;     /* thread blocks that share a row of a gemv; 0: the fastest number */
-    int32_t stream_queries;        /* search_stream replaces search_tile from this many queries on, in blocks of */
-    int32_t stream_teams;          /* at least this many teams of 32 threads */
+    int32_t stream_queries;        /* search_stream replaces search_tile from this many queries on */
+    int32_t stream_teams;          /* teams of 32 threads that a block of search_stream must have, at least */
 } chip_constants;
 
 /* A family of chips. */

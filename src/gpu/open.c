@@ -42,7 +42,7 @@ static ww_status start_threads(gpu_device *device)
 }
 
 /* Makes what needs the device's context. The device is entered. */
-static ww_status furnish(gpu_device *device)
+static ww_status create_parts(gpu_device *device)
 {
     size_t free_bytes = 0;
     size_t total_bytes = 0;
@@ -112,7 +112,7 @@ ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index
     if (status == WW_OK)
         status = gpu_enter(device, &previous);
     if (status == WW_OK) {
-        status = furnish(device);
+        status = create_parts(device);
         gpu_leave(device, previous);
     }
     if (status != WW_OK) {

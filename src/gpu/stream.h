@@ -67,7 +67,7 @@ struct gpu_stream {
     atomic_int state; /* a stream_state */
     stream_written written;
     stream_gemv_slots gemv_slots;
-    bool recording;     /* work is recorded (gpu/tensor/record.c): nobody can wait for it, and workspaces must not move */
+    bool recording;     /* work is recorded (gpu/tensor/record.c): nothing can wait for it, and workspaces must not move */
     int32_t recordings; /* that exist. They use the workspaces, so outgrown ones are retired and not freed */
     buffer *retired;
     int32_t retired_count, retired_capacity;
@@ -98,8 +98,8 @@ ww_status gpu_refuse_recording(const gpu_stream *stream, const char *what);
 /* Notes that the kernel just queued calls launches_next() after launches_wait() (kernels/simt/simt.h) and writes these `bytes`,
  * apart from the stream's own memory. */
 void gpu_writes(gpu_stream *stream, const void *from, size_t bytes);
-/* The same for a kernel that calls launches_next() sooner, but ends only after the kernels that it waits for. The caller must
- * have seen gpu_may_overlap() return true just before it queued the kernel. */
+/* Like gpu_writes(), for a kernel that calls launches_next() earlier but ends only after the kernels that it waits for. The
+ * caller must have seen gpu_may_overlap() return true just before it queued the kernel. */
 void gpu_writes_too(gpu_stream *stream, const void *from, size_t bytes);
 /* Whether the stream is in STREAM_WRITES and can note one more kernel. */
 bool gpu_may_overlap(const gpu_stream *stream);
@@ -120,7 +120,7 @@ void gpu_forget(gpu_stream *stream, int32_t number);
  * It is uninitialised, and the stream keeps it like a workspace. */
 ww_status gpu_pinned(gpu_stream *stream, int32_t number, size_t bytes, void **out);
 
-/* Pieces of host memory, `bytes` each, that lie `stride_bytes` apart. */
+/* Pieces of host memory, `bytes` each, `stride_bytes` apart. */
 typedef struct host_pieces {
     const void *data;
     size_t bytes;
@@ -128,16 +128,16 @@ typedef struct host_pieces {
     int64_t count;
 } host_pieces;
 
-/* Queue. The host memory may be changed when these return: they pack it into pinned staging with several threads while the
- * copy engine runs. The second lays the pieces side by side. */
+/* Queued. The caller may change the host memory when these return: they pack it into pinned staging with several threads while
+ * the copy engine runs. The second packs the pieces one after the other. */
 ww_status gpu_copy_in(gpu_stream *stream, void *to, const void *from, size_t bytes);
 ww_status gpu_copy_in_pieces(gpu_stream *stream, void *to, host_pieces from);
 /* Waits until the bytes have arrived. */
 ww_status gpu_copy_out(gpu_stream *stream, void *to, const void *from, size_t bytes);
-/* Queue. */
+/* Queued. */
 ww_status gpu_copy(gpu_stream *stream, void *to, const void *from, size_t bytes);
 ww_status gpu_fill(gpu_stream *stream, void *to, uint32_t pattern, size_t words);
-/* Keep the memory of an unused slot for another stream (false: the caller frees it); and free what is kept. */
+/* Keeps the memory of an unused slot for another stream (false: the caller frees it), and frees what is kept. */
 bool gpu_staging_keep(gpu_device *device, const gpu_staging_slot *slot);
 void gpu_staging_free_spares(gpu_device *device);
 /* Waits. */
@@ -159,11 +159,11 @@ static inline bool gpu_alternate_direction(gpu_stream *stream)
 /* ---- events, the device entered -------------------------------------------------------------------------------------------
  */
 
-/* A mark in a stream's work. `timed` ones can measure; both refuse nothing but a lost device. */
+/* Events in a stream. `timed` ones can measure. Fails only if the device is lost. */
 ww_status gpu_event_create(gpu_device *device, bool timed, driver_event *out);
 void gpu_event_destroy(gpu_device *device, driver_event event); /* accepts NULL */
 ww_status gpu_event_record(gpu_stream *stream, driver_event event);
-/* Waits for both; milliseconds from one to the other, both timed and recorded. */
+/* Waits for both events and returns the milliseconds between them. Both must be timed and recorded. */
 ww_status gpu_event_elapsed(gpu_device *device, driver_event from, driver_event to, float *milliseconds);
 
 /* ---- for the backend ------------------------------------------------------------------------------------------------------
@@ -171,13 +171,13 @@ ww_status gpu_event_elapsed(gpu_device *device, driver_event from, driver_event 
 
 ww_status gpu_stream_create(gpu_device *device, gpu_stream **out); /* the device entered; not on the idle list */
 void gpu_stream_destroy(gpu_stream *stream);                       /* waits; accepts NULL */
-/* Waits, and ignores failures, after a failure whose message must stay. */
+/* Waits and ignores failures; used after a failure whose message must stay. */
 void gpu_settle(gpu_stream *stream);
-/* Ends the idle streams with all they hold. */
+/* Destroys the idle streams with all they hold. */
 void gpu_streams_end_idle(gpu_device *device);
 /* Replaces device memory, which the stream may be using, by at least `bytes` bytes. */
 ww_status gpu_grow(gpu_stream *stream, buffer *memory, size_t bytes);
-/* Waits, as well as it can, for everything queued on any stream of the device: what freeing memory needs. */
+/* Waits, if possible, for everything queued on any stream of the device, before memory is freed. */
 void gpu_drain(gpu_device *device);
 
 #endif

@@ -24,7 +24,7 @@ static bool screened_on_an_h200(int64_t rows, int32_t dim, int64_t queries, doub
                                   .rows_admitted = admitted};
     const screen_plan plan = screen_plan_make(
         (screen_size){.queries = queries, .dim = dim, .k = 10, .words = amount.words, .sample_buckets = 4, .sample_tiles = 16});
-    return search_cost_screened(&rates, &amount, &plan, true) < search_cost_plain(&rates, &amount);
+    return search_cost_screened(&rates, &amount, &plan, true) < search_cost_full_scan(&rates, &amount);
 }
 
 /* What bench/search/search_choice.c measured on an H200, where one way was better by more than 15%. */
@@ -62,17 +62,17 @@ static void trials_end_with_the_quicker_way(void **state)
         for (int i = 0; i < 6; i++) {
             const bool screened = search_trials_choose(trials, shape, true);
             runs[screened]++;
-            search_trials_tell(trials, shape, screened, screened == (quicker == 1) ? 10.0 + i : 30.0 - i);
+            search_trials_record(trials, shape, screened, screened == (quicker == 1) ? 10.0 + i : 30.0 - i);
         }
         assert_int_equal(runs[0], 3);
         assert_int_equal(runs[1], 3);
         for (int i = 0; i < 5; i++) {
             assert_int_equal(search_trials_choose(trials, shape, true), quicker == 1);
-            search_trials_tell(trials, shape, quicker == 1, 1000.0); /* once disturbed is not for good */
+            search_trials_record(trials, shape, quicker == 1, 1000.0); /* once disturbed is not for good */
         }
     }
     assert_true(search_trials_choose(trials, 77 + TRIALS_KEPT, true)); /* another shape in the same place */
-    search_trials_tell(trials, 77 + TRIALS_KEPT, true, 1.0);
+    search_trials_record(trials, 77 + TRIALS_KEPT, true, 1.0);
     assert_false(search_trials_choose(trials, 77 + TRIALS_KEPT, false));
     free(trials);
 }
@@ -133,7 +133,7 @@ static int64_t screened_rows_min(ww_device *device, int64_t queries, int32_t dim
         const screen_plan plan = screen_plan_make((screen_size){
             .queries = queries, .dim = dim, .k = k, .words = amount.words, .sample_buckets = 4, .sample_tiles = 16});
         if (plan.sample_tiles * 4 >= (uint32_t)k &&
-            search_cost_screened(&rates, &amount, &plan, true) < search_cost_plain(&rates, &amount))
+            search_cost_screened(&rates, &amount, &plan, true) < search_cost_full_scan(&rates, &amount))
             return rows;
     }
 }

@@ -37,9 +37,9 @@ static bool has_few_columns(const gpu_device *device, const quant_product_job *j
     return job->ids || job->columns <= GEMV_COLUMNS_MAX;
 }
 
-/* Where products of K blocks in bf16 are quicker than codes, which have two byte products for each, on AMD's chips: where the
- * tiles of bf16, which are not split, fill this share of the compute units' rounds. Calculated from counted instructions
- * (tests/codeobjects/performance.py, ROUTES), codes / bf16, us, q4_k, 4096 x 14336, with all that is prepared:
+/* How full the rounds of a bf16 product's tiles are, in percent. On AMD's chips bf16 is faster than codes for K blocks, which
+ * take two byte products, if its tiles, which are not split, fill enough of the compute units' rounds. Calculated from counted
+ * instructions (tests/codeobjects/performance.py, ROUTES), codes / bf16, us, q4_k, 4096 x 14336, with all that is prepared:
  *
  *   columns    gfx942       gfx90a        gfx11         gfx12
  *   128        66 / 140     342 / 368     483 / 352     489 / 445
@@ -47,8 +47,8 @@ static bool has_few_columns(const gpu_device *device, const quant_product_job *j
  *   1024      181 / 154
  *   2048      306 / 280    3226 / 1549   4695 / 2359   1881 / 1746
  *
- * Other chips, gfx12's 9% and blocks of 32, of which no product is quicker in bf16 by more than 2%, go by codes (gpu/chip.c:
- * quant_bf16_percent). This is how full the rounds of the product's tiles are, in percent. */
+ * Codes are used on other chips, on gfx12 (9%), and for blocks of 32, where bf16 is faster by at most 2% (gpu/chip.c:
+ * quant_bf16_percent). */
 static int64_t rounds_filled(const gpu_device *device, const quant_product_job *job)
 {
     const int64_t tiles = divide_up_i64(job->rows, MATMUL_FAST_SIDE) * divide_up_i64(job->columns, MATMUL_FAST_SIDE);

@@ -116,7 +116,7 @@ void range_answer_free(range_answer *answer)
  */
 
 /* Scores every row for the queries that the screen did not answer. */
-static ww_status ask_left(range *r, const int64_t *left, int64_t count)
+static ww_status scan_left(range *r, const int64_t *left, int64_t count)
 {
     const search_job *job = &r->job->search;
     const size_t bytes = (size_t)count * (size_t)job->dim * sizeof(float);
@@ -130,18 +130,18 @@ static ww_status ask_left(range *r, const int64_t *left, int64_t count)
     gpu_search_mark_queries(job, left, fallback, MARK_FALLBACK);
     gpu_search_mark_queries(job, left + fallback, count - fallback, MARK_REPEATED);
     if (status == WW_OK)
-        status = range_plainly(r, &some);
+        status = range_full_scan(r, &some);
     memory_free(queries);
     return status;
 }
 
-static ww_status ask(range *r)
+static ww_status search_all(range *r)
 {
     const search_job *job = &r->job->search;
     const range_queries all = range_all(job);
     const search_choice choice = search_choose(r->device, &r->search, range_list_capacity(r), true);
     if (!r->bounded || !choice.screen)
-        return range_plainly(r, &all);
+        return range_full_scan(r, &all);
     const size_t bytes = 2 * (size_t)job->query_count * sizeof(int64_t);
     int64_t *left = memory_alloc(bytes), left_count = 0;
     if (left == NULL)
@@ -151,7 +151,7 @@ static ww_status ask(range *r)
     for (int64_t i = 0; i < r->stats.repeated_queries; i++)
         left[left_count++] = r->failed[i];
     if (status == WW_OK && left_count > 0)
-        status = ask_left(r, left, left_count);
+        status = scan_left(r, left, left_count);
     memory_free(left);
     return status;
 }
@@ -163,7 +163,7 @@ static bool is_bounded(const range_job *job)
     return job->bound > (job->search.metric == CANON_COSINE ? COSINE_ALL : -INFINITY);
 }
 
-static void tell(search_stats *stats, const search_stats *more)
+static void add_stats(search_stats *stats, const search_stats *more)
 {
     if (stats == NULL)
         return;
@@ -212,7 +212,7 @@ ww_status gpu_rows_range(ww_device *device, const range_job *job)
     if (status == WW_OK && r.rows.word_count > 0) {
         status = gpu_stream_borrow(r.device, &r.stream);
         if (status == WW_OK)
-            status = gpu_stream_return(r.stream, ask(&r));
+            status = gpu_stream_return(r.stream, search_all(&r));
     }
     memory_free(r.table.segments);
     if (status == WW_OK)
@@ -220,6 +220,6 @@ ww_status gpu_rows_range(ww_device *device, const range_job *job)
     if (status == WW_OK)
         status = gpu_search_report(&job->search, job->search.query_count);
     if (status == WW_OK)
-        tell(job->search.stats, &r.stats);
+        add_stats(job->search.stats, &r.stats);
     return status;
 }

@@ -77,8 +77,8 @@ ww_status range_answer_end(range_answer *answer, const range *r);
 ww_status range_answer_take(const range_answer *answer, const range *r, const range_queries *queries);
 void range_answer_free(range_answer *answer);
 
-/* In range_plain.c: scores every row for the queries, in pieces of the rows if the list has no room for all entries. */
-ww_status range_plainly(range *r, const range_queries *queries);
+/* In range_scan.c: scores every row for the queries, in pieces of the rows if the list has no room for all entries. */
+ww_status range_full_scan(range *r, const range_queries *queries);
 
 /* In range_screen.c: searches with the screen. Writes the numbers of queries that it could not answer to `left`, which has room
  * for all. */

@@ -14,7 +14,7 @@ enum {
 };
 
 /* A full scan for one round of queries. */
-typedef struct plain {
+typedef struct range_scan {
     range *range;
     search search; /* its job is the next member */
     search_job job;
@@ -23,7 +23,7 @@ typedef struct plain {
     int64_t room;
     kernel_segment *part; /* host: the segments of a piece */
     uint64_t *cuts;       /* host: one per query; worse keys are only counted */
-} plain;
+} range_scan;
 
 /* Makes the table of segments for words `begin` to `end` of all segments. Returns the number of its segments. */
 static uint32_t table_of_piece(const kernel_rows *rows, const kernel_segment *all, uint32_t begin, uint32_t end,
@@ -48,7 +48,7 @@ static uint32_t table_of_piece(const kernel_rows *rows, const kernel_segment *al
 }
 
 /* Uploads the table of the piece and the cuts of the queries. */
-static ww_status upload(plain *p, uint32_t begin, uint32_t end, kernel_rows *rows, const uint64_t **cuts)
+static ww_status upload(range_scan *p, uint32_t begin, uint32_t end, kernel_rows *rows, const uint64_t **cuts)
 {
     const range *r = p->range;
     const size_t cuts_bytes = (size_t)p->queries.count * sizeof *p->cuts;
@@ -71,7 +71,7 @@ static ww_status upload(plain *p, uint32_t begin, uint32_t end, kernel_rows *row
 }
 
 /* Scores words `begin` to `end` of all segments. */
-static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answer *answer)
+static ww_status score_piece(range_scan *p, uint32_t begin, uint32_t end, range_answer *answer)
 {
     const search_plan *plan = &p->search.plan;
     range_tile_args args = {.search = {.queries = p->packed, .stages = (uint32_t)plan->stages, .whole = plan->whole}};
@@ -98,7 +98,7 @@ static ww_status score_piece(plain *p, uint32_t begin, uint32_t end, range_answe
 }
 
 /* Scores all rows for a round of queries, with room for p->room entries at a time. */
-static ww_status score_rows(plain *p)
+static ww_status score_rows(range_scan *p)
 {
     const int64_t words = p->range->rows.word_count, piece_min = max_i64(p->room / SEARCH_WORD_ROWS / p->queries.count, 1);
     int64_t piece = words;
@@ -121,7 +121,7 @@ static ww_status score_rows(plain *p)
 }
 
 /* Scores one round. If memory runs out, it drops the entries found so far and tries again with less room. */
-static ww_status score_round(plain *p, int64_t first)
+static ww_status score_round(range_scan *p, int64_t first)
 {
     const range *r = p->range;
     uint32_t *taken = NULL;
@@ -139,7 +139,7 @@ static ww_status score_round(plain *p, int64_t first)
     }
 }
 
-static ww_status score_rounds(plain *p, const range_queries *all)
+static ww_status score_rounds(range_scan *p, const range_queries *all)
 {
     ww_status status = WW_OK;
     for (int64_t first = 0; status == WW_OK && first < all->count; first += p->search.plan.round_queries) {
@@ -154,9 +154,9 @@ static ww_status score_rounds(plain *p, const range_queries *all)
     return status;
 }
 
-ww_status range_plainly(range *r, const range_queries *queries)
+ww_status range_full_scan(range *r, const range_queries *queries)
 {
-    plain p = {.range = r, .job = r->search};
+    range_scan p = {.range = r, .job = r->search};
     p.job.queries = queries->queries;
     p.job.queries_on_device = queries->on_device;
     p.job.query_stride = queries->stride;

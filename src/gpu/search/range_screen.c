@@ -65,15 +65,15 @@ static canon_key threshold_of(const range *r)
  */
 
 /* Searches for the query's best few rows. Sets `answered` if they are all that is within the bound. */
-static ww_status ask_one(range_screen *s, bool *answered)
+static ww_status run_one(range_screen *s, bool *answered)
 {
     range *r = s->range;
     search_job job = r->search;
     canon_key results[ONE_RESULTS + 2], threshold = threshold_of(r);
     job.k = ONE_RESULTS;
     screen_round round = {.device = r->device, .stream = r->stream, .job = &job, .plan = &s->plan, .rows = s->rows};
-    const screen_asked asked = {.queries = job.queries, .stride = job.query_stride, .count = 1, .thresholds = &threshold};
-    const ww_status status = screen_one_ask(&round, &asked, &r->table, results);
+    const screen_input input = {.queries = job.queries, .stride = job.query_stride, .count = 1, .thresholds = &threshold};
+    const ww_status status = screen_one_run(&round, &input, &r->table, results);
     if (status != WW_OK)
         return status;
     int64_t within = 0;
@@ -147,7 +147,7 @@ static ww_status settle(range_screen *s, const range_answer *answer, const range
 }
 
 /* Searches for a batch, at most a round. Sets `room` if the list had room for its entries. */
-static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *room)
+static ww_status run_batch(range_screen *s, const range_queries *queries, bool *room)
 {
     range *r = s->range;
     screen_round round = {
@@ -163,7 +163,7 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
         bounds[i] = threshold_of(r);
     if (status == WW_OK)
         status = screen_round_begin(&round, queries->count);
-    const screen_asked asked = {.queries = queries->queries,
+    const screen_input input = {.queries = queries->queries,
                                 .on_device = queries->on_device,
                                 .stride = queries->stride,
                                 .count = queries->count,
@@ -175,7 +175,7 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
                 .workspace = SCREEN_WORKSPACE_RANGE, .queries = queries->count, .slots = round.queries.slots, .room = entries});
     if (status == WW_OK) {
         round.queries.thresholds = answer.thresholds_used; /* so that one copy brings the answer and the thresholds */
-        status = screen_round_list(&round, &asked);
+        status = screen_round_list(&round, &input);
     }
     if (status == WW_OK)
         status = score_listed(&round, &answer);
@@ -196,7 +196,7 @@ static ww_status ask_batch(range_screen *s, const range_queries *queries, bool *
 }
 
 /* Searches for all queries in rounds. A batch whose entries have no room is halved; a single query without room is left. */
-static ww_status ask_all(range_screen *s, const range_queries *all)
+static ww_status run_batches(range_screen *s, const range_queries *all)
 {
     ww_status status = upload_table(s);
     int64_t batch_max = s->plan.round_queries;
@@ -211,7 +211,7 @@ static ww_status ask_all(range_screen *s, const range_queries *all)
         if (!all->numbers)
             status = gpu_search_report(&s->range->job->search, all->first + first);
         if (status == WW_OK)
-            status = ask_batch(s, &some, &room);
+            status = run_batch(s, &some, &room);
         if (status == WW_OK && !room && some.count == 1)
             s->left[s->left_count++] = all->numbers ? all->numbers[first] : all->first + first;
         if (room || some.count == 1)
@@ -223,7 +223,7 @@ static ww_status ask_all(range_screen *s, const range_queries *all)
 }
 
 /* Repeats the queries whose lists were full, with longer lists. Copies their numbers first, because `left` is filled again. */
-static ww_status ask_again(range_screen *s)
+static ww_status repeat_left(range_screen *s)
 {
     const search_job *job = &s->range->search;
     const int64_t count = s->left_count, rows = (int64_t)s->rows.word_count * SEARCH_WORD_ROWS;
@@ -243,7 +243,7 @@ static ww_status ask_again(range_screen *s)
     gpu_search_mark_queries(job, numbers, count, MARK_FALLBACK);
     const range_queries again = {.queries = queries, .stride = job->dim, .count = count, .numbers = numbers};
     if (status == WW_OK)
-        status = ask_all(s, &again);
+        status = run_batches(s, &again);
     memory_free(numbers);
     return status;
 }
@@ -254,13 +254,13 @@ ww_status range_screened(range *r, const screen_plan *plan, int64_t *left, int64
     range_screen s = {.range = r, .plan = *plan, .rows = r->rows, .left = left};
     bool answered = false;
     ww_status status = gpu_search_mask(r->stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
-    if (status == WW_OK && screen_one_pays(job, job->query_count))
-        status = ask_one(&s, &answered);
+    if (status == WW_OK && screen_one_is_faster(job, job->query_count))
+        status = run_one(&s, &answered);
     const range_queries all = range_all(job);
     if (status == WW_OK && !answered)
-        status = ask_all(&s, &all);
+        status = run_batches(&s, &all);
     if (status == WW_OK && !answered)
-        status = ask_again(&s);
+        status = repeat_left(&s);
     *left_count = s.left_count;
     return status;
 }

@@ -62,7 +62,7 @@ static ww_status upload_table(screen *s)
 /* ---- results ------------------------------------------------------------------------------------------------------------- */
 
 /* Writes the results of a round. Puts queries without valid results aside. */
-static void settle(screen *s, const screen_asked *a, const screen_round *round)
+static void settle(screen *s, const screen_input *a, const screen_round *round)
 {
     const int32_t k = s->job->k;
     const canon_key *thresholds = s->results + a->count * k;
@@ -91,17 +91,17 @@ static void settle(screen *s, const screen_asked *a, const screen_round *round)
     s->stats.rows_screened += a->count * rows;
 }
 
-static ww_status ask(screen *s, const screen_asked *a)
+static ww_status run_round(screen *s, const screen_input *a)
 {
-    const bool one = screen_one_pays(s->job, a->count);
+    const bool one = screen_one_is_faster(s->job, a->count);
     ww_status status = one ? WW_OK : upload_table(s);
     screen_round round = {.device = s->device, .stream = s->stream, .job = s->job, .plan = &s->plan, .rows = s->rows};
     if (status == WW_OK && one) {
-        status = screen_one_ask(&round, a, &s->table, s->results);
+        status = screen_one_run(&round, a, &s->table, s->results);
     } else if (status == WW_OK) {
         status = screen_round_begin(&round, a->count);
         if (status == WW_OK)
-            status = screen_round_ask(&round, a, s->results);
+            status = screen_round_run(&round, a, s->results);
     }
     if (status == WW_OK)
         settle(s, a, &round);
@@ -119,20 +119,20 @@ static ww_status take_results(screen *s)
     return s->results == NULL ? memory_failed("the results of a search", bytes) : WW_OK;
 }
 
-static ww_status ask_all(screen *s)
+static ww_status run_rounds(screen *s)
 {
     const search_job *job = s->job;
     ww_status status = take_results(s);
     for (int64_t first = 0; status == WW_OK && first < job->query_count; first += s->plan.round_queries) {
         const int64_t left = job->query_count - first;
-        const screen_asked a = {.queries = job->queries + first * job->query_stride,
+        const screen_input a = {.queries = job->queries + first * job->query_stride,
                                 .on_device = job->queries_on_device,
                                 .stride = job->query_stride,
                                 .count = left < s->plan.round_queries ? left : s->plan.round_queries,
                                 .first = first};
         status = gpu_search_report(job, first);
         if (status == WW_OK)
-            status = ask(s, &a);
+            status = run_round(s, &a);
     }
     return status;
 }
@@ -149,7 +149,7 @@ static ww_status gather(const screen *s, const leftover *left, float **queries)
 
 /* Repeats the queries whose lists were full, with the thresholds that these gave. New leftovers overwrite old ones, never
  * before the old ones are read. */
-static ww_status ask_again(screen *s)
+static ww_status repeat_left(screen *s)
 {
     const search_job *job = s->job;
     const leftover again = s->left;
@@ -166,12 +166,12 @@ static ww_status ask_again(screen *s)
         status = take_results(s);
     for (int64_t first = 0; status == WW_OK && first < again.count; first += s->plan.round_queries) {
         const int64_t left = again.count - first;
-        const screen_asked a = {.queries = queries + first * job->dim,
+        const screen_input a = {.queries = queries + first * job->dim,
                                 .stride = job->dim,
                                 .count = left < s->plan.round_queries ? left : s->plan.round_queries,
                                 .numbers = again.numbers + first,
                                 .thresholds = again.thresholds + first};
-        status = ask(s, &a);
+        status = run_round(s, &a);
     }
     memory_free(queries);
     return status;
@@ -190,39 +190,39 @@ static ww_status collect_left(screen *s)
 }
 
 /* Answers the leftovers by a full scan. The stream was returned. */
-static ww_status ask_plainly(ww_device *device, screen *s)
+static ww_status scan_leftovers(ww_device *device, screen *s)
 {
     const search_job *job = s->job;
     leftover *left = &s->left;
     const size_t found = (size_t)left->count * (size_t)job->k;
     if (left->count == 0)
         return WW_OK;
-    search_job plain = *job;
-    plain.rows = memory_alloc(found * sizeof *plain.rows);
-    plain.scores = memory_alloc(found * sizeof *plain.scores);
-    plain.queries = s->left_queries;
-    plain.queries_on_device = false;
-    plain.query_count = left->count;
-    plain.query_stride = job->dim;
-    plain.screen = false;
-    plain.stats = &s->stats;
-    plain.progress = NULL;
+    search_job scan = *job;
+    scan.rows = memory_alloc(found * sizeof *scan.rows);
+    scan.scores = memory_alloc(found * sizeof *scan.scores);
+    scan.queries = s->left_queries;
+    scan.queries_on_device = false;
+    scan.query_count = left->count;
+    scan.query_stride = job->dim;
+    scan.screen = false;
+    scan.stats = &s->stats;
+    scan.progress = NULL;
     ww_status status = WW_OK;
-    if (plain.rows == NULL || plain.scores == NULL)
-        status = memory_failed("queries of a full scan", found * (sizeof *plain.rows + sizeof *plain.scores));
+    if (scan.rows == NULL || scan.scores == NULL)
+        status = memory_failed("queries of a full scan", found * (sizeof *scan.rows + sizeof *scan.scores));
     if (status == WW_OK)
-        status = gpu_search_plainly(device, &plain);
+        status = gpu_full_scan(device, &scan);
     for (int64_t i = 0; status == WW_OK && i < left->count; i++) {
         const size_t to = (size_t)left->numbers[i] * (size_t)job->k, from = (size_t)i * (size_t)job->k;
-        memcpy(job->rows + to, plain.rows + from, (size_t)job->k * sizeof *job->rows);
-        memcpy(job->scores + to, plain.scores + from, (size_t)job->k * sizeof *job->scores);
+        memcpy(job->rows + to, scan.rows + from, (size_t)job->k * sizeof *job->rows);
+        memcpy(job->scores + to, scan.scores + from, (size_t)job->k * sizeof *job->scores);
     }
-    memory_free(plain.rows);
-    memory_free(plain.scores);
+    memory_free(scan.rows);
+    memory_free(scan.scores);
     return status;
 }
 
-static void tell(search_stats *stats, const search_stats *more)
+static void add_stats(search_stats *stats, const search_stats *more)
 {
     if (stats == NULL)
         return;
@@ -250,19 +250,19 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job, const scre
     if (status == WW_OK) {
         status = gpu_search_mask(s.stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
         if (status == WW_OK)
-            status = ask_all(&s);
+            status = run_rounds(&s);
         if (status == WW_OK)
-            status = ask_again(&s);
+            status = repeat_left(&s);
         if (status == WW_OK)
             status = collect_left(&s);
         status = gpu_stream_return(s.stream, status);
     }
     if (status == WW_OK)
-        status = ask_plainly(device, &s);
+        status = scan_leftovers(device, &s);
     if (status == WW_OK)
         status = gpu_search_report(job, job->query_count);
     if (status == WW_OK)
-        tell(job->stats, &s.stats);
+        add_stats(job->stats, &s.stats);
     memory_free(s.table.segments);
     memory_free(s.results);
     memory_free(s.left_queries);

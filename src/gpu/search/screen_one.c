@@ -33,7 +33,7 @@ static one_block lay_out(int32_t dim, size_t table_bytes)
     return at;
 }
 
-bool screen_one_pays(const search_job *job, int64_t count)
+bool screen_one_is_faster(const search_job *job, int64_t count)
 {
     return count == 1 && job->dim <= ONE_DIM_MAX && job->type == ROW_F32 && !job->queries_on_device;
 }
@@ -74,7 +74,7 @@ static screen_query code_query(const float *x, int32_t dim, float *packed, int8_
 
 /* Fills the block and queues its copy to the device. The stream owns the pinned memory, and the search waits for the stream at
  * the end. */
-static ww_status send(const screen_round *round, const screen_asked *asked, const segment_table *table, const one_block *at,
+static ww_status send(const screen_round *round, const screen_input *input, const segment_table *table, const one_block *at,
                       void *to)
 {
     void *pinned = NULL;
@@ -82,8 +82,8 @@ static ww_status send(const screen_round *round, const screen_asked *asked, cons
     if (status != WW_OK)
         return status;
     char *block = pinned;
-    const screen_query numbers = code_query(asked->queries, round->job->dim, pinned, (int8_t *)block + at->codes);
-    const uint64_t threshold = asked->thresholds ? asked->thresholds[0] : CANON_KEY_WORST;
+    const screen_query numbers = code_query(input->queries, round->job->dim, pinned, (int8_t *)block + at->codes);
+    const uint64_t threshold = input->thresholds ? input->thresholds[0] : CANON_KEY_WORST;
     memcpy(block + at->numbers, &numbers, sizeof numbers);
     memset(block + at->ready, 0, at->table - at->ready);
     memcpy(block + at->table, table->segments, table->bytes);
@@ -94,7 +94,7 @@ static ww_status send(const screen_round *round, const screen_asked *asked, cons
                      "copying %zu bytes to the device", at->end);
 }
 
-ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const segment_table *table, void *results)
+ww_status screen_one_run(screen_round *round, const screen_input *input, const segment_table *table, void *results)
 {
     const one_block at = lay_out(round->job->dim, table->bytes);
     const size_t best_bytes = ((size_t)round->job->k + 2) * sizeof(uint64_t);
@@ -108,7 +108,7 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
     if (status == WW_OK)
         status = gpu_pinned(round->stream, PINNED_BEST, best_bytes, &best);
     if (status == WW_OK)
-        status = send(round, asked, table, &at, block);
+        status = send(round, input, table, &at, block);
     if (status != WW_OK)
         return status;
     char *base = block;
@@ -127,7 +127,7 @@ ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const s
                                       .slots = 1};
     round->backward = gpu_alternate_direction(round->stream);
     memset(best, 0, best_bytes); /* 0 means not written yet */
-    if (!asked->thresholds)
+    if (!input->thresholds)
         status = screen_round_scan(round, true);
     if (status == WW_OK)
         status = screen_round_scan(round, false);

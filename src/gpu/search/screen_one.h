@@ -7,10 +7,10 @@
 #include "gpu/search/segment_table.h"
 
 /* Returns true if the host packs and codes the query in less time than a launch takes. */
-bool screen_one_pays(const search_job *job, int64_t count);
+bool screen_one_is_faster(const search_job *job, int64_t count);
 
 /* Searches. `round` is set as for screen_round_begin(), except for rows.segments: the table is copied with the query. Writes
  * the k keys, the threshold and the count to `results`, as a round does. Waits. */
-ww_status screen_one_ask(screen_round *round, const screen_asked *asked, const segment_table *table, void *results);
+ww_status screen_one_run(screen_round *round, const screen_input *input, const segment_table *table, void *results);
 
 #endif

@@ -129,7 +129,7 @@ ww_status screen_round_begin(screen_round *round, int64_t count)
  */
 
 /* Uploads the queries, unless they are on the device, and queues their packing and coding. */
-static ww_status prepare(screen_round *round, const screen_asked *a)
+static ww_status prepare(screen_round *round, const screen_input *a)
 {
     const size_t row_bytes = (size_t)round->job->dim * sizeof(float),
                  given_bytes = a->on_device ? 0 : (size_t)a->count * row_bytes;
@@ -247,32 +247,32 @@ static ww_status keep(const screen_round *round, bool at_once)
     return status;
 }
 
-ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results)
+ww_status screen_round_run(screen_round *round, const screen_input *input, void *results)
 {
     const bool whole = round->queries.slots == 1; /* screen_small_batch_1_* do all steps */
     ww_status status = search_mark(round->stream, "begin");
     if (status == WW_OK)
-        status = marked(round, prepare(round, asked), "queries coded");
+        status = marked(round, prepare(round, input), "queries coded");
     if (status == WW_OK && round->shape == SCREEN_SHAPE_WGMMA)
         status = marked(round, measure(round), "rows measured");
-    if (status == WW_OK && !asked->thresholds)
+    if (status == WW_OK && !input->thresholds)
         status = marked(round, screen_round_scan(round, true), "codes of the sample");
-    if (status == WW_OK && !asked->thresholds && !whole)
+    if (status == WW_OK && !input->thresholds && !whole)
         status = marked(round, pick(round), "thresholds");
     if (status == WW_OK)
         status = whole ? screen_round_scan(round, false)
-                       : keep(round, asked->thresholds != NULL || round->shape == SCREEN_SHAPE_SMALL_BATCH);
+                       : keep(round, input->thresholds != NULL || round->shape == SCREEN_SHAPE_SMALL_BATCH);
     if (status == WW_OK)
         status = gpu_copy_out(round->stream, results, round->best, round->results_bytes);
     status = marked(round, status, "results out");
     return status == WW_OK ? search_marks_end(round->stream) : status;
 }
 
-ww_status screen_round_list(screen_round *round, const screen_asked *asked)
+ww_status screen_round_list(screen_round *round, const screen_input *input)
 {
     ww_status status = search_mark(round->stream, "begin");
     if (status == WW_OK)
-        status = marked(round, prepare(round, asked), "queries coded");
+        status = marked(round, prepare(round, input), "queries coded");
     if (status == WW_OK && round->shape == SCREEN_SHAPE_WGMMA)
         status = marked(round, measure(round), "rows measured");
     return status == WW_OK ? marked(round, screen_round_scan(round, false), "codes of all rows") : status;

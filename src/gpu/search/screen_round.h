@@ -22,7 +22,7 @@ enum {
 };
 
 /* The queries of a round. */
-typedef struct screen_asked {
+typedef struct screen_input {
     const float *queries;
     bool on_device; /* then dense; otherwise in host memory */
     int64_t stride; /* floats */
@@ -30,7 +30,7 @@ typedef struct screen_asked {
     const int64_t *numbers; /* their numbers in the job, or NULL: `count` from `first` on */
     int64_t first;
     const canon_key *thresholds; /* known for each query, or NULL */
-} screen_asked;
+} screen_input;
 
 typedef enum screen_shape {
     SCREEN_SHAPE_ONE,
@@ -74,14 +74,14 @@ ww_status screen_round_begin(screen_round *round, int64_t count);
 int32_t screen_launch_kernel(const screen_round *round, bool sample);
 ww_status screen_launch_scan(const screen_round *round, bool sample, int64_t tile_begin, int64_t tile_end);
 
-/* Queues the kernel that tests the codes of the sample or of all rows; screen_round_ask() calls it. */
+/* Queues the kernel that tests the codes of the sample or of all rows; screen_round_run() calls it. */
 ww_status screen_round_scan(const screen_round *round, bool sample);
 
 /* Queues the launches and copies round->results_bytes to `results`. Waits. */
-ww_status screen_round_ask(screen_round *round, const screen_asked *asked, void *results);
+ww_status screen_round_run(screen_round *round, const screen_input *input, void *results);
 
 /* Queues only the listing of rows that the given thresholds do not exclude: positions to round->lists, counts to
  * round->queries. */
-ww_status screen_round_list(screen_round *round, const screen_asked *asked);
+ww_status screen_round_list(screen_round *round, const screen_input *input);
 
 #endif

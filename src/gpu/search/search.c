@@ -35,9 +35,9 @@ ww_status gpu_rows_search(ww_device *device, const search_job *job)
 {
     const double begin = microseconds();
     const search_choice choice = search_choose(gpu_of(device), job, device->tuning.screen_list_capacity, false);
-    const ww_status status = choice.screen ? gpu_screen_search(device, job, &choice.plan) : gpu_search_plainly(device, job);
+    const ww_status status = choice.screen ? gpu_screen_search(device, job, &choice.plan) : gpu_full_scan(device, job);
     if (status == WW_OK && !job->progress)
-        search_chosen(gpu_of(device), &choice, microseconds() - begin);
+        search_choice_record(gpu_of(device), &choice, microseconds() - begin);
     return status;
 }
 
@@ -157,7 +157,7 @@ static ww_status search_borrowed(search *s)
     return status == WW_OK ? gpu_search_report(s->job, s->job->query_count) : status;
 }
 
-ww_status gpu_search_plainly(ww_device *device, const search_job *job)
+ww_status gpu_full_scan(ww_device *device, const search_job *job)
 {
     search s = {.device = gpu_of(device), .job = job};
     ww_status status = segment_table_make(job, &s.table, &s.rows);

@@ -6,7 +6,7 @@
 #include "gpu/launch.h"
 
 /* Searches by scoring every admitted row. Blocks. */
-ww_status gpu_search_plainly(ww_device *device, const search_job *job);
+ww_status gpu_full_scan(ww_device *device, const search_job *job);
 
 /* Uploads the job's mask into workspace `number`. Without a mask, `*mask` is NULL and `*words` 0. Queued. */
 ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *job, const uint64_t **mask, uint32_t *words);

@@ -43,7 +43,7 @@ ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *
 }
 
 /* Makes the round's queries readable for kernels. */
-static ww_status give_queries(search *s, int64_t first, int64_t count, void **given)
+static ww_status stage_queries(search *s, int64_t first, int64_t count, void **given)
 {
     const search_job *job = s->job;
     const float *queries = job->queries + first * job->query_stride;
@@ -85,7 +85,7 @@ ww_status search_prepare_queries(search *s, int64_t first, int64_t count, search
     const size_t slots = (size_t)search_plan_slots(&s->plan, count);
     const size_t floats = slots * (size_t)canon_padded(job->dim);
     void *given = NULL, *packed = NULL;
-    ww_status status = give_queries(s, first, count, &given);
+    ww_status status = stage_queries(s, first, count, &given);
     if (status == WW_OK)
         status = gpu_workspace(s->stream, WORKSPACE_QUERIES,
                                (floats + slots) * sizeof(float) + slots * (sizeof(uint64_t) + sizeof(uint32_t)), &packed);

@@ -18,7 +18,7 @@ static const int32_t kernels[ROW_TYPES][2] = {[ROW_F32] = {GPU_KERNEL_search_one
 
 /* Puts the query into the arguments, or copies it to the device if it is too long. A query that is on the device stays
  * there. */
-static ww_status give_query(search *s, search_one_args *args)
+static ww_status stage_query(search *s, search_one_args *args)
 {
     const size_t bytes = (size_t)s->job->dim * sizeof(float);
     args->dim = s->job->dim;
@@ -55,7 +55,7 @@ ww_status search_for_one(search *s)
     if (status == WW_OK)
         status = gpu_pinned(s->stream, PINNED_BEST, (size_t)s->job->k * sizeof(canon_key), &best);
     if (status == WW_OK)
-        status = give_query(s, &args);
+        status = stage_query(s, &args);
     if (status != WW_OK)
         return status;
     args.state = state;

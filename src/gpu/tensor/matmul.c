@@ -19,7 +19,7 @@ static int64_t tiles(int64_t count, int64_t side)
     return (count + side - 1) / side;
 }
 
-/* ---- how matrices lie ---------------------------------------------------------------------------------------------------- */
+/* ---- layouts ------------------------------------------------------------------------------------------------------------- */
 
 /* Returns true if `stride` allows reading four elements at once. */
 static bool in_quads(int64_t count, int64_t stride)

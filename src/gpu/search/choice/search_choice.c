@@ -109,18 +109,18 @@ search_choice search_choose(gpu_device *device, const search_job *job, int32_t c
     if (job->mask)
         look_at_mask(job, &amount);
     const search_rates rates = search_rates_of(device->base.info.compute_units, device->capabilities.sm_90a_code);
-    const double plain = search_cost_plain(&rates, &amount);
+    const double scanned = search_cost_full_scan(&rates, &amount);
     const double screened = search_cost_screened(&rates, &amount, &choice.plan, !range);
-    choice.screen = screened < plain;
-    if (device->capabilities.emulated || plain > CLOSE * screened || screened > CLOSE * plain)
+    choice.screen = screened < scanned;
+    if (device->capabilities.emulated || scanned > CLOSE * screened || screened > CLOSE * scanned)
         return choice;
     choice.trial = shape_of(job, &amount, range);
     choice.screen = search_trials_choose(&device->trials, choice.trial, choice.screen);
     return choice;
 }
 
-void search_chosen(gpu_device *device, const search_choice *choice, double microseconds)
+void search_choice_record(gpu_device *device, const search_choice *choice, double microseconds)
 {
     if (choice->trial != 0)
-        search_trials_tell(&device->trials, choice->trial, choice->screen, microseconds);
+        search_trials_record(&device->trials, choice->trial, choice->screen, microseconds);
 }

@@ -19,6 +19,6 @@ search_choice search_choose(gpu_device *device, const search_job *job, int32_t c
 screen_plan search_screen_plan(const gpu_device *device, const search_job *job, int64_t queries, int32_t capacity);
 
 /* Records how long the search with this choice took. */
-void search_chosen(gpu_device *device, const search_choice *choice, double microseconds);
+void search_choice_record(gpu_device *device, const search_choice *choice, double microseconds);
 
 #endif

@@ -13,12 +13,12 @@
 #include "kernels/screen/screen_args.h"
 
 enum {
-    PLAIN_UNIT = 8,         /* queries that a block of a full scan handles, at least */
-    PLAIN_UNIT_MAX = 128,   /* queries that a block of a full scan handles, at most */
-    SCREEN_UNIT = 64,       /* queries that a block of the screen handles */
+    SCAN_QUERIES_MIN = 8,   /* queries that a block of a full scan handles, at least */
+    SCAN_QUERIES_MAX = 128, /* queries that a block of a full scan handles, at most */
+    SCREEN_QUERIES = 64,    /* queries that a block of the screen handles */
     KEPT_ROWS = 50,         /* rows kept for a query in addition to the results, about */
     KEPT_FACTOR = 10,       /* rows kept for each result */
-    PLAIN_READ_QUERIES = 64 /* queries that share one reading of the rows */
+    SCAN_READ_QUERIES = 64  /* queries that share one reading of the rows */
 };
 
 static const double unit_bytes = 4.3e6 / 132, unit_products = 15e6 / 132, unit_codes_wgmma = 290e6 / 132;
@@ -31,11 +31,11 @@ search_rates search_rates_of(int32_t compute_units, bool wgmma)
     const search_rates rates = {.bytes = units * unit_bytes,
                                 .products = units * unit_products,
                                 .codes = units * (wgmma ? unit_codes_wgmma : unit_codes),
-                                .plain_one = 17,
-                                .plain_few = 30,
-                                .plain_batch = 45,
+                                .scan_one = 17,
+                                .scan_small_batch = 30,
+                                .scan_batch = 45,
                                 .screen_one = 24,
-                                .screen_few = 50,
+                                .screen_small_batch = 50,
                                 .screen_batch = 85,
                                 .query = 0.085,
                                 .query_bytes = 12e3};
@@ -48,18 +48,18 @@ static double queries_cost(const search_rates *rates, const search_amount *a)
     return (double)a->queries * (rates->query + (double)a->dim * sizeof(float) / rates->query_bytes);
 }
 
-double search_cost_plain(const search_rates *rates, const search_amount *a)
+double search_cost_full_scan(const search_rates *rates, const search_amount *a)
 {
     const double numbers = (double)a->words * SEARCH_WORD_ROWS * canon_padded(a->dim) * a->words_admitted;
-    const int64_t readings = divide_up_i64(a->queries, PLAIN_READ_QUERIES);
+    const int64_t readings = divide_up_i64(a->queries, SCAN_READ_QUERIES);
     const double reading = numbers * sizeof(float) * (double)readings / rates->bytes;
     if (a->queries == 1)
-        return rates->plain_one + reading;
+        return rates->scan_one + reading;
     const double chunks = (double)canon_padded(a->dim) / CANON_LANES,
                  share = chunks / (chunks + 0.8); /* short rows reach less of the peak */
-    const int64_t unit = a->queries > PLAIN_UNIT_MAX / 2 ? PLAIN_UNIT_MAX : PLAIN_UNIT;
+    const int64_t unit = a->queries > SCAN_QUERIES_MAX / 2 ? SCAN_QUERIES_MAX : SCAN_QUERIES_MIN;
     const double multiplying = numbers * (double)round_up_i64(a->queries, unit) / (rates->products * share);
-    return (a->queries <= PLAIN_UNIT ? rates->plain_few : rates->plain_batch) +
+    return (a->queries <= SCAN_QUERIES_MIN ? rates->scan_small_batch : rates->scan_batch) +
            (reading > multiplying ? reading : multiplying) + queries_cost(rates, a);
 }
 
@@ -68,7 +68,7 @@ double search_cost_screened(const search_rates *rates, const search_amount *a, c
     const double padded = canon_padded(a->dim), rows = (double)a->words * SEARCH_WORD_ROWS;
     const double sampled = sample ? (double)plan->sample_tiles * SCREEN_TILE_WORDS * SEARCH_WORD_ROWS : 0;
     const double codes = (rows + sampled) * padded;
-    /* Too few admitted rows in the sample give no threshold; then all admitted rows are scored. */
+    /* If the sample has too few admitted rows, it gives no threshold, and all admitted rows are scored. */
     const bool blind = sample && sampled * a->rows_admitted < 2.0 * a->k;
     const double admitted = rows * a->rows_admitted, few = KEPT_ROWS + KEPT_FACTOR * (double)a->k;
     const double kept = blind || admitted < few ? admitted : few;
@@ -76,8 +76,8 @@ double search_cost_screened(const search_rates *rates, const search_amount *a, c
     if (a->queries == 1)
         return rates->screen_one + codes / rates->bytes + scoring;
     if (a->queries <= SCREEN_SMALL_BATCH_MAX)
-        return rates->screen_few + codes / rates->bytes + scoring;
-    const double multiplying = codes * (double)round_up_i64(a->queries, SCREEN_UNIT) / rates->codes;
+        return rates->screen_small_batch + codes / rates->bytes + scoring;
+    const double multiplying = codes * (double)round_up_i64(a->queries, SCREEN_QUERIES) / rates->codes;
     const double reading = codes / rates->bytes;
     return rates->screen_batch + (reading > multiplying ? reading : multiplying) + scoring + queries_cost(rates, a);
 }

@@ -1,13 +1,13 @@
-/* Times of searches by shape, in a small table where a new shape takes the place of an old one. */
+/* Times of searches by shape, in a small table in which a new shape replaces an old one. */
 #include "gpu/search/choice/search_trials.h"
 
-/* The first run of a way may load code and take memory; of two more one will hardly be disturbed. */
+/* The first run of a way may load code and allocate memory; of two more, one is hardly ever disturbed. */
 enum { RUNS_WANTED = 3, RUNS_MAX = 200 };
 
 static search_trial *lock_trial(search_trials *trials, uint64_t shape)
 {
     while (atomic_flag_test_and_set_explicit(&trials->busy, memory_order_acquire))
-        continue; /* a few instructions */
+        continue; /* held for a few instructions */
     return &trials->kept[shape % TRIALS_KEPT];
 }
 
@@ -31,7 +31,7 @@ bool search_trials_choose(search_trials *trials, uint64_t shape, bool guess)
     return screened;
 }
 
-void search_trials_tell(search_trials *trials, uint64_t shape, bool screened, double microseconds)
+void search_trials_record(search_trials *trials, uint64_t shape, bool screened, double microseconds)
 {
     search_trial *trial = lock_trial(trials, shape);
     if (trial->shape != shape)

@@ -1,6 +1,5 @@
-/* Which of two ways is quicker on this device, by trial: searches that the model cannot tell apart alternate between
- * the ways, and their times are kept for the next search of that shape. Every trial is a search that a caller asked for, and
- * answers it.
+/* Measures which of two ways is faster on this device. Searches that the model finds equally fast alternate between the ways,
+ * and their times are kept for the next search of that shape. Every trial is a search that a caller asked for, and answers it.
  */
 #ifndef WW_GPU_SEARCH_CHOICE_SEARCH_TRIALS_H
 #define WW_GPU_SEARCH_CHOICE_SEARCH_TRIALS_H
@@ -11,24 +10,24 @@
 
 enum { TRIALS_KEPT = 256 };
 
-/* What is known of a shape. */
+/* The times of a shape. */
 typedef struct search_trial {
-    uint64_t shape;  /* 0: of none */
-    float best[2];   /* the least microseconds of the plain and of the screened way, */
-    uint8_t runs[2]; /* and of how many */
+    uint64_t shape;  /* 0 if unused */
+    float best[2];   /* the shortest full scan and the shortest screened search, in microseconds */
+    uint8_t runs[2]; /* how many of each were measured */
 } search_trial;
 
-/* Zeros to begin with. Any thread may use it. */
+/* Initially zero. Any thread may use it. */
 typedef struct search_trials {
     atomic_flag busy;
     search_trial kept[TRIALS_KEPT];
 } search_trials;
 
-/* Should this search be screened: as the times say or, while there are too few, the way that was tried less often, `guess`
- * first. `shape` is not 0. */
+/* Returns true if this search should be screened: by the times or, while there are too few, the way that was tried less often,
+ * `guess` first. `shape` is not 0. */
 bool search_trials_choose(search_trials *trials, uint64_t shape, bool guess);
 
-/* A search of that shape took so long. */
-void search_trials_tell(search_trials *trials, uint64_t shape, bool screened, double microseconds);
+/* Records the time of a search of that shape. */
+void search_trials_record(search_trials *trials, uint64_t shape, bool screened, double microseconds);
 
 #endif

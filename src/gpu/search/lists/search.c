@@ -286,7 +286,7 @@ static ww_status grow_results(lists_search *s, size_t bytes)
 }
 
 /* Searches for the round's `queries`, which are `stride` floats apart. */
-static ww_status ask(lists_search *s, list_round *r, const float *queries, int64_t stride)
+static ww_status run_round(lists_search *s, list_round *r, const float *queries, int64_t stride)
 {
     int64_t buckets_max = 0, buckets = 0;
     for (int64_t i = 0; !r->thresholds && i < r->count; i++) {
@@ -297,14 +297,14 @@ static ww_status ask(lists_search *s, list_round *r, const float *queries, int64
     screen_list_work work = {.lists = s->job->held->table.data, .all_count = s->job->all_count};
     screen_round round = {
         .work = &work, .device = s->device, .stream = s->stream, .job = &s->job->search, .plan = &r->plan, .rows = s->rows};
-    const screen_asked asked = {.queries = queries, .stride = stride, .count = r->count, .thresholds = r->thresholds};
+    const screen_input input = {.queries = queries, .stride = stride, .count = r->count, .thresholds = r->thresholds};
     ww_status status = send_work(s, r, &work);
     if (status == WW_OK)
         status = screen_round_begin(&round, r->count);
     if (status == WW_OK)
         status = grow_results(s, round.results_bytes);
     if (status == WW_OK)
-        status = screen_round_ask(&round, &asked, s->results);
+        status = screen_round_run(&round, &input, s->results);
     if (status == WW_OK)
         settle(s, r, round.queries.slots);
     return status;
@@ -326,7 +326,7 @@ static int64_t round_of(int64_t capacity)
     return max_i64(min_i64(ROUND_MAX, kept_bytes_max / (capacity * (int64_t)sizeof(uint64_t))), 1);
 }
 
-static ww_status ask_all(lists_search *s)
+static ww_status run_rounds(lists_search *s)
 {
     const search_job *job = &s->job->search;
     const int32_t tuned = s->device->base.tuning.screen_list_capacity;
@@ -337,13 +337,13 @@ static ww_status ask_all(lists_search *s)
         list_round r = {.first = first, .count = min_i64(each, job->query_count - first)};
         r.plan.capacity = (int32_t)capacity;
         r.sample_words = buckets_wanted(s) / WORD_BUCKETS;
-        status = ask(s, &r, job->queries + first * job->query_stride, job->query_stride);
+        status = run_round(s, &r, job->queries + first * job->query_stride, job->query_stride);
     }
     return status;
 }
 
 /* Repeats queries with room for all rows of their lists. A query that is still not answered shows a defect. */
-static ww_status ask_again(lists_search *s, float *queries)
+static ww_status repeat_left(lists_search *s, float *queries)
 {
     const search_job *job = &s->job->search;
     const int64_t count = s->left_count;
@@ -357,7 +357,7 @@ static ww_status ask_again(lists_search *s, float *queries)
             .numbers = s->left + first, .count = min_i64(each, count - first), .thresholds = s->left_thresholds + first};
         r.plan.capacity = (int32_t)min_i64(capacity, INT32_MAX / 2);
         s->left_count = first; /* new leftovers would overwrite those that were read */
-        status = ask(s, &r, queries + first * job->dim, job->dim);
+        status = run_round(s, &r, queries + first * job->dim, job->dim);
         if (status == WW_OK && s->left_count > first)
             status = ww_fail(WW_INTERNAL, "a search of lists has no answer even with room for all rows");
     }
@@ -377,19 +377,19 @@ static ww_status search_borrowed(lists_search *s, const segment_table *table)
     if (status == WW_OK)
         status = gpu_search_resident(s->device, GPU_KERNEL_screen_lists_keep, &s->units_resident);
     if (status == WW_OK)
-        status = ask_all(s);
+        status = run_rounds(s);
     if (status != WW_OK || s->left_count == 0)
         return status;
     const size_t bytes = (size_t)s->left_count * (size_t)job->dim * sizeof(float);
     float *queries = memory_alloc(bytes);
     if (!queries)
         return memory_failed("queries to repeat", bytes);
-    status = ask_again(s, queries);
+    status = repeat_left(s, queries);
     memory_free(queries);
     return status;
 }
 
-static void tell(search_stats *stats, const search_stats *more)
+static void add_stats(search_stats *stats, const search_stats *more)
 {
     if (!stats)
         return;
@@ -428,7 +428,7 @@ ww_status gpu_rows_search_lists(ww_device *device, const list_job *job)
     if (status == WW_OK)
         status = gpu_stream_return(s.stream, search_borrowed(&s, &table));
     if (status == WW_OK)
-        tell(job->search.stats, &s.stats);
+        add_stats(job->search.stats, &s.stats);
     memory_free(table.segments);
     memory_free(s.block);
     memory_free(s.results);
