@@ -56,8 +56,7 @@ struct gpu_device {
     char lost_because[256]; /* written before `lost` is set, by the thread that wins `losing` */
     atomic_flag losing;
 
-    pthread_rwlock_t
-        streams_lock; /* protects the list of all streams, so that none is destroyed while a thread waits for all */
+    pthread_rwlock_t streams_lock; /* protects the list of streams: none is destroyed while a thread waits for all */
     gpu_stream *streams;
     pthread_mutex_t idle_lock;
     gpu_stream *idle;             /* streams for borrowing */

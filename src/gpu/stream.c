@@ -173,10 +173,9 @@ void gpu_settle(gpu_stream *stream)
 void gpu_drain(gpu_device *device)
 {
     pthread_rwlock_rdlock(&device->streams_lock);
+    /* The state stays: only the stream's user knows whether more was queued. */
     for (gpu_stream *stream = device->streams; stream != NULL; stream = stream->next)
-        if (atomic_load(&stream->state) !=
-                STREAM_IDLE && /* stays so, because only the stream's user knows that nothing was queued meanwhile */
-            !stream->recording)
+        if (atomic_load(&stream->state) != STREAM_IDLE && !stream->recording)
             (void)wait_quietly(stream);
     pthread_rwlock_unlock(&device->streams_lock);
 }

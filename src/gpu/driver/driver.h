@@ -94,11 +94,9 @@ typedef struct gpu_driver {
     const char *vendor;        /* "NVIDIA", "AMD" */
     const char *api;           /* "CUDA", "HIP": whose calls they are */
     const char *library;       /* what load() opens, for messages; "" if there is nothing to open */
-    bool
-        loads_code; /* module_load takes embedded code; false where kernels are part of the program: it takes a module's name */
-    _Atomic process_mark
-        *started_in;           /* the process in which load() has started the vendor's library; 0 as long as it has not */
-    bool kernels_run_unwaited; /* queued work is done even if nothing waits for it; not in the emulator */
+    bool loads_code;           /* module_load takes embedded code; false: it takes the name of a module of this program */
+    _Atomic process_mark *started_in; /* the process in which load() started the vendor's library; 0 before that */
+    bool kernels_run_unwaited;        /* queued work is done even if nothing waits for it; not in the emulator */
 
     /* ---- the driver itself ---------------------------------------------------------------------------------------------- */
 

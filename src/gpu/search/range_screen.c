@@ -2,7 +2,8 @@
  * rows that the bound does not exclude, and screen_range scores them.
  *
  * A single query is searched by screen_one.h for its best few results. If fewer than those are within the bound, they are all.
- * In a batch, queries whose lists were full are repeated once with longer lists. A batch whose entries have no room is halved.
+ * In a batch, queries whose lists were full are searched again, once, with longer lists. A batch whose entries have no room is
+ * halved.
  */
 #include <string.h>
 
@@ -20,7 +21,7 @@ enum {
     RANGE_BLOCKS_UNIT = 16, /* blocks for all queries, per compute unit */
     LISTS_ROWS = 32 << 20,  /* 256 MiB of lists */
     LISTS_QUERIES = 2048,   /* divided among at most this many queries: 16384 rows each */
-    LONGER = 8              /* factor for the lists of repeated queries */
+    LONGER = 8              /* factor for the lists of queries that are searched again */
 };
 
 typedef struct range_screen {
@@ -33,7 +34,7 @@ typedef struct range_screen {
 } range_screen;
 
 /* The number of rows within a bound is unknown and differs between the queries of a batch. So lists are as long as memory
- * allows, and few queries have to be repeated. */
+ * allows, and few queries have to be searched again. */
 int32_t range_list_capacity(const range *r)
 {
     const int64_t tuned = r->device->base.tuning.screen_list_capacity, rows = (int64_t)r->rows.word_count * SEARCH_WORD_ROWS;
@@ -222,8 +223,9 @@ static ww_status run_batches(range_screen *s, const range_queries *all)
     return status;
 }
 
-/* Repeats the queries whose lists were full, with longer lists. Copies their numbers first, because `left` is filled again. */
-static ww_status repeat_left(range_screen *s)
+/* Searches again for the queries whose lists were full, with longer lists. Copies their numbers first, because `left` is filled
+ * again. */
+static ww_status search_again(range_screen *s)
 {
     const search_job *job = &s->range->search;
     const int64_t count = s->left_count, rows = (int64_t)s->rows.word_count * SEARCH_WORD_ROWS;
@@ -233,7 +235,7 @@ static ww_status repeat_left(range_screen *s)
     const size_t bytes = (size_t)count * ((size_t)job->dim * sizeof(float) + sizeof(int64_t));
     int64_t *numbers = memory_alloc(bytes);
     if (numbers == NULL)
-        return memory_failed("queries to repeat", bytes);
+        return memory_failed("queries to search again", bytes);
     float *queries = (float *)(void *)(numbers + count);
     memcpy(numbers, s->left, (size_t)count * sizeof *numbers);
     ww_status status = gpu_search_gather(s->range->stream, job, numbers, count, queries);
@@ -260,7 +262,7 @@ ww_status range_screened(range *r, const screen_plan *plan, int64_t *left, int64
     if (status == WW_OK && !answered)
         status = run_batches(&s, &all);
     if (status == WW_OK && !answered)
-        status = repeat_left(&s);
+        status = search_again(&s);
     *left_count = s.left_count;
     return status;
 }

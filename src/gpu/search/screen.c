@@ -143,13 +143,13 @@ static ww_status gather(const screen *s, const leftover *left, float **queries)
     const size_t bytes = (size_t)left->count * (size_t)s->job->dim * sizeof **queries;
     *queries = memory_alloc(bytes);
     if (*queries == NULL)
-        return memory_failed("queries to repeat", bytes);
+        return memory_failed("queries to search again", bytes);
     return gpu_search_gather(s->stream, s->job, left->numbers, left->count, *queries);
 }
 
-/* Repeats the queries whose lists were full, with the thresholds that these gave. New leftovers overwrite old ones, never
- * before the old ones are read. */
-static ww_status repeat_left(screen *s)
+/* Searches again for the queries whose lists were full, with the thresholds that these gave. New leftovers overwrite old ones,
+ * never before the old ones are read. */
+static ww_status search_again(screen *s)
 {
     const search_job *job = s->job;
     const leftover again = s->left;
@@ -252,7 +252,7 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job, const scre
         if (status == WW_OK)
             status = run_rounds(&s);
         if (status == WW_OK)
-            status = repeat_left(&s);
+            status = search_again(&s);
         if (status == WW_OK)
             status = collect_left(&s);
         status = gpu_stream_return(s.stream, status);

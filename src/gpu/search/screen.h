@@ -5,8 +5,8 @@
 #include "device/backend.h"
 #include "gpu/search/screen_plan.h"
 
-/* Searches for all queries of the job. A query that keeps too many rows is repeated with a better threshold, and then without
- * the screen. Blocks. */
+/* Searches for all queries of the job. A query that keeps too many rows is searched again with a better threshold, and then
+ * without the screen. Blocks. */
 ww_status gpu_screen_search(ww_device *device, const search_job *job, const screen_plan *plan);
 
 #endif

@@ -10,10 +10,8 @@
 
 enum {
     SAMPLE_SHARE_ONE = 32, /* 1 in 32 tiles is sampled for one query: latency counts, and a few more kept rows do not */
-    SAMPLE_SHARE =
-        16, /* 1 in 16 otherwise: the screen takes a sixteenth longer, and about 16 k rows are as good as the threshold */
-    SAMPLE_SHARE_LONG = 8, /* 1 in 8 for many queries with long rows, whose scores take longer than the sample: it halves the
-                              scores of the first rows */
+    SAMPLE_SHARE = 16,     /* 1 in 16 otherwise: a sixteenth more screening; the threshold keeps about 16 k rows */
+    SAMPLE_SHARE_LONG = 8, /* 1 in 8 for many queries with long rows: it halves the first scores, which take longer */
     LONG_PADDED = 512,     /* long rows have at least this many elements */
     LONG_QUERIES = 1024,   /* many queries are at least this many */
     KEPT_FACTOR = 8,       /* room for this many times the rows that exact codes would keep */

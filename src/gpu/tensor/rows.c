@@ -97,8 +97,7 @@ static ww_status launch_shape(gpu_stream *stream, const rows_job *job, const row
     const int64_t part = large ? ROW_PART_4096 : ROW_PART, units = device->base.info.compute_units;
     const pair_shape shape = shape_of(job, part), registers = shape_of(job, ROW_PART);
     const int64_t resident = units * ((large ? ROW_PART_4096_RESIDENT : ROW_PREFETCH_RESIDENT) / shape.threads);
-    if (job->n <=
-        ROW_SHORT) /* blocks that go from row to row hold up to ROW_PART elements in 32 lanes and always process all of them */
+    if (job->n <= ROW_SHORT) /* the other kernels always process ROW_PART elements with 32 lanes */
         return launch_short(stream, job, args);
     if (!row_by_row(device, job, shape, resident))
         return launch_tensor_rows_registers(stream, grid_early(grid_of(registers.blocks)), registers.threads, 0, args);

@@ -22,8 +22,7 @@ enum {
 };
 
 static const double unit_bytes = 4.3e6 / 132, unit_products = 15e6 / 132, unit_codes_wgmma = 290e6 / 132;
-static const double unit_codes =
-    4 * 15e6 / 132; /* dot4 multiplies four codes instead of one float; every chip has at least this */
+static const double unit_codes = 4 * 15e6 / 132; /* every chip has dot4: four codes per float */
 
 search_rates search_rates_of(int32_t compute_units, bool wgmma)
 {

@@ -3,8 +3,8 @@
  * The host groups the queries of a round by list, so that four queries that read the same list share its codes
  * (screen_lists.c). It only visits lists that are read, so a query's time does not depend on the number of other lists. The
  * sample of a query is the first words of its nearest lists, which gives a threshold close to the result. If a query's list of
- * kept rows was full, the query is repeated with the best known threshold and room for all its rows; if its results prove a
- * defect of the screen, it is repeated without a threshold. No query needs a third attempt.
+ * kept rows was full, the query is searched again with the best known threshold and room for all its rows; if its results prove
+ * a defect of the screen, it is searched again without a threshold. No query needs a third attempt.
  */
 #include "gpu/search/lists/lists.h"
 
@@ -46,7 +46,7 @@ typedef struct lists_search {
     canon_key *results; /* host: a round's keys, thresholds and counts */
     char *block;        /* host: a round's items and pairs */
     size_t block_bytes, results_bytes;
-    int64_t *left; /* queries to repeat, with their thresholds */
+    int64_t *left; /* queries to search again, with their thresholds */
     canon_key *left_thresholds;
     int64_t left_count;
     search_stats stats;
@@ -342,8 +342,8 @@ static ww_status run_rounds(lists_search *s)
     return status;
 }
 
-/* Repeats queries with room for all rows of their lists. A query that is still not answered shows a defect. */
-static ww_status repeat_left(lists_search *s, float *queries)
+/* Searches again with room for all rows of a query's lists. A query that is still not answered shows a defect. */
+static ww_status search_again(lists_search *s, float *queries)
 {
     const search_job *job = &s->job->search;
     const int64_t count = s->left_count;
@@ -383,8 +383,8 @@ static ww_status search_borrowed(lists_search *s, const segment_table *table)
     const size_t bytes = (size_t)s->left_count * (size_t)job->dim * sizeof(float);
     float *queries = memory_alloc(bytes);
     if (!queries)
-        return memory_failed("queries to repeat", bytes);
-    status = repeat_left(s, queries);
+        return memory_failed("queries to search again", bytes);
+    status = search_again(s, queries);
     memory_free(queries);
     return status;
 }
