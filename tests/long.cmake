@@ -33,9 +33,13 @@ set(LONG_TESTS
     "ranks_mpich_ivf_growth_devices: as ranks_openmpi_ivf_growth_devices"
     "ranks_openmpi_ivf_growth_devices: it has emulated devices; ranks_openmpi_ivf_3 has CPUs only")
 
-# Under the address sanitizer these are long, too. The stand-in for ROCm executes the code that the emulator executes: what stays quick there are the
-# suites that copy, allocate and make the driver fail. The thread sanitizer has the suites of threads.
-set(LONG_UNDER_ADDRESS "^rocm_(attention|certificate|collection_|gguf|group_search|map|model_|quant_|range|record|row_types|screen|store_|tensor_|threads_)")
+# Under the address sanitizer these are long, too: the largest suites that compare numbers, and the suites on the stand-in for ROCm, which executes the
+# code that the emulator executes. What stays quick on the stand-in are the suites that copy, allocate and make the driver fail. The thread sanitizer has
+# the suites of threads.
+set(LONG_UNDER_ADDRESS
+    "^(attention|certificate|grammar_model|ivf_exact|ivf_proof|model_bits|model_driver_faults|quant_product|quant_tile|record|tensor_reduce)$"
+    "^rocm_(attention|certificate|collection_|gguf|group_search|map|model_|quant_|range|record|row_types|screen|store_|tensor_|threads_)")
+string(JOIN "|" LONG_UNDER_ADDRESS ${LONG_UNDER_ADDRESS})
 
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
@@ -102,7 +106,7 @@ function(test_length test)
     endif()
     set(long ${LONG_TESTS})
     list(FILTER long INCLUDE REGEX "^${test}: ")
-    if(long OR (WARPWAVE_SANITIZE MATCHES "address" AND test MATCHES "${LONG_UNDER_ADDRESS}" AND NOT test MATCHES "faults"))
+    if(long OR (WARPWAVE_SANITIZE MATCHES "address" AND test MATCHES "${LONG_UNDER_ADDRESS}" AND NOT test MATCHES "^rocm_.*faults"))
         test_is_long(${test})
     endif()
     set(form ${LONG_FORMS})
