@@ -77,10 +77,10 @@ demo-text:
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	@DEVICE='$(DEVICE)' scripts/demo/demo-text.sh '$(BUILD)'
 
-# run_tests FOLDER, CTEST OPTIONS, ENVIRONMENT: the quick tests; the long ones, too, with LONG=1. One more at a time than there are cores: a fifth of
+# run_tests FOLDER, CTEST OPTIONS: the quick tests; the long ones, too, with LONG=1. One more at a time than there are cores: a fifth of
 # their time is waiting, for ranks, servers and other processes.
 test_jobs = $(shell expr $(JOBS) + 1)
-run_tests = rm -f '$(1)/Testing/Temporary/LastTest.log' && $(3) ctest --test-dir '$(1)' --output-on-failure --no-tests=error -j $(test_jobs) $(if $(LONG),,-LE long) $(2)
+run_tests = rm -f '$(1)/Testing/Temporary/LastTest.log' && ctest --test-dir '$(1)' --output-on-failure --no-tests=error -j $(test_jobs) $(if $(LONG),,-LE long) $(2)
 
 test:
 	$(setup_test) build test package
@@ -107,9 +107,9 @@ test-sanitizers:
 	@scripts/test-summary.py '$(BUILD)-asan' '$(BUILD)-tsan'
 
 test-asan:
-	$(configure) -B '$(BUILD)-asan' -DWARPWAVE_SANITIZE=address,undefined $(same_kernels)
+	$(configure) -B '$(BUILD)-asan' -DWARPWAVE_SANITIZE=address,undefined -DWARPWAVE_TEST_LEAKS=$(if $(LONG),ON,OFF) $(same_kernels)
 	cmake --build '$(BUILD)-asan' -j $(JOBS)
-	$(call run_tests,$(BUILD)-asan,,$(if $(LONG),ASAN_OPTIONS=detect_leaks=1 WARPWAVE_TEST_LEAKS=1))
+	$(call run_tests,$(BUILD)-asan)
 
 test-tsan:
 	$(configure) -B '$(BUILD)-tsan' -DWARPWAVE_SANITIZE=thread $(same_kernels)

@@ -6,10 +6,6 @@
 
 #include "device/backend.h"
 
-#ifdef TEST_LEAK_CHECK_IS_SLOW
-#include <sanitizer/asan_interface.h>
-#endif
-
 enum { DEVICES_MAX = 32 };
 
 static char names[DEVICES_MAX][32];
@@ -83,15 +79,6 @@ bool test_is_long(void)
 {
     return getenv("WARPWAVE_TEST_LONG") != NULL;
 }
-
-#ifdef TEST_LEAK_CHECK_IS_SLOW
-/* Only the programs that tests/CMakeLists.txt chooses look for leaks, because ASAN_OPTIONS tells them to. The sanitizer's library
- * finds this function only if it is visible: it was not once, and every program looked for leaks. */
-__attribute__((visibility("default"))) const char *__asan_default_options(void)
-{
-    return "detect_leaks=0";
-}
-#endif
 
 bool device_is_slow(ww_device *device)
 {
