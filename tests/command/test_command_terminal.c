@@ -90,7 +90,7 @@ static int terminal_end(terminal *t)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static const char *const colourful[] = {"LC_ALL=C.UTF-8", "TERM=xterm-256color", NULL};
+static const char *const colourful[] = {NO_LEAK_CHECK, "LC_ALL=C.UTF-8", "TERM=xterm-256color", NULL};
 static const char *const demo[] = {"warpwave", "demo", "--device", "cpu", NULL};
 static const char half_block[] = "\xe2\x96\x80";
 
@@ -107,11 +107,11 @@ static void demo_draws_half_blocks_in_grays(void **state)
 static void demo_draws_shades_where_the_terminal_cannot(void **state)
 {
     (void)state;
-    static const char *const plain[][4] = {
-        {"LC_ALL=C.UTF-8", "TERM=xterm-256color", "NO_COLOR=1", NULL},
-        {"LC_ALL=C.UTF-8", "TERM=dumb", NULL},
-        {"LC_ALL=C.UTF-8", NULL},
-        {"LC_ALL=C", "TERM=xterm-256color", NULL},
+    static const char *const plain[][5] = {
+        {NO_LEAK_CHECK, "LC_ALL=C.UTF-8", "TERM=xterm-256color", "NO_COLOR=1", NULL},
+        {NO_LEAK_CHECK, "LC_ALL=C.UTF-8", "TERM=dumb", NULL},
+        {NO_LEAK_CHECK, "LC_ALL=C.UTF-8", NULL},
+        {NO_LEAK_CHECK, "LC_ALL=C", "TERM=xterm-256color", NULL},
     };
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
         terminal_start(&shown, 120, plain[i], demo);

@@ -23,6 +23,9 @@ void command_free(command_result *result);
  * fesetround(); FE_TONEAREST: as usual. The test must depend on the target preload_rounding. */
 void command_round(int mode);
 
+/* For a test that gives the command an environment of its own: no look for leaks, which may take seconds. */
+#define NO_LEAK_CHECK "ASAN_OPTIONS=detect_leaks=0"
+
 /* Runs, checks the exit code and that stderr (or, for code 0, stdout) contains `text`, and frees. */
 #define COMMAND_SAYS(expected, text, ...) command_says(__FILE__, __LINE__, expected, text, (const char *[]){__VA_ARGS__, NULL})
 void command_says(const char *file, int line, int expected, const char *text, const char *const *arguments);

@@ -115,7 +115,7 @@ static void start(const char *model)
     posix_spawnattr_t attributes;
     char name[128];
     const char *const arguments[] = {"warpwave", "model", "chat", scratch_path(model), "--device", "cpu", NULL};
-    const char *const environment[] = {"LC_ALL=C.UTF-8", "TERM=dumb", NULL};
+    const char *const environment[] = {NO_LEAK_CHECK, "LC_ALL=C.UTF-8", "TERM=dumb", NULL};
     master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (master < 0) {
         print_message("SKIP: there are no pseudo-terminals here (/dev/pts is not mounted)\n");
