@@ -18,8 +18,8 @@ void cpu_count_bytes(cpu_device *cpu, int64_t bytes)
         continue;
 }
 
-/* The block that was taken stands in front of the aligned data, where buffer_destroy finds it. Large buffers ask for huge
- * pages: a scan of all rows then waits for fewer address translations, and the first touch for fewer page faults. */
+/* The allocated block starts in front of the aligned data, where buffer_destroy finds it. Large buffers ask for huge pages: a
+ * scan of all rows then waits for fewer address translations, and the first access for fewer page faults. */
 ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
 {
     const size_t alignment = bytes >= (size_t)HUGE_PAGE ? HUGE_PAGE : BUFFER_ALIGNMENT;

@@ -9,7 +9,7 @@
 #include "cpu/isa/isa.h"
 #include "device/backend.h"
 
-/* Buffers of tensors that were given back, oldest first (cpu/tensor/memory.c). */
+/* Freed buffers of tensors that are kept for reuse, oldest first (cpu/tensor/memory.c). */
 enum { SPARE_BUFFERS = 8 };
 typedef struct cpu_spare {
     pthread_mutex_t lock;
@@ -36,7 +36,7 @@ void cpu_count_bytes(cpu_device *cpu, int64_t bytes);
 ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out);
 void cpu_buffer_destroy(ww_device *device, buffer *b);
 
-/* Gives back all spare buffers. */
+/* Frees all spare buffers. */
 void cpu_spare_release(ww_device *device);
 
 extern const backend backend_cpu;

@@ -1,6 +1,5 @@
-/* The CPU behind the backend interface. Its memory is the host's, so copies are copies and a stream is nothing: work is done
- * when a call returns.
- */
+/* The CPU behind the backend interface. Its memory is the host's, so copies are plain copies, and a stream has no state: work
+ * is done when a call returns. */
 #include <string.h>
 
 #include "arithmetic/canon.h"
@@ -64,7 +63,7 @@ static ww_status cpu_open(int32_t index, ww_device **device)
     if (status == WW_OK)
         status = cores_to_use(cores, CORES_MAX, &count);
     if (status == WW_OK)
-        status = pool_create(NULL, count, &cpu->pool); /* not pinned: a caller may wake on any core, even a worker's */
+        status = pool_create(NULL, count, &cpu->pool); /* not pinned: a caller may run on any core, even a worker's */
     if (status == WW_OK)
         status = describe_with(cpu->isa, count, &cpu->base.info);
     if (status == WW_OK) {

@@ -32,7 +32,7 @@ int64_t cpu_cache_bytes(void)
 #define HWCAP_CPUID (1 << 11)
 #endif
 
-/* Arm's numbers for those who make the cores and for the cores, as the architecture's MIDR register gives them. */
+/* Arm's numbers for manufacturers and cores, as in the architecture's MIDR register. */
 static const struct {
     uint32_t implementer, part;
     const char *vendor, *name, *arch;

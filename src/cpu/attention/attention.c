@@ -1,10 +1,10 @@
 /* Attention on the CPU.
  *
- * The unit of work is a tile: some tokens of one sequence that stand side by side, all query heads of one head of keys, and one
- * chunk. Its keys and values are read where they are, by a few queries also those of f16; otherwise they are widened to f32
- * once, in the second-level cache, and meet up to TILE_ROWS queries. Chunks are independent, so that one query over a long
- * context keeps all threads busy; what they leave is merged by query, in order. The parts of all queries at once may be more
- * than memory likes: tokens are taken in pieces of PARTS_BYTES_MAX.
+ * The unit of work is a tile: some adjacent tokens of one sequence, all query heads of one head of keys, and one chunk. A few
+ * queries read the keys and values in place, even f16; otherwise they are widened to f32 once, in the second-level cache, and
+ * meet up to TILE_ROWS queries. Chunks are independent, so one query over a long context keeps all threads busy; their results
+ * are merged per query, in order. The parts of all queries at once may need too much memory, so tokens are processed in pieces
+ * of PARTS_BYTES_MAX.
  */
 #include "cpu/attention/attention_loops.h"
 
@@ -15,7 +15,7 @@
 
 enum {
     TILE_ROWS = 64,
-    DIRECT_ROWS = 8 /* that make floats of f16 themselves: more would do it so often that widening once is less work */
+    DIRECT_ROWS = 8 /* rows that convert f16 themselves; for more, widening once is less work */
 };
 static const int64_t parts_bytes_max = 32 << 20;
 
@@ -30,7 +30,7 @@ typedef struct attention_work {
     const attention_job *job;
     const attention_loops *loops;
     int32_t group;    /* query heads of a head of keys */
-    int32_t chunks;   /* at most, of a query */
+    int32_t chunks;   /* maximum number of chunks of a query */
     int64_t begin;    /* the first token of the piece */
     int64_t tokens;   /* of the piece */
     token_run *tiles; /* of the piece */
@@ -67,16 +67,16 @@ static const float *sink_of(const attention_work *w, int32_t head)
 /* ---- one tile ---------------------------------------------------------------------------------------------------------------
  */
 
-/* The rows of a tile: those queries that see a key of the chunk. */
+/* The rows of a tile: the queries that see a key of the chunk. */
 typedef struct tile_rows {
     const float *q[TILE_ROWS];
     float *out[TILE_ROWS];
     attention_range seen[TILE_ROWS];
     float largest[TILE_ROWS], sums[TILE_ROWS];
-    float slope[TILE_ROWS];       /* if there are slopes, by which scores fall with the distance from: */
+    float slope[TILE_ROWS];       /* NULL: no slopes; otherwise scores fall with the distance from: */
     int32_t position[TILE_ROWS];  /* counted from the first key of the chunk */
     const float *sink[TILE_ROWS]; /* NULL: none */
-    float *part[TILE_ROWS];       /* NULL: the only chunk of its query, whose result is `out` */
+    float *part[TILE_ROWS];       /* NULL: the query has only this chunk, and its result is `out` */
     int32_t count;
     int32_t chunk; /* that they meet, of this head of keys: */
     int32_t kv_head;
@@ -110,7 +110,7 @@ static void widen_chunk(const attention_work *w, const tile_rows *rows, const ch
     }
 }
 
-/* Takes in the query of a token and a head, if it sees a key of the chunk. */
+/* Adds the query of a token and a head to the tile, if it sees a key of the chunk. */
 static void add_row(const attention_work *w, tile_rows *rows, int64_t token, int32_t head)
 {
     const attention_range seen = seen_by(w, token), chunks = attention_chunks(seen);
@@ -219,7 +219,7 @@ static void merge_range(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Tokens of one sequence that stand side by side, as many as a tile has room for. */
+/* Groups adjacent tokens of one sequence, as many as a tile has room for. */
 static void cut_into_tiles(attention_work *w)
 {
     const int32_t *sequences = w->job->batch.sequences;

@@ -1,6 +1,5 @@
-/* The loops of attention that each instruction set compiles for itself (attention_template.h): what a chunk of keys and values,
- * f32 or f16, is to a few rows. A row is a query of a token and a head; rows of one call share their keys.
- */
+/* The loops of attention that each instruction set compiles for itself (attention_template.h): they apply a chunk of keys and
+ * values, f32 or f16, to a few rows. A row is a query of a token and a head; the rows of one call share their keys. */
 #ifndef WW_CPU_ATTENTION_ATTENTION_LOOPS_H
 #define WW_CPU_ATTENTION_ATTENTION_LOOPS_H
 
@@ -9,7 +8,7 @@
 
 #include "arithmetic/attention.h"
 
-/* Rows against a chunk. p and what is written is scratch memory of the thread, or the result. */
+/* Rows against a chunk. p and the outputs are scratch memory of the thread, or the result. */
 typedef struct attention_tile {
     int32_t rows, head_size;
     bool half;                   /* keys and values are f16, else f32 */
@@ -25,7 +24,7 @@ typedef struct attention_tile {
     float *largest, *sums;       /* of each row: m_c and l_c */
 } attention_tile;
 
-/* The chunks of one query, `apart` floats from one to the next; each begins with m_c and l_c, and o_c is behind
+/* The chunks of one query, `apart` floats from one to the next; each starts with m_c and l_c, and o_c follows after
  * ATTENTION_PART_SUMS floats. */
 enum { ATTENTION_PART_SUMS = 8 };
 
@@ -37,7 +36,7 @@ typedef struct attention_parts {
     const float *sink; /* of the head; NULL: none */
 } attention_parts;
 
-/* One head of one token on its way into the cache: rotated, and rounded later. */
+/* One head of one token on its way into the cache: rotated here, rounded later. */
 typedef struct attention_turn {
     const float *from;
     float *to; /* may be `from` */

@@ -98,9 +98,9 @@ ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int3
         fold_keys(sums[r], tile->scale, tile->p + (first + r) * ATTENTION_CHUNK + key);
 }
 
-/* m_c, the exponentials, and l_c of one row whose p are scores, eight keys at a time. Where a piece of eight begins before what
- * is seen, or ends behind it, a score that is seen stands in for the others, and then +0: accumulators that it joins are not
- * negative, and stay what they are. */
+/* Computes m_c, the exponentials and l_c of one row whose p are scores, eight keys at a time. If a piece of eight starts before
+ * the visible keys or ends after them, a visible score stands in for the others, and then +0: the accumulators that it joins
+ * are not negative, so they do not change. */
 static void exponentials(const attention_tile *tile, int32_t row)
 {
     float *p = tile->p + row * ATTENTION_CHUNK, sums[ATTENTION_LANES] = {0};
@@ -137,7 +137,8 @@ static void exponentials(const attention_tile *tile, int32_t row)
     tile->sums[row] = attention_fold(sums);
 }
 
-/* The values of SCORE_KEYS keys, f16: they are read key by key of one accumulator, an order that processors do not guess. */
+/* Prefetches the f16 values of SCORE_KEYS keys: each accumulator reads every eighth key, an order that processors do not
+ * predict. */
 ATTENTION_INLINE void prefetch_values(const attention_tile *tile, int32_t key)
 {
     const int32_t bytes = tile->head_size * (int32_t)sizeof(uint16_t);
@@ -199,19 +200,20 @@ ATTENTION_INLINE void value_step(const attention_tile *tile, value_part part, in
         sums[v] = vec_fma(p, load_elements(tile->values, x + v * VEC_LANES, part.half), sums[v]);
 }
 
-/* The least key from `from` on that goes to accumulator `lane`. */
+/* The first key from `from` on that goes to accumulator `lane`. */
 ATTENTION_INLINE int32_t key_of_lane(int32_t from, int32_t lane)
 {
     return from + ((lane - from) & (ATTENTION_LANES - 1));
 }
 
-/* One accumulator of each row: what all rows see together, before it and after it what single ones see. */
+/* Computes one accumulator of each row: first keys that only some rows see, then those that all see, then the rest. */
 ATTENTION_INLINE value_sums value_chain(const attention_tile *tile, attention_range all, value_part part, int32_t lane)
 {
     const int32_t first = part.first, rows = part.rows, vecs = part.vecs;
     value_sums sums;
 #pragma GCC unroll 8
-    for (int32_t r = 0; r < VALUE_ROWS; r++) /* all, since the compiler does not see which are left alone; those cost nothing */
+    /* initialise all: the compiler does not see which stay unused; those cost nothing */
+    for (int32_t r = 0; r < VALUE_ROWS; r++)
 #pragma GCC unroll 8
         for (int32_t v = 0; v < VALUE_VECS; v++)
             sums.v[r][v] = vec_zero();
@@ -253,8 +255,8 @@ ATTENTION_INLINE void value_add(value_sums *to, const value_sums *more, int32_t 
             to->v[r][v] = vec_add(to->v[r][v], more->v[r][v]);
 }
 
-/* The results of a part. The order in which the accumulators are made is that in which they are
- * folded: (0 + 4) + (2 + 6) and (1 + 5) + (3 + 7). */
+/* Computes the results of a part. The accumulators are made in the order in which they are folded: (0 + 4) + (2 + 6) and (1 +
+ * 5) + (3 + 7). */
 ATTENTION_INLINE void value_tile(const attention_tile *tile, value_part part)
 {
     const int32_t first = part.first, rows = part.rows, vecs = part.vecs;
@@ -264,7 +266,7 @@ ATTENTION_INLINE void value_tile(const attention_tile *tile, value_part part)
         all.first = seen.first > all.first ? seen.first : all.first;
         all.end = seen.end < all.end ? seen.end : all.end;
     }
-    if (all.end < all.first) { /* rows that have no key in common are on their own */
+    if (all.end < all.first) { /* rows without a common key are processed alone */
         all.first = ATTENTION_CHUNK;
         all.end = ATTENTION_CHUNK;
     }
@@ -293,7 +295,7 @@ ATTENTION_INLINE void value_heads(const attention_tile *tile, int32_t first, int
         value_tile(tile, (value_part){first, rows, at, 1, half});
 }
 
-/* Each a function of its own: compilers spill sums of one where another is inlined beside it. */
+/* Each is a separate function: compilers spill sums if another is inlined beside it. */
 #define VALUE_FUNCTION(rows)                                                                                                   \
     static __attribute__((noinline)) void values_f32_##rows(const attention_tile *tile, int32_t first)                         \
     {                                                                                                                          \

@@ -1,7 +1,7 @@
-/* Instruction sets: the kernels that the CPU backend is built on, as a table that each set fills in a folder of its own.
+/* Instruction sets: the kernels of the CPU backend, as a table that each set fills in its own folder.
  *
  * Every set computes canonical arithmetic (arithmetic/canon.h) to the same bits; the scalar one is the reference. Kernels only
- * read and write memory: threads, blocks and results belong to the files above. A set need not fill everything:
+ * read and write memory; the code that calls them manages threads, blocks and results. A set need not fill everything:
  * instruction_set_complete() takes the rest from the scalar set.
  */
 #ifndef WW_CPU_ISA_ISA_H
@@ -79,17 +79,17 @@ typedef struct instruction_set {
     /* `sums` of one query with such rows. */
     void (*sums_typed)(int32_t type, const sums_job *job);
 
-    /* Canonical dot(a,b), or for l2 the sum of squared differences, of a query and such a row, both `padded` elements. What
-     * lies `ahead` bytes behind is prefetched, unless that is 0. */
+    /* Canonical dot(a,b), or for l2 the sum of squared differences, of a query and such a row, both `padded` elements.
+     * Prefetches the memory `ahead` bytes after the row, unless that is 0. */
     float (*pair_typed)(const typed_pair *pair);
 
-    /* The rows (bit r for row r) whose sum can still be a score better than a query's worst result, as `limit` of
-     * filter_limit() says. May admit a row too many for cosine, never one too few. */
+    /* The rows (bit r for row r) whose sum can still give a score better than a query's worst result, by `limit` from
+     * filter_limit(). For cosine the result may include a row that cannot, but never misses one. */
     uint64_t (*filter_sums)(int32_t metric, const float *sums, int32_t row_count, float limit, float query_norm,
                             const float *row_norms);
 
-    /* The rows whose CANON_L2 sum can be at most `limit`, judged by the dot products in `dots`: never one too few, and hardly
-     * any too many unless the distance is small beside the norms. `slack` is filter_slack(padded). */
+    /* The rows whose CANON_L2 sum can be at most `limit`, by the dot products in `dots`: never misses one, and includes hardly
+     * any others unless the distance is small compared with the norms. `slack` is filter_slack(padded). */
     uint64_t (*filter_dots)(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
                             float slack);
 
@@ -108,8 +108,8 @@ typedef struct instruction_set {
     void (*filter_strips)(const int32_t *products, const strip_bounds *bounds, int32_t row_count, const screen_limits *limits,
                           uint16_t candidates[SCREEN_STRIPS]);
 
-    /* May a query of the group keep a row, as far as the products of leading codes (screen_lead.h) say? What the other codes
-     * can add is at most tails[q] times rests[strip] for all rows of a strip. NULL where that is not tried. */
+    /* May a query of the group keep a row, judging by the products of leading codes (screen_lead.h)? The other codes add at
+     * most tails[q] times rests[strip] for all rows of a strip. NULL if the set does not try that. */
     bool (*filter_leads)(const int32_t *products, const strip_bounds *bounds, const float rests[SCREEN_STRIPS],
                          int32_t row_count, const screen_limits *limits, const float tails[GROUP]);
 
@@ -129,8 +129,8 @@ typedef struct instruction_set {
     const struct matmul_tiles *matmul;         /* cpu/matmul/matmul.h */
     const struct attention_loops *attention;   /* cpu/attention/attention_loops.h */
 
-    /* The ways to make products that this set has, best first; the last runs wherever the set does. The lists end with NULL,
-     * and with a way that has no name. */
+    /* The set's ways to make products, best first; the last runs wherever the set does. The lists end with NULL, and with an
+     * entry without a name. */
     const screen_products *const *products;
     const struct quant_set *quants; /* cpu/quant/quant_set.h */
 } instruction_set;
@@ -152,13 +152,13 @@ float filter_limit(int32_t metric, float score);
 /* The sets of this build, best first, the scalar one last; ends with NULL. */
 extern const instruction_set *const instruction_sets[];
 
-/* Fills what a set left empty with what the scalar set has. The four kernels of the screen that depend on each other's bounds
- * are taken together: all from the set, or all from the scalar one. Refuses with WW_INTERNAL a set without a name or without
- * `present`, which nothing can stand in for. */
+/* Fills what a set left empty from the scalar set. The four kernels of the screen that depend on each other's bounds are taken
+ * together: all from the set, or all from the scalar one. Refuses a set without a name or without `present`, which have no
+ * default, with WW_INTERNAL. */
 ww_status instruction_set_complete(instruction_set *set);
 
-/* The set that WARPWAVE_ISA names, or the best one this machine has, completed. Refuses a name that this machine does not have
- * with WW_UNSUPPORTED and the list of those it has. */
+/* The set that WARPWAVE_ISA names, or the best one this machine has, completed. Refuses a set that this machine does not have
+ * with WW_UNSUPPORTED and the list of the available ones. */
 ww_status instruction_set_choose(instruction_set *out);
 
 /* Writes the names of the sets this machine has, best first, with a comma between: "avx512, avx2, scalar". */

@@ -1,9 +1,9 @@
 /* The first test of a group's products, over the register that an instruction set's vec.h defines.
  *
- * Products of a group come with sixteen queries side by side. Most rows are far from any threshold, so the largest product of
+ * Products of a group have sixteen queries side by side. Most rows are far from any threshold, so the largest product of
  * sixteen rows is tested first, with bounds that hold for all of them: sixteen maxima and one test exclude 256 pairs. In that
- * test each term is at least the same term of every row, except for roundings relative to the row's own term where the two are
- * close, which the slack in the limits covers: so what it excludes, the test of the row itself may exclude.
+ * test each term is at least the same term of every row, except for roundings relative to the row's own term if the two are
+ * close, which the slack in the limits covers. So the test never excludes a row that must be kept.
  */
 #ifndef WW_CPU_ISA_SCREEN_FILTER_H
 #define WW_CPU_ISA_SCREEN_FILTER_H
@@ -24,8 +24,8 @@ FILTER_INLINE uint32_t kept(vec products, vec scale, vec rest, vec h)
     return ~vec_greater(h, vec_fma(products, scale, rest)) & LANES_MASK;
 }
 
-/* The largest of a strip's products times their scales, or more, for the queries of one register. Less than 0 counts as 0:
- * times the largest scale it would be too low. */
+/* The largest of a strip's products times their scales, or more, for the queries of one register. Negative products count as 0:
+ * times the largest scale they would be too low. */
 FILTER_INLINE vec largest_of_strip(const int32_t *products, const float scale_max[SCREEN_STRIP / SCREEN_FOUR])
 {
     vec largest = vec_zero();
@@ -39,8 +39,8 @@ FILTER_INLINE vec largest_of_strip(const int32_t *products, const float scale_ma
     return largest;
 }
 
-/* Which of the queries of one register may keep a row of this strip. g is not positive, so it goes with the least norm. `more`
- * is what else a row may have. */
+/* Which queries of one register may keep a row of this strip. g is not positive, so it is multiplied by the smallest norm.
+ * `more` is what else a row may add. */
 FILTER_INLINE uint32_t keep_strip(vec largest, vec more, const strip_bounds *bounds, int32_t strip, const screen_limits *limits,
                                   int at)
 {

@@ -44,7 +44,7 @@ typedef struct screen_products {
     bool (*present)(void);
     int32_t code_bytes; /* that a code takes when it is packed or prepared */
 
-    /* Before a thread's first call of the functions below, and after its last; NULL if there is nothing to do. */
+    /* Called before a thread's first call of the functions below, and after its last; NULL if there is nothing to do. */
     void (*begin)(void);
     void (*end)(void);
 
@@ -57,15 +57,15 @@ typedef struct screen_products {
     /* Packs the codes of GROUP queries, one after the other, into GROUP * padded * code_bytes + GROUP_BIAS bytes. */
     void (*pack)(const int8_t *codes, int32_t padded, int8_t *packed);
 
-    /* Brings rows into the order that `groups` wants, row_count * padded * code_bytes; NULL: they are right as they are. */
+    /* Brings rows into the order that `groups` needs, row_count * padded * code_bytes; NULL: the stored order is right. */
     void (*prepare)(const int8_t *rows, int32_t row_count, int32_t padded, int8_t *prepared);
 
     /* out[(g * UNIT_ROWS + r) * GROUP + q] for 1..GROUPS_MAX packed groups and prepared rows, a multiple of 16. */
     void (*groups)(const int8_t *packed, int32_t group_count, const int8_t *prepared, int32_t row_count, int32_t padded,
                    int32_t *out);
 
-    /* The same for any number of groups, and meanwhile the first test of the products that are done (isa.h: filter_strips).
-     * NULL where nothing is gained by doing both at once. */
+    /* The same for any number of groups; also tests finished products meanwhile (isa.h: filter_strips). NULL if doing both at
+     * once is no faster. */
     void (*groups_filtered)(const filtered_groups *job);
 } screen_products;
 

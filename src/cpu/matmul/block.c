@@ -34,7 +34,7 @@ static void tile(const matmul_work *w, const matmul_block *block, const char *a,
         w->tiles->f32((const float *)(const void *)a, (const float *)(const void *)b, depth, (float *)(void *)c, stride, which);
 }
 
-/* The tile at row i and column j hangs over the edge: it is computed in scratch, and the rows and columns that exist are
+/* The tile at row i and column j extends past the edge: it is computed in scratch, and the rows and columns that exist are
  * copied. */
 static void tile_at_edge(const matmul_work *w, const matmul_block *block, int64_t i, int64_t j)
 {

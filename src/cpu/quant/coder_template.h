@@ -23,7 +23,7 @@ typedef struct sub_blocks_coded {
     float d[LANES], dmin[LANES], error[LANES];
 } sub_blocks_coded;
 
-/* One function for all formats: its loops are long beside what it costs to ask which, and it is long to compile. */
+/* One function for all formats: its loops take much longer than choosing the format, and it takes long to compile. */
 static __attribute__((noinline)) void sub_blocks_code(const float *from, int32_t type, sub_blocks_coded *out)
 {
     const search_limits limits = search_limits_of(type);

@@ -1,10 +1,10 @@
-/* The vectors that products of codes are written in: eight lanes for block groups, sixteen for tiles.
+/* The vectors for products of codes: eight lanes for block groups, sixteen for tiles.
  *
- * Each instruction set supplies the operations on eight lanes in its quant_dot.h: dot_unsigned, dot_signed, dot_pairs, dot_fma,
+ * Each instruction set defines the operations on eight lanes in its quant_dot.h: dot_unsigned, dot_signed, dot_pairs, dot_fma,
  * dot_halves and dot_lookup. Codes of activations are never -128.
  *
- * What is built on them writes minima and rounding up out: calls of base/integers.h, though inlined, make gcc order the
- * instructions around them otherwise.
+ * Code built on them writes minima and rounding up out in full: calls of base/integers.h, though inlined, make gcc order the
+ * surrounding instructions differently.
  */
 #ifndef WW_CPU_QUANT_DOT_TYPES_H
 #define WW_CPU_QUANT_DOT_TYPES_H

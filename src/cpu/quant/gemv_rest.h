@@ -1,6 +1,5 @@
-/* The last blocks of a row for gemv: those after its last whole group, which lie one after the other as in a file. Rows of 576
- * elements, say, are two groups of eight blocks of 32 and two such blocks. Made for blocks of 32.
- */
+/* The last blocks of a row for gemv: those after its last whole group, which are stored one after the other as in a file. For
+ * example, a row of 576 elements has two groups of eight blocks of 32 and two such blocks. Only for blocks of 32. */
 #ifndef WW_CPU_QUANT_GEMV_REST_H
 #define WW_CPU_QUANT_GEMV_REST_H
 
@@ -24,7 +23,7 @@ DOT_FUNCTION void gemv_rest_prepare(const gemv_small *x, int64_t count, gemv_res
     }
 }
 
-/* A set with an instruction for it defines GEMV_HALF before: an f16 in memory as a float. */
+/* A set with an instruction for it defines GEMV_HALF first: loads an f16 from memory as a float. */
 DOT_FUNCTION float gemv_rest_half(const char *from)
 {
 #if defined(GEMV_HALF)

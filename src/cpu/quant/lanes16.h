@@ -1,7 +1,6 @@
-/* Sub-blocks side by side, as many as a register holds: the word that arithmetic/blocks/encode_k.h is written in, for CPUs.
- * Sixteen sub-blocks are worked on together, in one register, two or four. Of vectors wider than a register compilers make code
- * that goes through memory, element by element.
- */
+/* Sub-blocks side by side, as many as a register holds: the vector type of arithmetic/blocks/encode_k.h for CPUs. Sixteen
+ * sub-blocks are processed together, in one register, two or four. For vectors wider than a register compilers make code that
+ * goes through memory, element by element. */
 #ifndef WW_CPU_QUANT_LANES16_H
 #define WW_CPU_QUANT_LANES16_H
 
@@ -45,7 +44,7 @@ LANES_FUNCTION lanes lanes_select(lanes_mask where, lanes a, lanes b)
     return (lanes)(((lanes_mask)a & where) | ((lanes_mask)b & ~where));
 }
 
-/* The least and the largest are a < b ? a : b and a > b ? a : b, NaN and all, which x86 has instructions for. */
+/* Minimum and maximum are a < b ? a : b and a > b ? a : b, also for NaN; x86 has instructions for exactly that. */
 #if defined(__AVX512F__)
 LANES_FUNCTION lanes lanes_min(lanes a, lanes b)
 {

@@ -1,13 +1,13 @@
 /* Products of quantized weights with activations on the CPU. Which way when:
  *
- *   dot    f32, f16 and bf16 weights, and activations that stay floats: rows are decoded once for all columns, then the
- *          canonical dot products of some with some, or of single pairs where columns have experts or are not whole chunks
- *   gemv   up to quant_set.gemv_columns_max columns of an expert on average, or rows so long that a panel would not stay in a
- * cache (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h) tiles  more columns: 16
- * rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)
+ *   dot    f32, f16 and bf16 weights, and activations that stay floats: rows are decoded once for all columns, then come
+ *          canonical dot products of several with several, or of single pairs if columns have experts or are not whole chunks
+ *   gemv   up to quant_set.gemv_columns_max columns per expert on average, or rows so long that a panel would not stay in a
+ *          cache (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h)
+ *   tiles  more columns: 16 rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)
  *
- * gemv and tiles give the bits of arithmetic/blocks/dot.h. Activations are coded once, as q8_1 or q8_k, and brought into the
- * order that the way wants; then all cores take rows of weights, 64 at a time. Columns of the same expert go together.
+ * gemv and tiles give the bits of arithmetic/blocks/dot.h. Activations are coded once, as q8_1 or q8_k, and put into the order
+ * that gemv or tiles need; then all cores take rows of weights, 64 at a time. Columns of the same expert go together.
  */
 #include "arithmetic/blocks/dot.h"
 #include "arithmetic/canon.h"
@@ -27,7 +27,7 @@ enum {
     SUMS_COLUMNS = 48            /* that meet them at once: a multiple of the three that sums() likes */
 };
 
-/* In the place of a first row, behind all of them: results are zeros, or NaN. */
+/* Used in place of a first row, beyond all rows: the results are zeros, or NaN. */
 #define SKIPPED   (INT64_MAX - 1)
 #define NO_EXPERT INT64_MAX
 
@@ -49,7 +49,7 @@ typedef struct product_work {
     bool gemv;
 
     const int64_t *first_rows; /* of each column, or NO_EXPERT, SKIPPED; NULL: 0 */
-    int64_t columns;           /* that meet an expert */
+    int64_t columns;           /* columns that meet an expert */
     int64_t *places;           /* columns in the order of their experts, those that meet none last */
     expert_columns *experts;
     int64_t expert_count;
@@ -57,9 +57,9 @@ typedef struct product_work {
     char *coded, *prepared;                /* activations */
     int64_t coded_stride, prepared_stride; /* of a column; of a tile for many */
     int64_t *expert_tiles;                 /* number of the first tile of each expert */
-    char *scratch;                         /* for each worker: of plain types a decoded row, of others panels and sums */
+    char *scratch;                         /* per worker: a decoded row for plain types, panels and sums for others */
     int64_t scratch_bytes, panel_bytes;
-    int64_t decoded_rows; /* of plain types at once; 0: one by one, each with its column */
+    int64_t decoded_rows; /* rows of plain types decoded at once; 0: one by one, each with its column */
     atomic_int_least64_t refused;
 } product_work;
 
@@ -71,7 +71,7 @@ static int64_t row_bytes(int32_t type, int64_t cols)
 /* ---- columns in experts ----------------------------------------------------------------------------------------------------
  */
 
-/* Does column a come before column b? By the rows they meet, then as they came. */
+/* Does column a come before column b? By the rows they meet, then by their order. */
 static bool before(const product_work *w, int64_t a, int64_t b)
 {
     const int64_t *rows = w->first_rows;

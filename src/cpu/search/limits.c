@@ -1,7 +1,7 @@
-/* The limits of the screen, which follow from the worst of the k best scores that are known of a query.
+/* The limits of the screen, computed from the worst of the k best known scores of a query.
  *
- * Every worker has limits of its own. A worker that learns of a better k-th score tells the others, which take it up when they
- * begin their next item. Tests link wrong thresholds in here, to see that they are noticed.
+ * Every worker has its own limits. A worker that finds a better k-th score publishes it, and the others use it from their next
+ * item on. Tests link wrong thresholds in here, to check that they are detected.
  */
 #include "cpu/search/range.h"
 #include "cpu/search/screen_state.h"

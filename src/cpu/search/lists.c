@@ -1,16 +1,16 @@
-/* Search of some lists of rows on the CPU: what an index reads.
+/* Searches some lists of rows on the CPU, for an index.
  *
- * A list has its rows' codes one behind the other (list_codes.c): gathered from the segments they take one query over lists of
- * short rows three to five times as long (bench/RESULTS.md), which is done only without memory for the copy. Up to 64 rows are
- * screened at a time as any other rows are (screen.c), and what is kept is scored where it lies. Whether a row is live and
- * admitted is looked up for kept rows only. Until a query has k scores its rows are scored without a screen.
+ * A list has its rows' codes one after the other (list_codes.c). Gathering them from the segments makes one query over lists of
+ * short rows three to five times slower (bench/RESULTS.md), so that is done only without memory for the copy. Up to 64 rows are
+ * screened at a time like any other rows (screen.c), and kept rows are scored in place. Only kept rows are checked for being
+ * live and admitted. Until a query has k scores its rows are scored without a screen.
  *
- * With few queries, threads share a query: each takes one block in as many as there are threads, so that all begin with the
- * nearest lists, and they tell each other their thresholds. With many, a thread takes a set of queries: first it reads each
- * one's nearest list, which gives a threshold, and then list by list all the others for all queries of the set that want them,
- * so that codes come from memory once for the set.
+ * With few queries, threads share a query: with n threads each takes every n-th block, so that all begin with the nearest
+ * lists, and they share their thresholds. With many queries, a thread takes a set of queries: first it reads each query's
+ * nearest list, which gives a threshold, and then all other lists, one by one, for all queries of the set that need them, so
+ * that codes come from memory once for the set.
  *
- * Rows do not come in order here, so keys are compared as a whole: a row with an equal score and a smaller number enters.
+ * Rows do not come in order here, so whole keys are compared: a row with an equal score and a smaller number enters.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -92,7 +92,7 @@ static const segment *segment_of_row(const search_job *job, int64_t row)
     return &job->segments[low];
 }
 
-/* Finds out where the rows in `rows` (bit r for row r of the block) lie. Returns those that are live and admitted. */
+/* Finds where the rows in `rows` (bit r for row r of the block) are stored. Returns those that are live and admitted. */
 static uint64_t find_rows(const list_scan *s, list_worker *w, uint64_t rows)
 {
     uint64_t found = 0;
@@ -208,7 +208,7 @@ static void take_block(const list_scan *s, list_worker *w, uint32_t number, int6
         copy_block(s, w, &held->lists[number], first);
     else
         gather_block(s, w);
-    for (int32_t v = 0; v < 3; v++) /* behind the last row the test sees copies of it */
+    for (int32_t v = 0; v < 3; v++) /* after the last row the test sees copies of it */
         for (int32_t r = w->count; r < w->end; r++)
             w->values[v][r] = w->values[v][w->count - 1];
 }
@@ -336,7 +336,7 @@ static void choose_sets(list_scan *s, int32_t workers)
         s->pairs = max_i64(s->pairs, s->lists->starts[min_i64(first + s->set, queries)] - s->lists->starts[first]);
 }
 
-/* Cuts `bytes` off a block, and what follows is aligned. */
+/* Takes `bytes` from a block and aligns what follows. */
 static void *cut(char **block, size_t bytes)
 {
     char *const begin = *block;
@@ -381,7 +381,7 @@ static ww_status take_memory(list_scan *s, int32_t workers, void **memory)
     return WW_OK;
 }
 
-/* Merges the shares of a query and writes its results. False if they prove a defect of the screen. */
+/* Merges the shares of a query and writes its results. Returns false if they prove a defect of the screen. */
 static bool write_query(const list_scan *s, int64_t query)
 {
     const search_job *job = s->job;

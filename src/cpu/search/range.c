@@ -9,7 +9,7 @@
 /* Every cosine is larger than this, even after rounding. */
 #define COSINE_ALL (-4.0f)
 
-/* Filters admit what is strictly better than a score: here, than the next that is worse than the bound. */
+/* Filters admit scores strictly better than a limit: here the limit is the next score worse than the bound. */
 range_scan range_of(const range_job *job)
 {
     const int32_t metric = job->search.metric;

@@ -1,6 +1,5 @@
-/* Range search on the CPU: a search (search.c) whose threshold is given and never changes, so that there is no sample and there
- * are no heaps. Every worker lists what it finds of each query; in the end the lists are joined and put in order.
- */
+/* Range search on the CPU: a search (search.c) whose threshold is given and never changes, so it needs no sample and no heaps.
+ * Every worker lists its hits of each query; at the end the lists are joined and sorted. */
 #ifndef WW_CPU_SEARCH_RANGE_H
 #define WW_CPU_SEARCH_RANGE_H
 
@@ -29,7 +28,7 @@ void range_offer(const scan *s, int32_t worker, int32_t query, const float *sums
 /* Joins the workers' lists of a query and puts them in order. */
 void range_finish(const scan *s, int32_t worker, int32_t query);
 
-/* Was there enough memory for everything that was found? */
+/* Was there enough memory for all hits? */
 ww_status range_check(const scan *s);
 
 #endif

@@ -110,8 +110,8 @@ static void write_block(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* The screen takes up to 64 rows at a time, so it also multiplies what is behind the last row, and leaves those products alone.
- * Zeros there keep tools that watch for uninitialised memory quiet. Only a write that enters the page has to see to it. */
+/* The screen takes up to 64 rows at a time, so it also multiplies the memory after the last row, and ignores those products.
+ * Zeros there satisfy tools that watch for uninitialised memory. Only a write that starts a new page must write them. */
 static void clear_codes_behind(row_range to, int32_t padded)
 {
     const int64_t end = to.first + to.count, page = (end - 1) / PAGE_ROWS * PAGE_ROWS;

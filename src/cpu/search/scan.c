@@ -1,18 +1,18 @@
-/* Scoring rows: blocks of them against blocks of queries, each worker with its own k best for each query.
+/* Scores blocks of rows against blocks of queries; each worker keeps its own k best for each query.
  *
- * Euclidean distances to many queries are tried by dot products first: |q|^2 + |x|^2 - 2 q.x costs half of the canonical sum,
- * and a rigorous bound of its error says which rows cannot enter. The few others get their canonical sums, so the bits are the
- * same.
+ * Euclidean distances to many queries are first estimated by dot products: |q|^2 + |x|^2 - 2 q.x costs half of the canonical
+ * sum, and a rigorous bound of its error tells which rows cannot enter. The few others get their canonical sums, so the bits
+ * are the same.
  */
 #include "cpu/search/search_state.h"
 
 enum {
     DOTS_QUERIES = 3, /* fewer are bound by memory, and gain nothing from less arithmetic */
-    DOTS_RATIO = 32,  /* rows looked at for one that is likely, at least: scoring one alone costs several in a block */
+    DOTS_RATIO = 32,  /* minimum number of rows tried per likely row: scoring one alone costs as much as several in a block */
 };
 
-/* Dot products pay while it turns nearly all rows away. While the heaps still fill, while the limits are loose, and among near
- * duplicates it does not; then the rest of the item is scored outright. */
+/* Dot products are faster while they exclude nearly all rows. They do not while the heaps fill, while the limits are loose, and
+ * among near duplicates; then the rest of the item is scored directly. */
 static bool dots_pay(const scan *s, int32_t worker, int32_t query, int32_t queries)
 {
     const scan_counts *seen = &s->counts[worker];
@@ -20,8 +20,8 @@ static bool dots_pay(const scan *s, int32_t worker, int32_t query, int32_t queri
            has_limit(s, worker, query);
 }
 
-/* The rows among `admitted` that may enter the query's results, with their canonical sums in `sums`; these hold the sums of
- * all rows before, or if `by_dots` their dot products. */
+/* Finds the rows among `admitted` that may enter the query's results, and puts their canonical sums into `sums`, which holds
+ * the sums of all rows before the call or, if `by_dots`, their dot products. */
 static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool by_dots, const float *rows, const float *norms,
                               int32_t count, uint64_t admitted, float *sums)
 {
@@ -42,8 +42,7 @@ static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool
     return candidates;
 }
 
-/* Where the rows are as floats: in the segment, or widened for all queries that are to come. NULL: for one query that does not
- * pay. */
+/* The rows as floats: in the segment, or widened for all queries to come. NULL: for one query widening is not faster. */
 static const float *rows_as_floats(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count,
                                    int32_t queries)
 {
@@ -119,7 +118,7 @@ uint64_t admitted_rows(const search_job *job, const segment *seg, int64_t word)
     return admitted;
 }
 
-/* If most rows are admitted, leaving out the others takes longer than scoring them. */
+/* If most rows are admitted, skipping the others takes longer than scoring them. */
 void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
 {
     uint64_t admitted = admitted_rows(s->job, seg, word);
@@ -137,7 +136,7 @@ void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, 
     }
 }
 
-/* Finds the segment by bisection. Of segments that begin with the same word all but the last are empty. */
+/* Finds the segment by bisection. If several segments start with the same word, all but the last are empty. */
 int64_t segment_of_word(const scan *s, int64_t word)
 {
     int64_t low = 0, high = s->job->segment_count - 1;

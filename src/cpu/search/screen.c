@@ -1,10 +1,9 @@
 /* The screen of a search on the CPU (arithmetic/screen.h): which rows need no score.
  *
- * A unit of up to 64 rows meets the queries a group of sixteen at a time: integer products of codes, then the test behind them.
- * What is kept is asked from memory at once and scored when all groups have passed, which tightens the limits for the next
- * unit. A query that keeps many rows of a unit has the whole unit scored instead, by the kernels for that; a group where most
- * queries do is not screened again for a while. Every worker has limits of its own, from the best k-th score that any worker
- * knows.
+ * A unit of up to 64 rows meets the queries in groups of sixteen: first integer products of codes, then the test. Kept rows are
+ * prefetched at once and scored when all groups have passed, which tightens the limits for the next unit. A query that keeps
+ * many rows of a unit has the whole unit scored instead, by the kernels for that; a group in which most queries do so is not
+ * screened for a while. Every worker has its own limits, from the best k-th score that any worker knows.
  */
 #include "base/memory.h"
 #include "cpu/search/screen_state.h"
@@ -12,9 +11,9 @@
 enum {
     BATCH_QUERIES_MIN = 4,   /* fewer are screened one by one */
     SCREENED_ROWS_MIN = 8,   /* fewer admitted in a word are scored without a screen */
-    DENSE_PART = 8,          /* more than this part of a unit kept: score all of it */
+    DENSE_PART = 8,          /* if a larger fraction of a unit is kept, score all of it */
     PAUSE_MAX = 64,          /* units at most that a group is not screened for */
-    LEAD_HELP = 3,           /* leading parts help where they exclude more than this part of the groups */
+    LEAD_HELP = 3,           /* leading parts are worth testing if they exclude more than this fraction of the groups */
     PREFETCHED_BYTES = 1024, /* of a kept row; the hardware prefetches the rest */
 };
 
@@ -98,7 +97,8 @@ static void score_unit(const scan *s, int32_t worker, const unit *u, int32_t beg
     scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
 }
 
-/* What queries begin..end, of one group, keep of the unit: keep[] says it of the queries in `any`, the others keep nothing. */
+/* Handles what queries begin..end of one group keep of the unit: keep[] has the rows for queries in `any`; the others keep
+ * nothing. */
 static void dispatch_kept(const scan *s, int32_t worker, const unit *u, uint64_t keep[GROUP], uint32_t any, int32_t begin,
                           int32_t end)
 {
@@ -145,8 +145,8 @@ static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begi
     }
 }
 
-/* Should a quick test be tried? After two units in a row for which it did not help, it is left out for one unit, then for
- * three, and so on. */
+/* Should a quick test be tried? After two units in a row for which it did not help, it is skipped for one unit, then for three,
+ * and so on. */
 static bool trial_is_due(screen_trial *trial)
 {
     const bool due = trial->wait == 0;
@@ -253,7 +253,7 @@ static void dispatch_group(void *context, int32_t group, const int32_t *products
     dispatch_kept(p->s, p->worker, p->u, keep, any, q, (int32_t)min_i64(q + GROUP, p->end));
 }
 
-/* What the codes of the rows are less than their numbers, in the products of a group. */
+/* Corrects the products of a group for codes that are less than the rows' numbers. */
 static void add_offsets(const screen *sc, int32_t *products, int32_t row_count, int32_t group)
 {
     for (int32_t r = 0; sc->offsets && r < row_count; r++)
@@ -366,7 +366,7 @@ static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin,
         screen_some(s, worker, u, codes, first, end);
 }
 
-/* Behind the segment's last row there is room but nothing in it: what stands there for the test are copies of the last row. */
+/* After the segment's last row there is room without contents: the test sees copies of the last row there. */
 static void fill_tail(float *tail, const float **from, int32_t rows_left)
 {
     for (int32_t r = 0; r < UNIT_ROWS; r++)
@@ -409,7 +409,7 @@ static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, i
     score_kept(s, worker, u);
 }
 
-/* Few rows are more often excluded together: where leading parts help, units are small. */
+/* Few rows are more often excluded together, so units are small if leading parts help. */
 static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
 {
     const screen *sc = s->screen;

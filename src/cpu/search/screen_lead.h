@@ -1,11 +1,11 @@
-/* The leading parts of codes: a row whose first 64 codes already exclude it need not be read on.
+/* The leading parts of codes: a row that its first 64 codes exclude need not be read further.
  *
- * The sum of the products of all codes is at most that of the leading ones and, by Cauchy-Schwarz, the length of the query's
- * other codes times the length of the row's. The latter needs no reading: the length of all codes is known from the norm and
- * the residual, and that of the leading ones from themselves. What is so bounded goes through the same test as a sum. It pays
- * where queries have near neighbours and most rows are far from them, as in clustered rows, and where rows are long;
- * docs/design/exactness.md says by how much. A few queries are tried one by one; of a batch, a group of queries by a unit of
- * rows.
+ * The sum of the products of all codes is at most the sum of the leading ones plus, by Cauchy-Schwarz, the length of the
+ * query's other codes times the length of the row's. The latter needs no reading: the length of all codes is known from the
+ * norm and the residual, and that of the leading ones from themselves. The bound goes through the same test as a sum. This is
+ * faster if queries have near neighbours and most rows are far from them, as in clustered rows, and if rows are long;
+ * docs/design/exactness.md says by how much. A few queries are tested one by one; a batch, one group of queries against one
+ * unit of rows.
  */
 #ifndef WW_CPU_SEARCH_SCREEN_LEAD_H
 #define WW_CPU_SEARCH_SCREEN_LEAD_H

@@ -1,5 +1,4 @@
-/* A round of the screen on the CPU: queries are coded before it, and afterwards it is proven that no discarded row was a
- * result. */
+/* A round of the screen on the CPU: codes the queries before it, and proves afterwards that no discarded row was a result. */
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +56,7 @@ void screen_code_group(const scan *s, int32_t group)
     }
 }
 
-/* The best threshold that any worker had for this query, as the key that is worst among those of its score. */
+/* The best threshold that any worker had for this query, as the worst key with that score. */
 static canon_key best_threshold(const scan *s, int32_t query)
 {
     uint32_t best = NO_THRESHOLD;

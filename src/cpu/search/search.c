@@ -20,8 +20,8 @@
 #include "device/results.h"
 
 enum {
-    ROWS_CACHED_BYTES = 128 << 10,  /* rows scored while all queries of a pass go by, and ... */
-    QUERIES_CACHED_BYTES = 1 << 19, /* ... these queries: together they stay in a second-level cache of 1 MiB */
+    ROWS_CACHED_BYTES = 128 << 10,  /* rows scored while all queries of a pass go by, */
+    QUERIES_CACHED_BYTES = 1 << 19, /* and these queries: together they stay in a second-level cache of 1 MiB */
     HEAPS_BYTES = 64 << 20,         /* results of one round; more queries than that take several rounds */
     ITEM_BYTES = 1 << 20,           /* rows of one item: long enough to read in one stream, short enough to cancel */
     ITEMS_PER_WORKER = 8,           /* wanted, so that the last worker to finish is not long alone */
@@ -80,7 +80,7 @@ static void pack_queries(void *context, int64_t item, int32_t worker)
         set_range_limits(s, begin, end);
 }
 
-/* Scores one word of the sample: words as far from each other as can be, so that rows in some order do no harm. */
+/* Scores one word of the sample. The words are as far apart as possible, so that sorted rows do no harm. */
 static void sample_item(void *context, int64_t item, int32_t worker)
 {
     const scan *s = context;
@@ -91,7 +91,7 @@ static void sample_item(void *context, int64_t item, int32_t worker)
     scan_word(s, worker, &s->job->segments[number], word - s->first_words[number], begin, end);
 }
 
-/* The k-th best of the whole sample is a threshold; the results begin again. */
+/* The k-th best of the whole sample becomes the threshold; the results start again from empty. */
 static void end_sample(void *context, int64_t item, int32_t worker)
 {
     const scan *s = context;
@@ -304,7 +304,7 @@ static ww_status search_rounds(scan *s, pool *threads, query_numbers *failed)
     return status;
 }
 
-/* Are high planes faster? Where the cache holds all codes the products are the limit, not the bytes (bench/RESULTS.md). */
+/* Are high planes faster? If the cache holds all codes, the products are the limit, not the bytes (bench/RESULTS.md). */
 static bool planes_are_faster(const cpu_device *cpu, const scan *s)
 {
     const tuning_choice tuned = cpu->base.tuning.planes;
@@ -343,7 +343,7 @@ static ww_status search_by(ww_device *device, const search_job *job, range_scan 
     return status;
 }
 
-/* The job for one of its queries alone, without a screen. What has been told to its callback stays told. */
+/* Searches again for one of the job's queries, without a screen. Its callback's progress is not reset. */
 static search_job plain_job(const search_job *job, int64_t query, search_stats *stats)
 {
     search_job plain = *job;

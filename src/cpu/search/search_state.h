@@ -1,7 +1,6 @@
-/* A search under way on the CPU, as the files that carry it out share it: search.c plans it and writes the results, screen.c
- * finds out which rows need no score, scan.c scores rows, and thresholds.c has the thresholds of each query. Each calls only
- * those behind it. A range search (range.h) is the same with lists in the place of heaps.
- */
+/* The state of a running search on the CPU, for the files that carry it out: search.c plans it and writes the results, screen.c
+ * finds the rows that need no score, scan.c scores rows, and thresholds.c has the thresholds of each query. Each calls only
+ * files later in this list. A range search (range.h) is the same with lists in place of heaps. */
 #ifndef WW_CPU_SEARCH_SEARCH_STATE_H
 #define WW_CPU_SEARCH_SEARCH_STATE_H
 
@@ -99,7 +98,7 @@ void screen_limits_set(screen_limits *to, int32_t q, const search_job *job, scre
 /* A worker's heap of this query is full, and its worst key is `key`. */
 void screen_learn(const scan *s, int32_t worker, int32_t query, canon_key key);
 
-/* Takes up what other workers have learnt of queries begin..end. */
+/* Takes over what other workers have learnt about queries begin..end. */
 void screen_learn_from_others(const scan *s, int32_t worker, int32_t begin, int32_t end);
 
 /* ---- scan.c ---------------------------------------------------------------------------------------------------------------
@@ -131,7 +130,7 @@ void screen_destroy(scan *s);
 /* Codes the queries of a group (GROUP of them, or as many as are left); they have no threshold yet. */
 void screen_code_group(const scan *s, int32_t group);
 
-/* Around the words of an item: what other workers have learnt is taken up. */
+/* Called before and after the words of an item: takes over what other workers have learnt. */
 void screen_begin_item(const scan *s, int32_t worker, int32_t begin, int32_t end);
 void screen_end_item(const scan *s);
 

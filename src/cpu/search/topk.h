@@ -1,6 +1,6 @@
-/* The k best keys seen so far: a heap with the worst of them on top, so that most newcomers are turned away by one look.
+/* The k best keys seen so far: a heap with the worst of them on top, so that one comparison rejects most newcomers.
  *
- * The array of k keys belongs to the caller. Which keys it ends up with does not depend on the order in which they came.
+ * The array of k keys belongs to the caller. The final keys do not depend on the order in which they came.
  */
 #ifndef WW_CPU_SEARCH_TOPK_H
 #define WW_CPU_SEARCH_TOPK_H

@@ -1,8 +1,8 @@
 /* Reading and writing by ids on the CPU.
  *
- * Where a span along the last dimension has one id, as when rows are chosen, the whole span is moved. Writing keeps the order
- * of the sources at each place: lines along the indexed dimension do not depend on each other, and where there are fewer of
- * them than threads a line is sliced by the places that are written.
+ * If a span along the last dimension has one id, as when rows are selected, the whole span is moved. Writing keeps the order of
+ * the sources at each place: lines along the indexed dimension do not depend on each other, and if there are fewer lines than
+ * threads, each thread takes a slice of the places of a line.
  */
 #include <stdatomic.h>
 

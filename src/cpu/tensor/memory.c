@@ -1,9 +1,8 @@
-/* Memory of tensors on the CPU: up to eight large buffers that were freed are kept for the next of the same size.
+/* Memory of tensors on the CPU: up to eight large freed buffers are kept for the next allocation of the same size.
  *
- * Results are fresh storages. The system hands out large blocks as pages that it clears when they are touched first, and takes
- * them back when they are freed; a program that computes the same shapes again and again would spend more time on that than on
- * reading and writing. What is kept is bounded, counts as pooled, and goes when the device is trimmed, closed, or short of
- * memory.
+ * Results are new storages. The system clears the pages of large blocks when they are first touched, and takes them back when
+ * they are freed; a program that computes the same shapes again and again would spend more time on that than on reading and
+ * writing. The kept memory is bounded, counts as pooled, and is freed when the device is trimmed, closed, or short of memory.
  */
 #include "cpu/tensor/tensor.h"
 

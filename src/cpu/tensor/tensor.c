@@ -36,8 +36,8 @@ static ww_status cpu_synchronize(ww_device *device)
     return WW_OK;
 }
 
-/* Every thread has a share of the ranges for itself, so that what it reads again it is the one that read it before, and takes
- * ranges of others when its own are done. */
+/* Every thread has its own share of the ranges, so that it reads again what it read before, and takes ranges of others when its
+ * own are done. */
 enum { SHARES_MAX = 64 };
 
 typedef struct share {

@@ -25,7 +25,7 @@ ww_status cpu_tensor_alloc(ww_device *device, size_t bytes, buffer *out);
 void cpu_tensor_free(ww_device *device, buffer *b);
 
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job);
-/* A copy that turns, in tiles; false, and nothing done, where the job is none. */
+/* A transposing copy, in tiles; returns false and does nothing if the job is not one. */
 bool cpu_transpose(ww_device *device, const elementwise_job *job);
 ww_status cpu_random(ww_device *device, const random_job *job);
 ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);

@@ -7,12 +7,12 @@
  *     dot      q.x <= q.c + |q| far                                                           with far as for l2
  *     cosine   angle(q, x) >= angle(q, c) - far  and  >= near - angle(q, c)                   the same on the sphere
  *
- * A row is nearer to its own centroid c than to that of another list, n, unless a split has changed one of the two. So the
+ * A row is nearer to its own centroid c than to another list's, n, unless a split has changed one of the two. So the
  * plane between c and n separates it from a query that is nearer to n. With f(p) = |p - c|^2 - |p - n|^2, which is linear in p:
  *
- *     l2       f(x) >= f(q) - 2 |q - x| |c - n|,  so  |q - x| >= (f(q) - f(x)) / (2 |c - n|),  and f(x) <= 0 except for
- * roundings cosine   the same for vectors of length 1, of which f(p) = 2 cos(p, n) - 2 cos(p, c)  and  cos(q, x) = 1 - |q -
- * x|^2 / 2
+ *     l2       f(x) >= f(q) - 2 |q - x| |c - n|,  so  |q - x| >= (f(q) - f(x)) / (2 |c - n|);
+ *              f(x) <= 0 except for roundings
+ *     cosine   the same for vectors of length 1, with f(p) = 2 cos(p, n) - 2 cos(p, c)  and  cos(q, x) = 1 - |q - x|^2 / 2
  *
  * For cosine, cos(a - b) = cos a cos b + sin a sin b, and a sine is the root of 1 - cos^2: nothing but square roots is needed,
  * which every machine rounds alike.

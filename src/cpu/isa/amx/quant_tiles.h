@@ -1,9 +1,8 @@
 /* One accumulator of 16 x 16 results by AMX: the tile unit makes the sums of products, vectors scale and add them.
  *
- * The unit works on blocks ahead while vectors are at those before: a store waits for the last product of its tile, and what it
- * writes can be read when it has left the processor's queues. A tile of activations has the codes of 16 columns, 32 or 64 of
- * each; a tile of weights the same codes of 16 rows. The numbers of tiles must be
- * written out. In the place of what cpu/quant/tiles.h has for other sets.
+ * The tile unit works ahead of the vectors: a store waits for the last product of its tile, and its data can be read once it
+ * has left the processor's queues. A tile of activations has the codes of 16 columns, 32 or 64 of each; a tile of weights the
+ * same codes of 16 rows. The numbers of tiles must be literals. This replaces what cpu/quant/tiles.h has for other sets.
  */
 #ifndef WW_CPU_ISA_AMX_QUANT_TILES_H
 #define WW_CPU_ISA_AMX_QUANT_TILES_H
@@ -35,7 +34,7 @@ DOT_FUNCTION void add_small(int32_t type, const panel_small *p, const tile_small
 
 enum { AHEAD = 4, RING = 8 }; /* blocks whose sums are made before they are added, and whose sums are kept */
 
-/* The sums of block b + k by tile k, and on with the block that is AHEAD before. */
+/* Makes the sums of block b + k with tile k, and continues with the block that was AHEAD before. */
 #define SMALL_STEP(k, a, w)                                                                                                    \
     do {                                                                                                                       \
         if (b + (k) < blocks) {                                                                                                \

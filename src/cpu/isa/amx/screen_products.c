@@ -1,8 +1,8 @@
 /* Products of codes by AMX: tiles of 16 rows by 64 codes against tiles of 64 codes by 16 queries.
  *
- * Rows are tiles as stored in memory, and stay in the first-level cache while the groups pass by from the second. Four sums
- * are under way at a time, so that none waits for itself, and each tile that is loaded serves two of them. The instructions
- * belong to a thread that has loaded a tile configuration; the process must have requested them from the system first.
+ * Rows are tiles as stored in memory, and stay in the first-level cache while the groups stream from the second. Four sums are
+ * computed at a time, so that none waits for itself, and each loaded tile serves two of them. Only a thread that has loaded a
+ * tile configuration may use the instructions; the process must have requested them from the system first.
  */
 #include <immintrin.h>
 #include <string.h>
@@ -142,7 +142,7 @@ static inline void filter_tiles(work *w, int32_t group, int32_t row)
     candidates[strip + 1] = filter_strip(products + TILE_PRODUCTS, w->job->bounds, strip + 1, w->job->limits + group);
 }
 
-/* After the last rows of a pair of groups. */
+/* Called after the last rows of a pair of groups. */
 static inline void pass_on(const work *w, place at)
 {
     if (at.row + BLOCK_ROWS < w->job->row_count)
@@ -165,7 +165,7 @@ static inline place place_after(const work *w, place at)
     return (place){at.group + BLOCK_GROUPS, 0};
 }
 
-/* Two groups or more, an even number, and rows for whole blocks. */
+/* Takes an even number of groups, at least two, and rows for whole blocks. */
 static void filtered_blocks(work *w, int32_t group_count)
 {
     place at = {0, 0}, before = at, older = at;

@@ -1,9 +1,9 @@
 /* Products of codes for AVX2, with and without AVX-VNNI.
  *
- * Without it a group is widened to 16 bits: vpmaddubsw, which would take bytes, saturates. A single query takes it all the
- * same, with magnitudes on one side and signs on the other: two products of 127 * 127 fit 16 bits. With it, vpdpbusd wants
- * unsigned bytes on one side: rows are raised by 128, and 128 times the sum of a query's codes, the bias, is taken off in the
- * beginning.
+ * Without AVX-VNNI a group is widened to 16 bits, because vpmaddubsw, which takes bytes, saturates. A single query uses it
+ * anyway, with magnitudes on one side and signs on the other: two products of 127 * 127 fit in 16 bits. With AVX-VNNI, vpdpbusd
+ * needs unsigned bytes on one side: 128 is added to the rows, and the sums start at minus 128 times the sum of a query's codes,
+ * the bias.
  */
 #include <immintrin.h>
 

@@ -1,9 +1,9 @@
-/* Element functions by sixteen: those of arithmetic/math/f32.h in which every machine spends its time, each operation the
- * same and in the same order, so that the bits are.
+/* Element functions sixteen at a time: the functions of arithmetic/math/f32.h that take the most time, with the same operations
+ * in the same order, so the bits are the same.
  *
- * The compiler makes vectors of the loops over all the others. It cannot know two things that are used here: multiplying with a
- * power of two is one instruction, which takes the exponent as the float that it already is; and the parts that are zero, or
- * one, for some of the functions need not be computed.
+ * The compiler vectorizes the loops over all the others. It cannot know two facts that this code uses: multiplying by a power
+ * of two is one instruction, which takes the exponent as the float that it already is; and parts that are zero, or one, for
+ * some of the functions need not be computed.
  */
 #ifndef WW_CPU_ISA_AVX512_ELEMENT_FUNCTIONS_H
 #define WW_CPU_ISA_AVX512_ELEMENT_FUNCTIONS_H

@@ -1,13 +1,13 @@
-/* Gemv with registers of sixteen lanes, in the place of parts of cpu/quant/gemv.h.
+/* Gemv with registers of sixteen lanes, replacing parts of cpu/quant/gemv.h.
  *
- * Blocks of 32, two rows at a time: a register holds two neighbouring words of the eight blocks of a group, so that half as
- * many instructions as with eight lanes make the sums of products. Those of both rows then go into one register, and what is
- * left to do is done once for the two: with one column the processor has time to ask memory for the next rows, with several the
- * activations are loaded once for both. The two are half of the piece apart: memory is read as two streams, of which each
- * crosses its pages at another time.
+ * Blocks of 32, two rows at a time: a register holds two adjacent words of the eight blocks of a group, so the sums of products
+ * take half as many instructions as with eight lanes. The sums of both rows then go into one register, and the rest is done
+ * once for both: with one column the processor has time to request the next rows from memory, with several the activations are
+ * loaded once for both. The two rows are half a piece apart: memory is read as two streams that cross their pages at different
+ * times.
  *
  * Blocks of 256 with several columns: a register holds two words, too, and the sums of two sub-blocks are multiplied by their
- * scales at once. One column reads each code once, for which it need not go through memory: cpu/quant/gemv.h.
+ * scales at once. One column reads each code once, without going through memory: cpu/quant/gemv.h.
  */
 #ifndef WW_CPU_ISA_AVX512_QUANT_GEMV_H
 #define WW_CPU_ISA_AVX512_QUANT_GEMV_H

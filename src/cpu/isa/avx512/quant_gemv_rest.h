@@ -1,8 +1,8 @@
-/* The last blocks of two rows for gemv, in registers, in the place of gemv_rest_add() of cpu/quant/gemv_rest.h: of rows of 576
- * elements they are a ninth, and one by one, through memory, they took more time than all others.
+/* The last blocks of two rows for gemv, in registers, replacing gemv_rest_add() of cpu/quant/gemv_rest.h. In rows of 576
+ * elements they are a ninth; one by one, through memory, they took more time than all others.
  *
- * A block of each row is half of a register of 32 bytes, its first 16 codes in one register and the others in a second. What
- * their products add up to goes to the lane of its accumulator, and the factors follow for all blocks at once.
+ * A block of each row is half of a register of 32 bytes, its first 16 codes in one register and the others in a second. The sum
+ * of their products goes to the lane of its accumulator, and the factors are applied to all blocks at once.
  */
 #ifndef WW_CPU_ISA_AVX512_QUANT_GEMV_REST_H
 #define WW_CPU_ISA_AVX512_QUANT_GEMV_REST_H

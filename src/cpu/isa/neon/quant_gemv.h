@@ -1,8 +1,8 @@
-/* Gemv in registers of four lanes, in the place of parts of cpu/quant/gemv.h: the two halves of a group's eight lanes are taken
- * one after the other, so that nothing is left to the compiler that would go through memory.
+/* Gemv in registers of four lanes, replacing parts of cpu/quant/gemv.h: the two halves of a group's eight lanes are processed
+ * one after the other, because compilers would put vectors of eight lanes through memory.
  *
- * Blocks of 32, four rows at a time: activations are loaded once for all, and what is left of the rows after their last whole
- * group, with the sum of the accumulators, has a lane for each row.
+ * Blocks of 32, four rows at a time: activations are loaded once for all four. The last blocks of the rows and the sum of the
+ * accumulators use one lane per row.
  */
 #ifndef WW_CPU_ISA_NEON_QUANT_GEMV_H
 #define WW_CPU_ISA_NEON_QUANT_GEMV_H
