@@ -235,7 +235,7 @@ DEVICE void exact_pick(const kernel_rows *rows, const screen_queries *queries, u
         const uint32_t i = first + group_index();
         const bool active = i < k;
         const canon_key key = exact_key(active, rows, queries, query, active ? canon_key_row(AT(at->keys, i)) : 0);
-        if (active && group_lane() == 0) /* complements, so that the least of them is the worst */
+        if (active && group_lane() == 0) /* complements, so that the smallest is the worst */
             atomic_min_u64(&AT(at->worst, 0), ~key);
     }
     barrier();

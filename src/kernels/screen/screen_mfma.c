@@ -2,7 +2,7 @@
  *
  * A block keeps its queries and walks over rows, each wave over its own. Codes of rows go from memory straight into registers,
  * one chunk of 64 bytes ahead of the one that is multiplied; codes of short queries stay in shared memory, where no wave waits
- * for another, and those of long ones come along, two slabs of them by turns.
+ * for another, and those of long ones are loaded slab by slab, into two alternating slabs.
  *
  * Behind the product each sum is compared with the least that the row may have for the query, an integer (screen_product_min()
  * of arithmetic/screen.h): three fused multiply-adds, two rows at a time, and a comparison.

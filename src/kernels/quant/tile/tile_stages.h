@@ -3,7 +3,7 @@
  * TILE_THREADS.
  *
  * NVIDIA's chips copy in the background, several stages ahead. AMD's with waves of 64 lanes have one stage, and the next in
- * registers; those with waves of 32 copy at once, into stages by turns.
+ * registers; those with waves of 32 copy at once, into alternating stages.
  */
 #ifndef WW_KERNELS_QUANT_TILE_TILE_STAGES_H
 #define WW_KERNELS_QUANT_TILE_TILE_STAGES_H
