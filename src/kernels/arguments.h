@@ -1,4 +1,4 @@
-/* The structs that kernels take, all of them: what gpu/launch.h and kernels.def need. */
+/* All structs that kernels take, for gpu/launch.h and kernels.def. */
 #ifndef WW_KERNELS_ARGUMENTS_H
 #define WW_KERNELS_ARGUMENTS_H
 

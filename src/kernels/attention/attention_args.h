@@ -1,9 +1,9 @@
 /* What the kernels of attention take. arithmetic/attention.h says what they compute, src/gpu/attention launches them:
  *
- *   attention_store        queries are rotated, keys and values rotated, rounded and put into the pages
+ *   attention_store        rotates queries; rotates and rounds keys and values and puts them into the pages
  *   attention_chunk_TYPE   few queries that share keys, as in a step of decoding: a block has one token, one head of keys with
  *                          one to four of its query heads, and one chunk; a thread has a key. Bound by reading the cache. The
- *                          last block of a token's heads merges their chunks. It can do what attention_store does, too.
+ *                          last block of a token's heads merges their chunks. It can do the work of attention_store, too.
  *   attention_tile_TYPE    many queries that share keys, as in a prompt: a block has 32 queries and one chunk, both products by
  *                          tiles out of shared memory. Bound by fused multiply-adds.
  *   attention_merge        the chunks of each query, after attention_tile_TYPE
@@ -15,7 +15,7 @@
 
 enum {
     ATTENTION_THREADS = 256,                   /* of every block: a key each, in attention_chunk */
-    ATTENTION_PASS = 4,                        /* query heads that a block of attention_chunk has at most */
+    ATTENTION_PASS = 4,                        /* maximum number of query heads of a block of attention_chunk */
     ATTENTION_ROWS = 32,                       /* queries of a tile */
     ATTENTION_KEYS = 64,                       /* of a tile, at a time */
     ATTENTION_STAGE = 64,                      /* elements of the head, at a time */
@@ -57,7 +57,7 @@ typedef struct attention_args {
     const float *sinks;  /* of each head; NULL: none */
     const float *slopes; /* of each head; NULL: none */
     attention_store_args
-        store; /* of attention_chunk: keys and values of its tokens, which are put first; k is NULL: they are there */
+        store; /* for attention_chunk: keys and values of its tokens, stored first; k is NULL: they are in the cache already */
 } attention_args;
 
 /* Floats of dynamic shared memory: attention_chunk has the queries, the exponentials and 8 accumulators of the results;

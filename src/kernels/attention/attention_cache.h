@@ -1,4 +1,4 @@
-/* What the kernels of attention share: pieces of 8 elements out of a page, and who sees what. */
+/* What the kernels of attention share: pieces of 8 elements from a page, and which keys a query sees. */
 #ifndef WW_KERNELS_ATTENTION_ATTENTION_CACHE_H
 #define WW_KERNELS_ATTENTION_ATTENTION_CACHE_H
 
@@ -40,8 +40,8 @@ DEVICE attention_piece piece_of_q8_0(const int8_t *from, uint16_t scale)
     return piece;
 }
 
-/* The 8 elements from number `place` on of what begins at `elements`; `scale` is the place of their scale behind `scales`. The
- * type is a constant where this is inlined. */
+/* The 8 elements starting at number `place` of `elements`; `scale` is the index of their scale in `scales`. The type is a
+ * constant where this is inlined. */
 DEVICE attention_piece piece_at(int32_t type, const char *elements, int32_t place, const char *scales, int32_t scale)
 {
     if (type == ATTENTION_F16)
@@ -98,7 +98,7 @@ DEVICE float *result_of(const attention_args *args, int64_t token, int32_t head)
     return args->out + (token * args->heads + head) * args->layer.head_size;
 }
 
-/* Element i of the result of a query, out of its chunks, of which there are several. */
+/* Element i of a query's result, merged from its chunks, of which there are several. */
 DEVICE float merged(const attention_args *args, int32_t head, const float *part, int32_t count, int32_t i)
 {
     const int32_t apart = ATTENTION_PART_SUMS + args->layer.head_size;
@@ -127,7 +127,7 @@ DEVICE float largest_of_32(float x)
     return x;
 }
 
-/* The sum of 8 lanes as accumulators are folded: 4, 2, 1; in each of them. */
+/* The sum of 8 lanes, folded like accumulators: 4, 2, 1; in each of them. */
 DEVICE float fold_of_8(float x)
 {
     x = x + wave_shuffle_xor_f32(x, 4);

@@ -1,13 +1,12 @@
-/* Some of one token's queries of one head of keys against one chunk: a step of decoding (attention_args.h has the ladder).
+/* Some queries of one token and one head of keys against one chunk: a step of decoding (attention_args.h has the ladder).
  *
  * Grid: x is chunk, query heads and head of keys, chunk fastest; y the token. A thread has a key: it reads it in pieces of 16
- * bytes, side by side with its neighbours', and has 8 accumulators for each query head. For the values it has 8 elements and
- * every eighth key. Time is latency here, so that a thread has many pieces on their way at once, and a block few query heads
- * where there are compute units enough. What a block leaves is a part; the last block of a token's heads merges their parts, or
- * there was only one.
+ * bytes, next to its neighbours', and has 8 accumulators for each query head. For the values it has 8 elements and every eighth
+ * key. Latency limits this kernel, so a thread keeps many loads in flight, and a block has few query heads if there are enough
+ * compute units. Each block writes a part; the last block of a token's heads merges their parts, unless there is only one.
  *
- * The token's own key and value may be put into the cache first: by every block that has the chunk they go to, all the same
- * bytes, so that nobody waits for another. Queries are rotated on their way, then.
+ * The kernel can also store the token's own key and value in the cache. Every block of the chunk that they belong to writes the
+ * same bytes, so that no block waits for another. Then it also rotates the queries.
  */
 #include "kernels/attention/attention_cache.h"
 #include "kernels/attention/attention_put.h"
@@ -29,7 +28,7 @@ typedef struct chunk_shared {
     float *wave_largest, *largest, *l; /* each x waves of 32, each, each */
 } chunk_shared;
 
-/* Pieces that a thread has on their way at once: fewer where it has more accumulators. */
+/* Loads that a thread keeps in flight: fewer if it has more accumulators. */
 #define KEY_PIECES(each)   ((each) == 1 ? 8 : 4)
 #define VALUE_PIECES(each) ((each) == 1 ? 16 : 8)
 
@@ -72,7 +71,8 @@ DEVICE void score_key(int32_t type, int32_t each, const attention_args *args, co
     UNROLL for (int32_t g = 0; g < each; g++) scores[g] = attention_fold(sums[g]) * args->scale;
 }
 
-/* Who makes which sums of values: a team has one accumulator for 8 elements in each thread, of every `teams`th query. */
+/* Which thread makes which sums of values: each thread of a team has one accumulator for 8 elements, for every `teams`th query.
+ */
 typedef struct value_share {
     int32_t teams, team, at, lane_of;
 } value_share;
@@ -93,8 +93,8 @@ DEVICE void join_value(const attention_piece *v, const float *p, int32_t each, c
     }
 }
 
-/* 8 accumulators of the results of some queries, of which this thread has one for 8 elements: every eighth key. Keys that are
- * not seen are read as the last that is, and touch nothing. */
+/* Computes 8 accumulators of the results of some queries; this thread has one of them for 8 elements: every eighth key. For
+ * keys that are not seen it reads the last seen one, without effect. */
 DEVICE void sum_values(int32_t type, int32_t each, const attention_args *args, const attention_page *page,
                        const chunk_work *work, const chunk_shared *shared)
 {
@@ -135,7 +135,7 @@ DEVICE void sum_values(int32_t type, int32_t each, const attention_args *args, c
     }
 }
 
-/* The part of each query, or its result where there is one part. */
+/* Writes the part of each query, or its result if there is only one part. */
 DEVICE void leave_parts(const attention_args *args, const chunk_work *work, const chunk_shared *shared)
 {
     const int32_t size = args->layer.head_size;
@@ -157,7 +157,7 @@ DEVICE void leave_parts(const attention_args *args, const chunk_work *work, cons
     }
 }
 
-/* The queries, rotated if attention_store has not done it; zeros where there are fewer than `each`. */
+/* Loads the queries, rotated if attention_store has not done it; zeros if there are fewer than `each`. */
 DEVICE void take_queries(int32_t each, const attention_args *args, const chunk_work *work, const chunk_shared *shared)
 {
     const int32_t size = args->layer.head_size, position = args->store.k ? args->positions[work->token] : 0;
@@ -213,7 +213,7 @@ DEVICE void run_heads(int32_t type, int32_t each, const attention_args *args, co
             AT(shared->largest, g) = most;
     }
     barrier();
-    const int32_t own = key - (ATTENTION_THREADS - 64); /* of the last threads, which have fewest values to sum */
+    const int32_t own = key - (ATTENTION_THREADS - 64); /* the last threads have the fewest values to sum */
     if (own >= 0) { /* two waves of 32 or one of 64: the first 32 threads have an accumulator of a query each */
         const int32_t g = own / ATTENTION_LANES % each, a = own % ATTENTION_LANES;
         float sum = 0.0f;
@@ -236,12 +236,12 @@ DEVICE void no_keys(const attention_args *args, const chunk_work *work)
         out[i] = 0.0f;
 }
 
-/* Brings the keys and values that are seen towards this block, all at once: more than a thread could have in registers. */
+/* Prefetches all visible keys and values for this block: more than a thread could hold in registers. */
 DEVICE void prefetch_chunk(int32_t type, const attention_args *args, const attention_page *page, attention_range keys)
 {
     enum { LINE = 128 };
     const int32_t key_bytes = args->layer.head_size * (int32_t)attention_element_bytes(type);
-    const int32_t first = keys.first / ATTENTION_GROUP * ATTENTION_GROUP * key_bytes; /* keys lie by groups */
+    const int32_t first = keys.first / ATTENTION_GROUP * ATTENTION_GROUP * key_bytes; /* keys are stored in groups */
     const int32_t end = (keys.end + ATTENTION_GROUP - 1) / ATTENTION_GROUP * ATTENTION_GROUP * key_bytes;
     for (int32_t i = first + (int32_t)thread_index() * LINE; i < end; i += ATTENTION_THREADS * LINE)
         prefetch_line(page->keys + i);
@@ -250,8 +250,8 @@ DEVICE void prefetch_chunk(int32_t type, const attention_args *args, const atten
         prefetch_line(page->values + i);
 }
 
-/* The token's key and value of this head go to their page. By the blocks of the chunk they belong to, or of the last there is.
- */
+/* Stores the token's key and value of this head in their page. Done by the blocks of the chunk that they belong to, or of the
+ * last chunk. */
 DEVICE void put_token(int32_t type, const attention_args *args, const chunk_work *work)
 {
     const attention_store_args *store = &args->store;
@@ -282,8 +282,8 @@ DEVICE void merge_parts(const attention_args *args, const chunk_work *work, atte
     }
 }
 
-/* What stands in front of this kernel makes q, k and v, or is itself for other tokens: it writes neither who sees what, nor
- * where pages are. */
+/* The kernel before this one makes q, k and v, or is this kernel for other tokens: it changes neither the masks nor the places
+ * of pages. */
 DEVICE void attention_chunk(int32_t type, const attention_args *args)
 {
     SHARED_DYNAMIC(float, memory);

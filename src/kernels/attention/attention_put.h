@@ -1,6 +1,5 @@
-/* Keys and values rounded to the cache's type and put into its pages: by attention_store for any tokens, and by attention_chunk
- * for the token whose queries it has.
- */
+/* Rounds keys and values to the cache's type and puts them into its pages: used by attention_store for any tokens, and by
+ * attention_chunk for its own token. */
 #ifndef WW_KERNELS_ATTENTION_ATTENTION_PUT_H
 #define WW_KERNELS_ATTENTION_ATTENTION_PUT_H
 
@@ -41,14 +40,14 @@ DEVICE float element_of(const attention_store_args *args, const stored_head *h, 
     return attention_roped(h->from, i, h->rope, args->half, h->cosines, h->sines);
 }
 
-/* Of elements i .. i + 7, the place of the first. */
+/* The place of the first of elements i .. i + 7. */
 DEVICE int32_t place_of(const attention_store_args *args, const stored_head *h, int32_t i)
 {
     const int32_t size = args->layer.head_size;
     return h->values ? h->key * size + i : attention_key_place(size, h->key, i);
 }
 
-/* Number `piece` of the token's pieces, those of keys first. */
+/* Stores piece `piece` of the token; pieces of keys come first. */
 DEVICE void put_piece(const attention_store_args *args, int64_t token, int32_t piece)
 {
     const int32_t pieces = args->layer.head_size / ATTENTION_LANES, first = piece % pieces * ATTENTION_LANES;
@@ -64,7 +63,7 @@ DEVICE void put_piece(const attention_store_args *args, int64_t token, int32_t p
     }
 }
 
-/* Element i of a head, alone; not for q8_0. */
+/* Stores element i of a head alone; not for q8_0. */
 DEVICE void put_element(const attention_store_args *args, const stored_head *h, int32_t i)
 {
     char *to = h->part + (h->values ? attention_values_at(&args->layer, h->head) : attention_keys_at(&args->layer, h->head));
@@ -76,7 +75,7 @@ DEVICE void put_element(const attention_store_args *args, const stored_head *h, 
         ((uint16_t *)to)[place] = narrow_f16(x);
 }
 
-/* Number `block` of the token's blocks of 32, likewise: as encode_q8_0() has it, element by element. */
+/* Stores block `block` of the token's blocks of 32, element by element, as encode_q8_0() does. */
 DEVICE void put_block(const attention_store_args *args, int64_t token, int32_t block)
 {
     const int32_t size = args->layer.head_size, blocks = size / ATTENTION_BLOCK, first = block % blocks * ATTENTION_BLOCK;

@@ -1,14 +1,14 @@
 /* Many queries that share keys against one chunk: a prompt (attention_args.h has the ladder).
  *
- * Grid: x is chunk and tile, chunk fastest; y the head of keys. A tile is 32 rows: row r is token r / group, query head r %
- * group of the head of keys. Scores: neighbouring threads have an accumulator each, 8 of them, of the same 8 rows and 8 of 64
- * keys, so that 64 fma meet 4 loads of 16 bytes from shared memory; then they exchange what they have, and each ends with a
- * row. The exponentials stay in shared memory. For the values a thread has 4 rows and 4 elements, and makes one accumulator
- * after the other, each out of every eighth value, which are staged together: 16 fma meet 2 loads. Where few
- * keys are seen at all, as of a short text, their values are staged once for all accumulators.
+ * Grid: x is chunk and tile, chunk fastest; y the head of keys. A tile has 32 rows: row r is token r / group, query head r %
+ * group of the head of keys. Scores: 8 neighbouring threads have one accumulator each, for the same 8 rows and 8 of 64 keys, so
+ * that 64 fma need 4 loads of 16 bytes from shared memory; then they exchange their sums, and each ends with a row. The
+ * exponentials stay in shared memory. For the values a thread has 4 rows and 4 elements, and makes one accumulator after the
+ * other, each from every eighth value, which are staged together: 16 fma need 2 loads. If few keys are seen at all, as in a
+ * short text, their values are staged once for all accumulators.
  *
- * Rows of a tile may belong to several sequences: they are taken one sequence after the other. Where rows do not see the same
- * keys, the steps that are not everyone's are tested row by row; a key that a row does not see does not touch it, whatever its
+ * Rows of a tile may belong to several sequences: they are processed one sequence after the other. If rows do not see the same
+ * keys, the steps that not all rows share are tested row by row; a key that a row does not see does not affect it, whatever its
  * value is.
  */
 #include "kernels/attention/attention_cache.h"
@@ -20,7 +20,7 @@ enum {
     EIGHTHS = ATTENTION_CHUNK / ATTENTION_LANES, /* keys of one accumulator */
 };
 
-/* What the block knows of its rows, in shared memory. A row without a sequence is none, or done. */
+/* What the block knows about its rows, in shared memory. A row without a sequence does not exist or is done. */
 typedef struct tile_rows {
     int32_t *sequence, *first, *end;
 } tile_rows;
@@ -63,7 +63,7 @@ DEVICE void describe_rows(const attention_args *args, const tile_place *place, c
             result_of(args, token, head_of(args, place, row))[i] = 0.0f;
 }
 
-/* Finds the next sequence, and what its rows see; false if no row is left. The same in all threads. */
+/* Finds the next sequence, and which keys its rows see; false if no row is left. The same in all threads. */
 DEVICE bool next_sequence(const tile_rows *rows, tile_place *place)
 {
     place->sequence = -1;
@@ -81,7 +81,7 @@ DEVICE bool next_sequence(const tile_rows *rows, tile_place *place)
         place->any.first = first < place->any.first ? first : place->any.first;
         place->any.end = end > place->any.end ? end : place->any.end;
     }
-    if (place->all.end < place->all.first) /* nothing in common: every step is tested */
+    if (place->all.end < place->all.first) /* no common keys: every step is tested */
         place->all.first = place->all.end = place->any.end;
     return place->sequence >= 0;
 }
@@ -146,7 +146,7 @@ DEVICE score_share share_of_scores(void)
     return share;
 }
 
-/* Joins the elements of a stage, `count` of them, to the thread's accumulators. */
+/* Adds `count` elements of a stage to the thread's accumulators. */
 DEVICE void join_scores(score_sums *sums, const score_share *share, const float *q, const float *k, int32_t count)
 {
     UNROLL_BY(1) for (int32_t i = share->lane_of; i < count; i += ATTENTION_LANES)
@@ -161,7 +161,7 @@ DEVICE void join_scores(score_sums *sums, const score_share *share, const float 
     }
 }
 
-/* Two threads, `apart` lanes from each other, add up what they have of the first 2 * `rows` rows: each keeps half of these. */
+/* Two threads, `apart` lanes from each other, add their sums of the first 2 * `rows` rows: each keeps half of them. */
 DEVICE void fold_scores(score_sums *sums, int32_t rows, int32_t lane_of, int32_t apart)
 {
     const bool upper = (lane_of & apart) != 0;
@@ -195,7 +195,7 @@ DEVICE void score_tile(int32_t type, const attention_args *args, const attention
         sums.x[0][j] * args->scale;
 }
 
-/* Scores of keys that someone sees go below the cap. A thread has every 256th. */
+/* Applies the cap to scores of keys that any row sees. A thread has every 256th. */
 DEVICE void cap_scores(const attention_args *args, const tile_place *place, float *s)
 {
     for (int32_t i = place->any.first * ATTENTION_ROWS + (int32_t)thread_index(); i < place->any.end * ATTENTION_ROWS;
@@ -204,8 +204,8 @@ DEVICE void cap_scores(const attention_args *args, const tile_place *place, floa
     barrier();
 }
 
-/* Scores fall with the distance of their keys. A thread has every eighth key of a row; rows that are not taken now are as the
- * first, and nobody reads their scores. */
+/* Lowers scores by the distance of their keys. A thread has every eighth key of a row. For rows of other sequences it uses the
+ * first row's values; nobody reads their scores. */
 DEVICE void slope_scores(const attention_args *args, const tile_place *place, const tile_rows *rows, float *s)
 {
     const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, first = (int32_t)thread_index() / ATTENTION_ROWS;
@@ -224,8 +224,9 @@ DEVICE int32_t key_of_lane(int32_t from, int32_t lane_of)
     return from + ((lane_of - from) & (ATTENTION_LANES - 1));
 }
 
-/* Scores become p[key][row], where they are, and m_c and l_c of each row go to `largest` and `l`. A key that a row does not see
- * and another one does has -1. A thread has every eighth key of a row, an accumulator of l_c; `lanes` is theirs to meet in. */
+/* Turns scores into p[key][row] in place, and writes m_c and l_c of each row to `largest` and `l`. A key that another row sees
+ * but this one does not gets -1. A thread has every eighth key of a row, an accumulator of l_c; `lanes` is shared memory for
+ * folding them. */
 DEVICE void make_exponentials(const tile_place *place, const tile_rows *rows, float *p, float *lanes, float *largest, float *l)
 {
     const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, a = (int32_t)thread_index() / ATTENTION_ROWS;
@@ -384,8 +385,8 @@ DEVICE value_sums value_half(int32_t type, const value_work *w, int32_t odd)
 /* ---- all of it --------------------------------------------------------------------------------------------------------------
  */
 
-/* The arguments are read again for each tile of keys and at the end: scalar registers are few on gfx9, and the loops in between
- * want them all. */
+/* The arguments are read again for each tile of keys and at the end: gfx9 has few scalar registers, and the loops in between
+ * need them all. */
 DEVICE void run_sequence(int32_t type, const attention_args *args, const tile_place *place, const tile_rows *rows,
                          float *memory)
 {

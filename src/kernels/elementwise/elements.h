@@ -1,9 +1,9 @@
-/* Elements for kernels: where they are, how they come into registers as bits, and as the kind that is computed in.
+/* Elements for kernels: their addresses, and how they are loaded as bits and converted to the kind that is computed in.
  *
- * Two ways. One by one: thread by thread neighbours, each found by dividing its number by the dimensions; any layout, any
- * count. And by quads of four, where all operands are dense and the block's tile is whole: a thread asks for all its quads
- * before it uses the first, and takes them apart by type when their slot comes. The switches over types and operations are
- * the same for all threads and cost nothing beside the memory.
+ * There are two ways. One by one: neighbouring threads have neighbouring elements, each located by dividing its number by the
+ * dimensions; any layout, any count. By quads of four, if all operands are dense and the block's tile is complete: a thread
+ * loads all its quads before it uses the first, and unpacks each by type when its slot comes. All threads take the same branch
+ * of the switches over types and operations, which cost nothing compared with memory.
  */
 #ifndef WW_KERNELS_ELEMENTWISE_ELEMENTS_H
 #define WW_KERNELS_ELEMENTWISE_ELEMENTS_H
@@ -207,7 +207,7 @@ DEVICE int64_t tile_end(const elementwise_args *args)
     return end < args->count ? end : args->count;
 }
 
-/* May this block go by quads? */
+/* May this block use quads? */
 DEVICE bool tile_in_quads(const elementwise_args *args)
 {
     return args->quads == QUADS_DENSE && tile_begin() + ELEMENTWISE_TILE <= args->count;
@@ -267,7 +267,7 @@ DEVICE quad_slots quads_load(const elementwise_operand *operand, int32_t bytes)
     return all;
 }
 
-/* The next slot's quad becomes the first: so that a loop over slots needs no index that registers do not have. */
+/* Moves the next slot's quad to the front, so that a loop over slots needs no index into registers. */
 DEVICE void quads_next(quad_slots *all)
 {
     UNROLL for (int32_t t = 1; t < SLOTS; t++) all->slot[t - 1] = all->slot[t];

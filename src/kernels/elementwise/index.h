@@ -1,9 +1,8 @@
-/* What the kernels that look up by ids take: gather and index_select read where ids say, scatter, scatter_add and index_add
- * write there.
+/* What the kernels that look up by ids take: gather and index_select read at ids; scatter, scatter_add and index_add write
+ * there.
  *
- * An id is a number along one dimension of x, whose size is `extent`; the largest value of the ids' type means "skip". Ids are
- * checked by a kernel of their own. That is waited for before anything is written with them; what is read with them is read
- * meanwhile, by a kernel that skips what it cannot read.
+ * An id is a number along one dimension of x, whose size is `extent`; the largest value of the ids' type means "skip". A
+ * separate kernel checks the ids. Writing waits for it. Reading does not: the reading kernel skips what it cannot read.
  */
 #ifndef WW_KERNELS_ELEMENTWISE_INDEX_H
 #define WW_KERNELS_ELEMENTWISE_INDEX_H
@@ -19,7 +18,7 @@ typedef struct index_check_args {
     elementwise_args ids;
     int64_t extent;
     uint64_t *bad, *any;
-    int32_t apart; /* what is queued in front does not write ids: reading may begin before that has ended */
+    int32_t apart; /* the work queued before does not write ids: reading may start before it has ended */
     int32_t unused;
 } index_check_args;
 

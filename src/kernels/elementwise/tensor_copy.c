@@ -22,8 +22,8 @@ KERNEL(tensor_set, elementwise_args, ELEMENTWISE_THREADS)
         element_put(&args, &args.out, i, (uint64_t)args.ia);
 }
 
-/* in[0] is the condition, in[1] what is taken where that is not 0, in[2] what is taken where it is. By quads where the
- * condition is u8 and the values have at most 4 bytes. */
+/* in[0] is the condition, in[1] the values where it is not 0, in[2] the values where it is. By quads if the condition is u8 and
+ * the values have at most 4 bytes. */
 KERNEL(tensor_where, elementwise_args, ELEMENTWISE_THREADS)
 {
     if (!tile_in_quads(&args)) {

@@ -24,13 +24,13 @@ KERNEL(tensor_index_check, index_check_args, ELEMENTWISE_THREADS)
             store_host_u64(args.any, 1);
     }
     if (args.apart)
-        launches_wait(); /* so that what comes behind need not wait for that as well */
+        launches_wait(); /* so that the next kernel need not wait for that as well */
 }
 
 /* Where a gather reads for its element i, or -1: 0 is written then. */
 DEVICE int64_t gather_place(const elementwise_args *args, int64_t i, int64_t id)
 {
-    const bool skip = id == skip_of(args->in[1].type) || id < 0 || id >= args->ib; /* what is refused is refused elsewhere */
+    const bool skip = id == skip_of(args->in[1].type) || id < 0 || id >= args->ib; /* another kernel reports invalid ids */
     return skip ? -1 : place_of(args, &args->in[0], i) + id * args->ia;
 }
 
@@ -39,7 +39,7 @@ DEVICE int64_t gather_id(const elementwise_args *args, int64_t i)
     return bits_to_i64(element_bits(args, &args->in[1], i), args->in[1].type);
 }
 
-/* Units, four of a thread under way: first their ids, then themselves. */
+/* Moves units, four per thread in flight: first their ids are loaded, then the units. */
 DEVICE void gather_units(const elementwise_args *args)
 {
     enum { PREFETCH = 4 };
@@ -98,7 +98,7 @@ DEVICE void scatter_one(const scatter_args *args, int64_t x_at, int64_t src_at)
     bits_put(x->data, x_at, bytes, result);
 }
 
-/* Ids of their own for each line: a thread reads its line's by itself. */
+/* Each line has its own ids: a thread reads them itself. */
 KERNEL(tensor_scatter, scatter_args, SCATTER_THREADS)
 {
     const int64_t thread = (int64_t)block_index() * SCATTER_THREADS + thread_index();

@@ -1,8 +1,7 @@
-/* pow and atan2 of dense f32, f16 and bf16, by whole tiles: a loop an operation and type, so that nothing but the function
- * itself stands between the loads and the stores. What is left of the tiles, and everything else, is for tensor_binary.c;
- * 16-bit types have a shorter way where a chip has functions of its own, tensor_pow_atan2_half.c. CDNA computes two numbers at
- * a time where it can: that and no table for most of 16-bit powers are what keeps them near the memory's time.
- */
+/* pow and atan2 of dense f32, f16 and bf16, by whole tiles: one loop per operation and type, with nothing but the function
+ * itself between the loads and the stores. tensor_binary.c handles the rest of the tiles and everything else; 16-bit types have
+ * a shorter way on chips with their own functions, tensor_pow_atan2_half.c. CDNA computes two numbers at a time where it can:
+ * that, and no table for most 16-bit powers, keeps them near the memory's speed. */
 #include "kernels/elementwise/binary_tiles.h"
 
 #include "arithmetic/math/half_bounds_f32.h"
@@ -24,7 +23,7 @@ DEVICE void quad_to_unit(quad_bits *unit, int32_t number, quad_bits quad, int32_
     }
 }
 
-/* The bits of the least and the largest of sizes: a NaN is larger than all numbers. */
+/* The bits of the smallest and the largest magnitude: a NaN is larger than all numbers. */
 typedef struct size_range {
     uint32_t least, most;
 } size_range;
@@ -36,7 +35,7 @@ DEVICE void size_take(size_range *of, float x)
     of->most = size > of->most ? size : of->most;
 }
 
-/* Are all pairs of two quads plain? Those of 16-bit types are looked at together, for pow those of two units. */
+/* Are all pairs of two quads plain? Pairs of 16-bit types are checked together, for pow those of two units. */
 DEVICE bool pow_plain(const quad_f32 *x, const quad_f32 *y, int32_t type)
 {
     bool plain = true;
@@ -82,7 +81,7 @@ DEVICE uint32_t halves_set(const uint32_t words[4])
     return set;
 }
 
-/* A unit of results. Where all elements of a quad are plain, the function is spared its care for special values. */
+/* Computes a unit of results. If all elements of a quad are plain, the function skips its handling of special values. */
 #define COSTLY_SLOT(is_plain, function)                                                                                        \
     UNROLL for (int32_t c = 0; c < unit_elements(type) / QUAD; c++)                                                            \
     {                                                                                                                          \
@@ -122,7 +121,7 @@ DEVICE float pow_by_table_at(const f32x4 *table, float x, float y, int plain)
     return math_pow_of_f32(x, y, pow_entry(table + math_pow_interval_f32(math_pow_bits_of_f32(x, plain))), plain);
 }
 
-/* What bounds leave open, element by element. */
+/* Computes the elements that the bounds leave open, one by one. */
 DEVICE void pow_of_open(const f32x4 *table, uint32_t open, quad_bits x_unit, quad_bits y_unit, int32_t type, quad_bits *result)
 {
     UNROLL_BY(1) for (; open != 0; open &= open - 1)
@@ -153,7 +152,8 @@ DEVICE void pow_of_any(const f32x4 *table, const unit_f32 *x, const unit_f32 *y,
     else                                                                                                                       \
         pow_of_any(table, &x, &y, type, &result);
 
-/* Not on NVIDIA's chips, which have no registers for bounds beside four thread blocks, and from sm_80 on the other kernel. */
+/* Not for NVIDIA's chips, which have no registers for bounds with four thread blocks; from sm_80 on they use the other kernel.
+ */
 #if defined(__NVPTX__)
 #define POW_HAS_BOUNDS(type) 0
 #else

@@ -1,8 +1,7 @@
-/* pow and atan2 of dense f16 and bf16, by whole tiles, from bounds (half_bounds_f32.h). What is left of the tiles is for
- * tensor_binary.c.
+/* pow and atan2 of dense f16 and bf16, by whole tiles, from bounds (half_bounds_f32.h). tensor_binary.c handles the rest.
  *
- * Where the bounds of an element do not agree, the canonical form computes it, element by element in a loop of its own: one
- * in some hundreds, so that a wave goes there seldom and then mostly once.
+ * If the bounds of an element do not agree, the canonical form computes it, element by element in a separate loop: one element
+ * in some hundreds, so a wave goes there seldom and then mostly once.
  */
 #include "kernels/elementwise/binary_tiles.h"
 

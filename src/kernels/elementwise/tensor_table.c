@@ -1,6 +1,5 @@
-/* Functions of 16-bit types, looked up: where shared memory has room for all 65536 results, a block brings them there and each
- * element is one look. The chips that have so much (128 KiB) are NVIDIA's from sm_80 on; the others compute (tensor_unary.c).
- */
+/* Functions of 16-bit types by lookup: a block copies all 65536 results into shared memory, and each element is one lookup.
+ * That needs 128 KiB, which NVIDIA's chips from sm_80 on have; the others compute (tensor_unary.c). */
 #include "kernels/elementwise/elements.h"
 
 DEVICE uint32_t table_pair(const uint16_t *table, uint32_t pair)
@@ -22,7 +21,7 @@ DEVICE table_units table_load(const table_args *args, int64_t first, int64_t ste
     return x;
 }
 
-/* What comes next is on its way while results are looked up, the first while the table is. */
+/* The next units are loaded while results are looked up, and the first ones while the table is copied. */
 KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
 {
     SHARED_DYNAMIC(uint16_t, table);
@@ -31,7 +30,7 @@ KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
     const int64_t units = args.count / 8;
     const int64_t step = (int64_t)block_count() * TABLE_THREADS;
     int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index();
-    for (uint32_t part = 0; part < TABLE_PARTS; part++) { /* not all blocks ask for the same part at the same time */
+    for (uint32_t part = 0; part < TABLE_PARTS; part++) { /* so that not all blocks read the same part at the same time */
         const uint32_t i = 8 * ((part + block_index()) % TABLE_PARTS * TABLE_THREADS + thread_index());
         copy_16((uint32_t *)AT_RANGE(table, i, 8), (const uint32_t *)(args.table + i));
     }

@@ -1,8 +1,7 @@
-/* Operations that cost nothing beside memory: sums, products, comparisons, signs, of f32, f16 and bf16.
+/* Operations that cost nothing compared with memory: sums, products, comparisons, signs, for f32, f16 and bf16.
  *
- * A thread asks for 16 bytes of every operand, several times over, and has nothing to decide after that: each operation has for
- * each type a piece of code of its own. Blocks take whole tiles; what is left is for tensor_unary.c and tensor_binary.c, which
- * have all operations.
+ * A thread loads 16 bytes of every operand, several times, and has no decisions to make after that: each operation has separate
+ * code for each type. Blocks take whole tiles; tensor_unary.c and tensor_binary.c, which have all operations, handle the rest.
  */
 #include "kernels/elementwise/elements.h"
 

@@ -1,8 +1,8 @@
-/* Operations on one element: a kernel a kind, the operation a switch that all threads take alike.
+/* Operations on one element: one kernel per kind, and a switch over operations that all threads take the same way.
  *
- * Bound by memory for all but the costliest functions; elements.h says how that is kept so. The loops over elements are inside
- * the cases; COUNT, a constant, is 4 for quads and 1 for elements one by one. Dense f32 has a kernel of its own whose cases
- * have the whole loop, so that nothing stands between the functions and the memory.
+ * Bound by memory for all but the costliest functions; elements.h says how. The loops over elements are inside the cases;
+ * COUNT, a constant, is 4 for quads and 1 for elements one by one. Dense f32 has a separate kernel whose cases contain the
+ * whole loop, so that nothing comes between the functions and the memory.
  */
 #include "kernels/elementwise/elements.h"
 
@@ -104,8 +104,7 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
 
 /* ---- dense f32 ----------------------------------------------------------------------------------------------------------- */
 
-/* All slots of a thread in a whole tile; the quad of the next is on its way while one is computed. `compute` makes y4 of x4.
- */
+/* All slots of a thread in a whole tile; the next quad is loaded while one is computed. `compute` makes y4 from x4. */
 #define DENSE_SLOTS(compute)                                                                                                   \
     UNROLL_BY(1) for (int32_t left = SLOTS; left > 0; left--)                                                                  \
     {                                                                                                                          \
@@ -154,8 +153,8 @@ DEVICE bool quad_in_range(quad_f32 x, math_pow_range_f32 range)
     return least >= range.least && most <= range.most;
 }
 
-/* powf: without its care for special values and for the ends of the range, all slots in one piece. Quads that need that care
- * wait, and are brought again at the end. */
+/* powf without its handling of special values and the ends of the range, for all slots. Quads that need it are loaded and
+ * computed again at the end. */
 #define DENSE_POWF                                                                                                             \
     uint32_t waiting = 0;                                                                                                      \
     UNROLL for (int32_t t = 0; t < SLOTS; t++)                                                                                 \

@@ -1,13 +1,13 @@
-/* Functions of 16-bit types by their half forms (half_f32.h): whole tiles of dense elements, a function a loop.
+/* Functions of 16-bit types by their half forms (half_f32.h): whole tiles of dense elements, one loop per function.
  *
- * Two bytes come and two go for each element, in which time a chip computes about 25 operations: fewer than a function of f32
- * takes, and more than a half form does. What is left of the tiles is for tensor_unary.c.
+ * Each element moves two bytes in and two out, in which time a chip computes about 25 operations: fewer than a function of f32
+ * takes, and more than a half form does. tensor_unary.c handles the rest of the tiles.
  */
 #include "kernels/elementwise/elements.h"
 
 #include "arithmetic/math/half_f32.h"
 
-/* All slots of a thread; the unit of the next is on its way while one is computed. */
+/* All slots of a thread; the next unit is loaded while one is computed. */
 #define HALF_SLOTS(expression)                                                                                                 \
     UNROLL_BY(1) for (int32_t left = SLOTS; left > 0; left--)                                                                  \
     {                                                                                                                          \

@@ -1,7 +1,7 @@
 /* Convolutions of f16, bf16 and f32 in fast mode: the weights times the image seen through a window, on the matrix units.
  *
- * A block makes 64 channels of 256 outputs. Slabs of 64 bytes of k pass through shared memory (matrix_f16.h): a thread brings
- * the elements that its output sees, half a slab at a time, and a piece of the weights, while the slab before is multiplied.
+ * A block makes 64 channels of 256 outputs. Slabs of 64 bytes of k pass through shared memory (matrix_f16.h): a thread loads
+ * the elements that its output sees, half a slab at a time, and a piece of the weights, while the previous slab is multiplied.
  */
 #include "kernels/matmul/conv_tiles.h"
 

@@ -21,7 +21,7 @@ DEVICE im2col_step step_of(const matmul_window_32 *w, int64_t image, int32_t k)
     return step;
 }
 
-/* The bits that the output which looks at (y, x) sees there, +0 outside of the image; and on to the next step. */
+/* Returns the bits that the output at (y, x) sees there, +0 outside the image, and moves to the next step. */
 DEVICE uint32_t seen(uint32_t bytes, const matmul_args *args, im2col_step *step, int32_t y, int32_t x)
 {
     const matmul_window_32 *w = &args->window;

@@ -1,12 +1,12 @@
-/* Convolutions in fast mode whose outputs are as many as their inputs, at steps of one: the image is kept in shared memory.
+/* Convolutions in fast mode with as many outputs as inputs, at stride one: the image is kept in shared memory.
  *
- * A block makes 64 channels of 256 outputs side by side (on AMD's chips of args.columns, fewer where all units would not have a
- * block otherwise). All that their taps see lies side by side, too: tap t of output j
- * looks at pixel j + shift(t), images following each other, or at nothing, which its marks say. So a slab of channels of those
- * pixels, some more than 256, is brought once, with the channels of a pixel together (matrix_f16.h: 64 bytes of k), and every
- * tap is a product of its weights with the same slab, moved. Weights come in the order and the places of shared memory:
- * conv_arrange_* makes that of them before, and `together` taps of them are there at a time. Two blocks share a multiprocessor,
- * so that one multiplies while the other brings; on AMD's chips, if there is room for both.
+ * A block makes 64 channels of 256 adjacent outputs (on AMD's chips of args.columns, fewer if some units would have no block
+ * otherwise). All that their taps see is adjacent, too: tap t of output j reads pixel j + shift(t), images following each
+ * other, or nothing, as its marks say. So a slab of channels of those pixels, some more than 256, is loaded once, with the
+ * channels of a pixel together (matrix_f16.h: 64 bytes of k), and every tap is a product of its weights with the same slab,
+ * shifted. conv_arrange_* puts the weights into the order of shared memory first, and `together` taps of them are there at a
+ * time. Two blocks share a multiprocessor, so that one multiplies while the other loads; on AMD's chips, if there is room for
+ * both.
  */
 #ifndef WW_KERNELS_MATMUL_CONV_SHARED_H
 #define WW_KERNELS_MATMUL_CONV_SHARED_H
@@ -124,9 +124,9 @@ DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int
 
 #else
 
-/* A pixel of a slab: `at` bytes from where the slab's first channel of the block's first image begins, which is the same for
- * all lanes, so that the way from one channel to the next is the scalar unit's. `channels` of the slab are there, at least one,
- * and `mask` is 0 for pixels that are not. */
+/* A pixel of a slab: `at` bytes from the slab's first channel of the block's first image. That address is the same for all
+ * lanes, so the scalar unit steps from one channel to the next. `channels` of the slab exist, at least one, and `mask` is 0 for
+ * missing pixels. */
 typedef struct slab_pixel {
     uint64_t from;    /* the address, in global memory */
     uint64_t further; /* bytes from a channel to the next */
@@ -149,7 +149,7 @@ DEVICE void bring_two_pieces(int32_t type, slab_pixel *p, int32_t two, bool part
         const int32_t channel = two * each + e;
         elements[e] = pixel_word(type, p->from, p->at);
         if (part)
-            SETTLE_UNIFORM(p->channels); /* or each element's condition and distance would be known from before the loop */
+            SETTLE_UNIFORM(p->channels); /* otherwise each element's condition and distance would be computed before the loop */
         if (part)
             elements[e] &= (uint32_t)((channel - p->channels) >> 31);
         p->from += !part || channel + 1 < p->channels ? p->further : 0; /* not beyond the last channel */

@@ -46,8 +46,8 @@ DEVICE int32_t matmul_slice(int32_t side)
     return MATMUL_STEPS * matmul_stride(side);
 }
 
-/* Row or column `i` of a thread that is number `thread` of `threads` in that direction: its quads are far apart, so that
- * neighbours read neighbours. */
+/* Row or column `i` of thread `thread` of `threads` in that direction: its quads are far apart, so that neighbouring threads
+ * read neighbouring quads. */
 DEVICE int32_t matmul_mine(int32_t thread, int32_t threads, int32_t i)
 {
     return i / 4 * threads * 4 + thread * 4 + i % 4;
@@ -85,7 +85,7 @@ DEVICE matmul_side matmul_side_of(int32_t side_count, int32_t type, const void *
 
 /* Where a column of b looks, for a thread that brings elements of that column. */
 typedef struct matmul_look {
-    int64_t at;   /* of tap 0 and channel 0, were it inside */
+    int64_t at;   /* of tap 0 and channel 0, as if it were inside */
     int32_t y, x; /* where taps have marks, y is the column's */
     int32_t k;    /* of the thread's first element */
     bool exists;
@@ -100,9 +100,8 @@ DEVICE int32_t matmul_image_of(const matmul_window_32 *w, int32_t n, int32_t *y,
 }
 
 /* ---- windows whose taps have marks --------------------------------------------------------------------------------------- */
-/* Which taps of an output lie inside of the image is the same for all channels: a bit for each row of taps and one for each
- * column says it, known before the loop over k. For windows of at most MATMUL_MARKED_TAPS rows and columns, and distances that
- * 32 bits hold. */
+/* Which taps of an output are inside the image is the same for all channels: one bit per row of taps and one per column, known
+ * before the loop over k. For windows of at most MATMUL_MARKED_TAPS rows and columns, and distances that fit in 32 bits. */
 
 enum { MATMUL_NO_TAP = 1 << MATMUL_MARKED_TAPS }; /* no output has this mark */
 

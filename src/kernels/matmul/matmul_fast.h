@@ -1,21 +1,21 @@
-/* Matrix products of f16, bf16 and f32 in fast mode, on the matrix units: what the kernels of matmul_fast.c,
- * matmul_fast_bf16.c and matmul_fast_f32.c are made of.
+/* Matrix products of f16, bf16 and f32 in fast mode, on the matrix units: shared by matmul_fast.c, matmul_fast_bf16.c and
+ * matmul_fast_f32.c.
  *
  * A block of 256 threads makes 128 x 128 results, a wave 64 rows of as many columns as it has lanes. Slabs of 64 bytes of k of
- * 128 rows and 128 columns pass through shared memory (matrix_f16.h), two at a time: a thread brings 32 bytes of each side of
- * the next slab into registers, then the wave multiplies this slab, then the thread lays what it brought beside it. So a slab
- * has one barrier, and the memory's latency is behind the multiplying.
+ * 128 rows and 128 columns pass through shared memory (matrix_f16.h), two at a time: a thread loads 32 bytes of each side of
+ * the next slab into registers, then the wave multiplies the current slab, then the thread stores what it loaded beside it. So
+ * a slab needs one barrier, and multiplying hides the memory's latency.
  *
- * A side, rows of a or columns of b, is brought the way it lies; there is a loop for each two ways, n and t as BLAS has it for
+ * A side, rows of a or columns of b, is loaded in its own layout; there is a loop for each combination, n and t as in BLAS for
  * row-major matrices.
- *   along k    (a is n, b is t)    16 bytes of two lines; four threads bring a line's slab
+ *   along k    (a is n, b is t)    16 bytes of two lines; four threads load a line's slab
  *   across k   (a is t, b is n)    four neighbouring lines at once, at the 4 (f32: 2) steps of k of half a piece, which are
  *                                  transposed in registers
- * Both want 16 bytes (across k: four elements) aligned, k in whole slabs and, across k, lines in fours; whatever lies otherwise
- * is copied by matmul_pack before (src/gpu/tensor/matmul_fast.c). Lines beyond the last are the last once more: what comes of
- * them is not written.
+ * Both need 16 bytes (across k: four elements) aligned, k in whole slabs and, across k, lines in fours; matmul_pack first
+ * copies any other layout (src/gpu/tensor/matmul_fast.c). Lines beyond the last repeat the last one; their results are not
+ * written.
  *
- * The matrix units bind: docs/design/kernels.md has the count.
+ * The matrix units are the limit: docs/design/kernels.md has the count.
  */
 #ifndef WW_KERNELS_MATMUL_MATMUL_FAST_H
 #define WW_KERNELS_MATMUL_MATMUL_FAST_H

@@ -1,9 +1,9 @@
 /* Blocks to floats and floats to blocks (blocks.h).
  *
- * Decoding is bound by the floats that are written: a thread makes four of them, 16 bytes a lane, and the format is a switch
- * that all threads take alike. A thread codes a block of 32, or of a format with a codebook. A K block is searched by one
- * thread for each of its sub-blocks (blocks/encode_k.h), which are in shared memory, since they are read many times; so are the
- * codes, and the same threads pack them.
+ * Decoding is bound by writing floats: a thread makes four of them, 16 bytes per lane, and all threads take the same branch of
+ * the switch over formats. One thread codes a block of 32, or of a format with a codebook. One thread per sub-block searches a
+ * K block (blocks/encode_k.h). Sub-blocks are in shared memory, because they are read many times; so are the codes, and the
+ * same threads pack them.
  */
 #include "kernels/quant/quant.h"
 #include "kernels/simt/simt.h"

@@ -1,9 +1,9 @@
-/* Which rows of the weights columns meet, from ids of experts that are on the device (quant.h), so that the host need not know
+/* Finds the rows of the weights that columns meet, from expert ids on the device (quant.h), so that the host need not know
  * them.
  *
- * Groups are made by one thread block. A column's rank is the number of columns before it that have the same expert; those
- * whose rank is a multiple of eight begin a group, and groups are numbered as they begin. Looking through all columns before a
- * column takes n * n / 2 steps of 256 threads, nothing beside the product of as many columns with a matrix.
+ * One thread block makes the groups. A column's rank is the number of earlier columns with the same expert; columns whose rank
+ * is a multiple of eight start a group, and groups are numbered in that order. Looking through all earlier columns takes n * n
+ * / 2 steps of 256 threads, which is nothing compared with the product of as many columns with a matrix.
  */
 #include "kernels/quant/quant.h"
 #include "kernels/simt/simt.h"

@@ -1,9 +1,9 @@
-/* A gemv of one column where threads bring the rows (quant_gemv_one.c): thread blocks code the column as they go.
+/* A gemv of one column whose rows are loaded by threads (quant_gemv_one.c): thread blocks code the column as they go.
  *
- * On AMD's chips no kernel begins before the one in front of it has ended, so that a kernel that only codes the column costs
- * more than coding it again. Each thread block codes all of it, chunk by chunk: a chunk's floats are loaded in front of its
- * rows, and are coded into the stage, behind a norm or gated, while the rows are on their way. Nothing of it goes through
- * global memory, and nobody waits except for the sum of a norm.
+ * On AMD's chips no kernel begins before the previous one has ended, so a separate kernel that codes the column costs more than
+ * coding it again. Each thread block codes all of it, chunk by chunk: a chunk's floats are loaded before its rows, and are
+ * coded into the stage, after a norm or gated, while the rows are being loaded. Nothing goes through global memory, and no
+ * thread waits except for the sum of a norm.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_DIRECT_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_DIRECT_H

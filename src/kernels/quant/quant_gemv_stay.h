@@ -1,9 +1,9 @@
-/* A gemv of one column where a copy engine brings the rows (quant_gemv_one.c): thread blocks stay.
+/* A gemv of one column whose rows are loaded by a copy engine (quant_gemv_one.c): thread blocks stay resident.
  *
- * A thread block has its column in shared memory and takes 16 rows after the other, every block_count()th sixteen, while the
- * copy engine is some stages ahead, across the ends of rows. So the column is made once for many rows, and the first rows are
- * on their way before the kernel in front has ended. A product that does not need what that kernel writes codes its column and
- * multiplies meanwhile, too, and waits before it writes.
+ * A thread block has its column in shared memory and processes one set of 16 rows after the other, every block_count()th set,
+ * while the copy engine is some stages ahead, across the ends of rows. So the column is made once for many rows, and the first
+ * rows are being loaded before the previous kernel has ended. A product that does not need what that kernel writes also codes
+ * its column and multiplies meanwhile, and waits before it writes.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_STAY_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_STAY_H

@@ -1,7 +1,6 @@
-/* softmax and norms of rows of 16-bit types, which are half the bytes and all of the work (row_pairs.h): blocks go from row to
- * row, and the next one is on its way to shared memory while one is worked on. What tensor_rows_prefetch.c and
- * tensor_rows_prefetch_4096.c have in common. A block has at least one row.
- */
+/* softmax and norms of rows of 16-bit types (row_pairs.h): blocks go from row to row, and the next row is loaded into shared
+ * memory while one is processed. Shared by tensor_rows_prefetch.c and tensor_rows_prefetch_4096.c. A block has at least one
+ * row. */
 #ifndef WW_KERNELS_REDUCE_ROWS_PREFETCH_H
 #define WW_KERNELS_REDUCE_ROWS_PREFETCH_H
 

@@ -1,9 +1,9 @@
-/* The first of the best of a row: a block finds that of a stretch, and where a row has several another launch that of those.
+/* The index of the first best element of a row: a block finds it for a stretch; if a row has several stretches, another launch
+ * compares them.
  *
- * Floats of up to 32 bits that lie side by side are loaded by quads, a stretch by 32 lanes; of narrow ones the best value
- * first, which is a comparison an element, and then, by those lanes that have the best of all, what it is among once more. A
- * thread goes through its own in increasing order, so that of equals the first stays by itself; where two threads' are
- * compared, the smaller number does.
+ * Floats of up to 32 bits that are adjacent are loaded by quads, a stretch by 32 lanes. For 16-bit types it finds the best
+ * value first, one comparison per element; then the lanes that have the best of all search their elements again for it. A
+ * thread reads its elements in increasing order, so the first of equals stays; between threads the smaller index wins.
  */
 #include "kernels/elementwise/elements.h"
 

@@ -1,7 +1,6 @@
-/* Norms of rows of 16-bit types up to 8192 elements, and softmax of those that have 4096: half the bytes, and all of the
- * work. 32 lanes have a row to themselves, so that none waits for another, and go from row to row; the next one is on its way
- * to shared memory while they work on one. One block has all lanes of a compute unit: with smaller ones it took longer.
- */
+/* Norms of rows of 16-bit types up to 8192 elements, and softmax of rows of 4096. 32 lanes have a row to themselves, so that
+ * none waits for another, and go from row to row; the next one is loaded into shared memory while they work. One block has all
+ * lanes of a compute unit: smaller blocks were slower. */
 #define PAIR_PART ROW_PART_4096
 #include "kernels/reduce/rows_prefetch.h"
 

@@ -1,11 +1,12 @@
-/* The screen for many queries: products of codes by tiles of 128 rows x 128 queries, and the limit behind them in registers.
+/* The screen for many queries: products of codes by tiles of 128 rows x 128 queries, then the test against the limit in
+ * registers.
  *
- * A block keeps its queries and walks over tiles of rows. Codes come through shared memory in stages of 64 bytes of each row,
- * several on their way while one is multiplied (matrix_i8.h); short queries stay active, long ones come along with the rows. A
- * tile's numbers (scales, residuals, norms) and masks travel with its first stage. No score is written: a pair that the limit
- * does not exclude is appended to its query's list, and in a sample the best of 32 rows is.
+ * A block keeps its queries and walks over tiles of rows. Codes pass through shared memory in stages of 64 bytes of each row,
+ * several being loaded while one is multiplied (matrix_i8.h); short queries stay there, long ones are loaded with the rows. A
+ * tile's numbers (scales, residuals, norms) and masks come with its first stage. No score is written: a pair that the limit
+ * does not exclude is appended to its query's list; in a sample, the best of 32 rows is.
  *
- * When a query's list is full its limit is closed: the query will be asked again with a better threshold, or in another way.
+ * When a query's list is full its limit is closed: the query will be searched again with a better threshold, or in another way.
  */
 #include "kernels/screen/screen_limits.h"
 #include "kernels/simt/matrix_i8.h"

@@ -1,9 +1,9 @@
-/* Exact scores of chosen rows, and the best of them: of a sample's rows, which gives a threshold; of what the screen kept,
- * which gives the result.
+/* Exact scores of chosen rows, and the best of them: a sample's rows give a threshold; the rows that the screen kept give the
+ * result.
  *
- * Sixteen lanes score a row (packed_layout.h); rows come from anywhere, so each is a few loads in a row of memory of their own,
- * and what is done here waits for memory more than anything else. The best k of many keys are found by a block without sorting
- * them all: the k-th of the threads' least keys has k keys at or before it, and few more.
+ * Sixteen lanes score a row (packed_layout.h). Rows are scattered, so each is a few loads of adjacent memory, and this code
+ * mostly waits for memory. A block finds the best k of many keys without sorting them all: at least k keys, and few more, are
+ * at or before the k-th of the threads' smallest keys.
  */
 #ifndef WW_KERNELS_SCREEN_SCREEN_EXACT_H
 #define WW_KERNELS_SCREEN_SCREEN_EXACT_H

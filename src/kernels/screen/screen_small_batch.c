@@ -1,10 +1,10 @@
-/* The screen for a few queries (1, 4 or 8): one pass over the codes, for one query with all that follows.
+/* The screen for a few queries (1, 4 or 8): one pass over the codes; for one query, also everything after it.
  *
  * Bound by memory: every code is read once (screen_small.h). A lane ends with the products of one row, and loads that row's
- * numbers. What the limit does not exclude is appended to the query's list, by one atomic addition a wave.
+ * numbers. Rows that the limit does not exclude are appended to the query's list, with one atomic addition per wave.
  *
- * For one query launches would take as long as the work. So a block scores what it has kept when it has looked at its rows, and
- * the last block to be ready makes the threshold of the sample, or the result of the list.
+ * For one query launches would take as long as the work. So a block scores what it has kept after it has seen its rows, and the
+ * last block to finish makes the threshold from the sample, or the result from the list.
  *
  * Nothing depends on the wave size: a wave takes as many rows of a word as it has lanes, and 32 lanes make a bucket.
  */

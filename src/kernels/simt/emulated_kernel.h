@@ -1,6 +1,6 @@
-/* What an emulated kernel is, and what it asks of the emulator: the seam between simt_emulated.h and src/emulator.
+/* What an emulated kernel is, and what it needs from the emulator: the interface between simt_emulated.h and src/emulator.
  *
- * Apart from simt_emulated.h, so that host code can hold a kernel without the words of a kernel.
+ * Separate from simt_emulated.h, so that host code can refer to a kernel without including the kernel language.
  */
 #ifndef WW_KERNELS_SIMT_EMULATED_KERNEL_H
 #define WW_KERNELS_SIMT_EMULATED_KERNEL_H

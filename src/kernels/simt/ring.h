@@ -1,13 +1,13 @@
-/* A ring of stages in shared memory that the copy engine fills while the block works: who fills waits for room, who works waits
- * for bytes, and the waves of a block need not go in step.
+/* A ring of stages in shared memory that the copy engine fills while the block works: the filling thread waits for room, the
+ * working waves wait for bytes, and the waves of a block need not go in step.
  *
- * One thread fills the stages in order, by ring_acquire, ring_expect and any number of ring_copy each; or some do, each its
- * share. The working waves use them in the same order, ring_await before and ring_release behind; a wave may be a few stages
- * ahead of another. Each side has its own place in the ring, a ring_cursor that begins as {0, 0}.
+ * One thread fills the stages in order, with ring_acquire, ring_expect and any number of ring_copy each; or several do, each
+ * its share. The working waves use them in the same order, with ring_await before and ring_release after; a wave may be a few
+ * stages ahead of another. Each side has its own position in the ring, a ring_cursor that starts as {0, 0}.
  *
- * From sm_90 on by the bulk copy engine and its barriers, which count bytes that came and waves that went. Everywhere else, for
- * the emulator above all, the filling thread copies at once and the block meets instead: twice a stage, when it is awaited
- * and when it is released, so every wave that does not work must go through ring_pass once for each stage that is worked on.
+ * From sm_90 on this uses the bulk copy engine and its barriers, which count bytes that came and waves that left. On all other
+ * chips, and in the emulator, the filling thread copies at once and the block meets instead: twice per stage, when it is
+ * awaited and when it is released, so every wave that does not work must call ring_pass once for each stage.
  */
 #ifndef WW_KERNELS_SIMT_RING_H
 #define WW_KERNELS_SIMT_RING_H
@@ -88,7 +88,7 @@ DEVICE void ring_acquire(const ring *r, ring_cursor at)
         ring_wait(&r->empty[at.stage], (at.phase + 1) % 2);
 }
 
-/* How many bytes the thread will see to, all its copies together; a multiple of 16. */
+/* How many bytes the thread will copy, all its copies together; a multiple of 16. */
 DEVICE void ring_expect(const ring *r, ring_cursor at, uint32_t bytes)
 {
     __asm__ volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring_address(&r->full[at.stage])),
@@ -105,7 +105,7 @@ DEVICE void ring_copy(const ring *r, ring_cursor at, void *to, const void *from,
         : "memory");
 }
 
-/* What this thread has seen others write, copies that it begins from now on see as well. */
+/* Makes what this thread has seen others write visible to copies that it begins after this. */
 DEVICE void ring_sees_writes(void)
 {
     __asm__ volatile("fence.proxy.async.global;" ::: "memory");
@@ -130,10 +130,9 @@ DEVICE void ring_release(const ring *r, ring_cursor at)
         __asm__ volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_address(&r->empty[at.stage])) : "memory");
 }
 
-/* For work that goes on behind its begin. Each stage is released late, while the next is worked on: with `now`, the stage
- * before it, if there `is_one`; and the one before `now` at the end. Where the block meets, work is done at once, and `now` is
- * released.
- */
+/* For asynchronous work. Each stage is released late, while the next is worked on: `now` releases the stage before it, if there
+ * `is_one`; the last stage is released at the end. If the block meets instead, work is done at once, and `now` itself is
+ * released. */
 DEVICE void ring_release_before(const ring *r, ring_cursor now)
 {
     ring_cursor before = now;
@@ -175,7 +174,7 @@ DEVICE void ring_copy(const ring *r, ring_cursor at, void *to, const void *from,
         ((u32x4 *)to)[i] = load_u32x4((const uint32_t *)from + (size_t)i * 4);
 }
 
-/* One place in the source for all waves to meet at: the emulator tells divergence by the place. */
+/* One place in the source at which all waves meet: the emulator detects divergence by the place. */
 DEVICE void ring_meet(void)
 {
     barrier();
