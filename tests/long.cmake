@@ -37,8 +37,9 @@ set(LONG_TESTS
 # code that the emulator executes. What stays quick on the stand-in are the suites that copy, allocate and make the driver fail. The thread sanitizer has
 # the suites of threads.
 set(LONG_UNDER_ADDRESS
-    "^(attention|certificate|grammar_model|ivf_exact|ivf_proof|model_bits|model_driver_faults|quant_product|quant_tile|record|tensor_reduce)$"
-    "^rocm_(attention|certificate|collection_|gguf|group_search|map|model_|quant_|range|record|row_types|screen|store_|tensor_|threads_)")
+    "^(attention|certificate|grammar_model|ivf_exact|ivf_proof|ivf_query|kernels_search|model_bits|model_driver_faults|model_transformers)$"
+    "^(quant_product|quant_tile|range|record|row_types|tensor_reduce)$"
+    "^rocm_(attention|certificate|collection_|float|gguf|group_search|ivf_|map|model_|quant_|range|record|row_types|screen|store_|tensor_|threads_)")
 string(JOIN "|" LONG_UNDER_ADDRESS ${LONG_UNDER_ADDRESS})
 
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
@@ -106,7 +107,7 @@ function(test_length test)
     endif()
     set(long ${LONG_TESTS})
     list(FILTER long INCLUDE REGEX "^${test}: ")
-    if(long OR (WARPWAVE_SANITIZE MATCHES "address" AND test MATCHES "${LONG_UNDER_ADDRESS}" AND NOT test MATCHES "^rocm_.*faults"))
+    if(long OR (WARPWAVE_SANITIZE MATCHES "address" AND test MATCHES "${LONG_UNDER_ADDRESS}" AND NOT test MATCHES "^rocm_tensor_faults"))
         test_is_long(${test})
     endif()
     set(form ${LONG_FORMS})
