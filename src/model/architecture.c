@@ -146,8 +146,7 @@ ww_status architecture_find(const ww_gguf *gguf, const architecture **found)
     return ww_fail(WW_UNSUPPORTED, "the model's architecture is '%s'; those that are known are %s", name, known);
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------------------------------------- */
 
 /* Reads keys of one architecture. The first failure stays in `status`, and nothing is read after it. */
 typedef struct reader {
@@ -224,8 +223,7 @@ static void read_positive_if_there(reader *r, const char *name, double *value)
         read_positive(r, name, value);
 }
 
-/* ---- sizes ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- sizes --------------------------------------------------------------------------------------------------------------- */
 
 static void read_heads(reader *r, model_sizes *s)
 {
@@ -407,8 +405,7 @@ ww_status sizes_read(const ww_gguf *gguf, const architecture *a, ww_pooling pool
     return r.status;
 }
 
-/* ---- positions -----------------------------------------------------------------------------------------------------------
- */
+/* ---- positions ----------------------------------------------------------------------------------------------------------- */
 
 double alibi_slope(const model_sizes *sizes, int32_t head)
 {

@@ -50,8 +50,7 @@ void ww_model_close(ww_model *model)
         model_release(model);
 }
 
-/* ---- what can be wrong before anything is loaded ---------------------------------------------------------------------------
- */
+/* ---- what can be wrong before anything is loaded ------------------------------------------------------------------------- */
 
 static ww_status check_options(const ww_model *model, const ww_model_options *options)
 {
@@ -92,8 +91,7 @@ static ww_status make_pool(ww_model *model, const ww_model_options *options)
     return WW_OK;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- text ---------------------------------------------------------------------------------------------------------------- */
 
 static ww_status make_chat(const char *text, size_t bytes, ww_model *model)
 {
@@ -133,8 +131,7 @@ static ww_status make_tokenizer(const ww_gguf *gguf, ww_model *model)
     return status == WW_OK ? make_file_chat(gguf, model) : status;
 }
 
-/* ---- what it can be asked ---------------------------------------------------------------------------------------------------
- */
+/* ---- what it can be asked ------------------------------------------------------------------------------------------------ */
 
 /* The tokens that a decoder answers with, if it is one that can be asked whether a text answers a query. */
 static bool find_answers(const ww_model *model, int32_t ids[2])
@@ -211,8 +208,7 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
     return status;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
 static bool is_folder(const char *path)
 {

@@ -29,8 +29,7 @@ void pair_query_free(pair_query *pair)
     *pair = (pair_query){0};
 }
 
-/* ---- a decoder's template -------------------------------------------------------------------------------------------------
- */
+/* ---- a decoder's template ------------------------------------------------------------------------------------------------ */
 
 /* The template is cut at its two marks, the query first. */
 static ww_status fill_template(const char *template, const char *query, pair_query *pair)
@@ -76,8 +75,7 @@ static ww_status encode_in_template(const pair_query *pair, const char *text, si
     return status;
 }
 
-/* ---- an encoder's tokens --------------------------------------------------------------------------------------------------
- */
+/* ---- an encoder's tokens ------------------------------------------------------------------------------------------------- */
 
 ww_status pair_query_make(const ww_model *model, const char *query, pair_query *out)
 {

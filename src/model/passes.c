@@ -20,8 +20,7 @@ enum {
     TOKENS_EVEN = 32,      /* on a device: what makes rows of any width whole tiles, so that no launch is left for a rest */
 };
 
-/* ---- which texts go together ------------------------------------------------------------------------------------------------
- */
+/* ---- which texts go together --------------------------------------------------------------------------------------------- */
 
 static size_t rows_of_pass(const text_pass *p)
 {
@@ -51,8 +50,7 @@ static void choose_texts(text_pass *p, size_t most)
     p->pages_stride = (size_t)divide_up_i64((int64_t)p->longest, PAGE_POSITIONS);
 }
 
-/* ---- a pass -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- a pass -------------------------------------------------------------------------------------------------------------- */
 
 static void free_lists(text_pass *p)
 {

@@ -40,8 +40,7 @@ ww_status passes_run(const text_job *job);
  * texts, bytes and pair. */
 ww_status passes_run_texts(text_job *job, const text_batch *batch);
 
-/* ---- the end of a pass (pooling.c) -----------------------------------------------------------------------------------------
- */
+/* ---- the end of a pass (pooling.c) --------------------------------------------------------------------------------------- */
 
 /* Floats that a text gets: the width, or 1 from a model that reranks. */
 int64_t pooled_size(const ww_model *model);

@@ -80,8 +80,7 @@ static ww_status pool_rows(text_pass *p, ww_tensor *pooled)
     return status;
 }
 
-/* ---- embeddings -----------------------------------------------------------------------------------------------------------
- */
+/* ---- embeddings ---------------------------------------------------------------------------------------------------------- */
 
 /* Mean and length 1. A sum that is -0 may be +0 with padding: it is made so. */
 static ww_status norm_vectors(const text_pass *p, float *vectors)
@@ -121,8 +120,7 @@ static ww_status run_dense(const ww_model *model, ww_tensor *pooled)
     return status;
 }
 
-/* ---- scores ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
 /* What the head says of pooled rows, [texts, labels]. */
 static ww_status run_head(const ww_model *model, const ww_tensor *pooled, ww_tensor *out)

@@ -6,8 +6,7 @@
 #include "base/memory.h"
 #include "model/weights_loader.h"
 
-/* ---- bodies ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- bodies -------------------------------------------------------------------------------------------------------------- */
 
 /* Nothing is done with the queries alone before they are turned. */
 static bool may_join(const weights_source *s)
@@ -252,8 +251,7 @@ static ww_status load_encoder(loader *l)
     return status;
 }
 
-/* ---- the head of a model that ranks --------------------------------------------------------------------------------------
- */
+/* ---- the head of a model that ranks -------------------------------------------------------------------------------------- */
 
 /* An encoder's score is one number; a decoder says yes and no, in this order. The head of Jina's rerankers is one row, `cls`.
  */
@@ -413,8 +411,7 @@ ww_status weights_load(const weights_source *source, weights *out)
     return status;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the end ------------------------------------------------------------------------------------------------------------- */
 
 static void norm_free(norm *n)
 {

@@ -116,8 +116,7 @@ ww_status loader_vector(loader *l, const wanted *want, ww_tensor *out)
     return status;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- names --------------------------------------------------------------------------------------------------------------- */
 
 const char *loader_name(char *to, int32_t layer, const char *what, const char *ending)
 {

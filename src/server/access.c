@@ -10,8 +10,7 @@
 #include "base/memory.h"
 #include "server/route.h"
 
-/* ---- keys ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- keys ---------------------------------------------------------------------------------------------------------------- */
 
 /* Reads a key a line. Empty lines do not count. */
 static ww_status keys_read(const char *path, key_list *list)
@@ -135,8 +134,7 @@ static bool check_key(access_rules *rules, request *r)
     return request_fail(r, 401, "a key is needed, in the header api-key or as Authorization: Bearer");
 }
 
-/* ---- the Host header -------------------------------------------------------------------------------------------------------
- */
+/* ---- the Host header ----------------------------------------------------------------------------------------------------- */
 
 /* Writes the host without its port, and an IPv6 address without brackets. */
 static bool host_name(const char *header, char *name, size_t capacity)

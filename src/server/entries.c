@@ -169,8 +169,7 @@ void entry_forget(server *s, const char *name)
         entry_release(s, forgotten);
 }
 
-/* ---- at the beginning and at the end ---------------------------------------------------------------------------------------
- */
+/* ---- at the beginning and at the end ------------------------------------------------------------------------------------- */
 
 ww_status alias_set(server *s, const char *name, const char *collection)
 {

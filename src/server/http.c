@@ -25,8 +25,7 @@ double server_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* ---- the access log --------------------------------------------------------------------------------------------------------
- */
+/* ---- the access log ------------------------------------------------------------------------------------------------------ */
 
 static void put_client(out *o, const request *r)
 {
@@ -61,8 +60,7 @@ static void log_request(const request *r, double seconds)
     out_free(&line);
 }
 
-/* ---- the life of a request -------------------------------------------------------------------------------------------------
- */
+/* ---- the life of a request ----------------------------------------------------------------------------------------------- */
 
 static request *request_create(server *s, struct MHD_Connection *connection, const char *url, const char *method)
 {
@@ -137,8 +135,7 @@ static void connected(void *cls, struct MHD_Connection *connection, void **conte
     }
 }
 
-/* ---- sending ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- sending ------------------------------------------------------------------------------------------------------------- */
 
 static void free_bytes(void *bytes)
 {
@@ -196,8 +193,7 @@ static enum MHD_Result respond(request *r)
     return result;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result count_header(void *cls, enum MHD_ValueKind kind, const char *key, const char *value)
 {
@@ -356,8 +352,7 @@ static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *t
     return strlen(text);
 }
 
-/* ---- starting --------------------------------------------------------------------------------------------------------------
- */
+/* ---- starting ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status listen_at(server *s, int *listening)
 {

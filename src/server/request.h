@@ -96,8 +96,7 @@ void request_result_end(request *r);
 /* {"result": true, ...} */
 void request_result_true(request *r);
 
-/* ---- reading the body ------------------------------------------------------------------------------------------------------
- */
+/* ---- reading the body ---------------------------------------------------------------------------------------------------- */
 
 /* Checks that the body is a JSON object, and gives it; NULL after an answer that says why not. */
 const char *request_body(request *r);

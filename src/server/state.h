@@ -115,8 +115,7 @@ struct server {
     int64_t maps_running; /* threads that make maps */
 };
 
-/* ---- queues (queue.c) ------------------------------------------------------------------------------------------------------
- */
+/* ---- queues (queue.c) ---------------------------------------------------------------------------------------------------- */
 
 void queue_init(queue *q, server *s, const char *name, bool (*run)(queue *q, request *taken));
 
@@ -127,8 +126,7 @@ void queue_submit(queue *q, request *r);
 ww_status workers_start(server *s);
 void workers_stop(server *s);
 
-/* ---- clients that leave, and deadlines (watch.c) ----------------------------------------------------------------------------
- */
+/* ---- clients that leave, and deadlines (watch.c) ------------------------------------------------------------------------- */
 
 ww_status watch_start(server *s);
 void watch_stop(server *s);
@@ -140,8 +138,7 @@ client *watch_client(server *s, int socket);
 void watch_client_end(client *c);
 void watch_client_request(client *c, request *r); /* NULL: it was answered */
 
-/* ---- collections (entries.c) ------------------------------------------------------------------------------------------------
- */
+/* ---- collections (entries.c) --------------------------------------------------------------------------------------------- */
 
 /* The collection of a name or an alias, retained; NULL if it is not known. */
 entry *entry_find(server *s, const char *name);
@@ -164,14 +161,12 @@ bool collection_run(queue *q, request *taken);
 /* Runs what is asked of the store itself, and sends requests for collections on to their queues. */
 bool store_run(queue *q, request *taken);
 
-/* ---- models (openai/) -------------------------------------------------------------------------------------------------------
- */
+/* ---- models (openai/) ---------------------------------------------------------------------------------------------------- */
 
 ww_status models_load(server *s);
 void models_free(server *s);
 
-/* ---- HTTP (http.c) ----------------------------------------------------------------------------------------------------------
- */
+/* ---- HTTP (http.c) ------------------------------------------------------------------------------------------------------- */
 
 ww_status http_start(server *s);
 

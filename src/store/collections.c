@@ -14,8 +14,7 @@
 
 enum { DESCRIPTION_BYTES = 256, JSON_PATH_BYTES_MAX = 200 };
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
 void stored_destroy(ww_collection *base)
 {
@@ -108,8 +107,7 @@ ww_status ww_store_collection(ww_store *store, const char *name, ww_collection *
     return status == WW_OK ? open_record(store, &record, &config, collection) : status;
 }
 
-/* ---- making and dropping --------------------------------------------------------------------------------------------------
- */
+/* ---- making and dropping ------------------------------------------------------------------------------------------------- */
 
 /* A file that has nothing in it yet gets its page size and its mode now that a dimension is known. */
 static ww_status prepare_file(ww_store *store, const ww_collection_config *config)
@@ -235,8 +233,7 @@ ww_status ww_store_rename(ww_store *store, const char *name, const char *to)
     return status == WW_OK ? store_end(store, rename_collection(store, record.name, to)) : status;
 }
 
-/* ---- listing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- listing ------------------------------------------------------------------------------------------------------------- */
 
 /* The model of a collection as a member of its description, "" if none is kept. From sqlite3_malloc(). */
 static ww_status model_text(ww_store *store, const collection_record *record, char **text)
@@ -400,8 +397,7 @@ ww_status ww_store_describe(ww_store *store, ww_store_info *info)
     return struct_write(info, &found, sizeof found, "ww_store_describe", "ww_store_info");
 }
 
-/* ---- indexes --------------------------------------------------------------------------------------------------------------
- */
+/* ---- indexes ------------------------------------------------------------------------------------------------------------- */
 
 /* "$.lang", "$.a.b", "$.list[0]", "$.\"a b\"": the path becomes part of a statement, in quotes of its own, so anything that
  * SQLite takes as a path does; this only keeps out what cannot be one. */

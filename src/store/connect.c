@@ -11,8 +11,7 @@
 
 enum { WRITER_CACHE_KIB = 8192 };
 
-/* ---- connections ----------------------------------------------------------------------------------------------------------
- */
+/* ---- connections --------------------------------------------------------------------------------------------------------- */
 
 /* A file is data: its triggers, views and foreign keys do nothing. Defensive mode would keep the connection that writes from
  * its own tables, so only those that read are in it. The schema stays trusted, because SQLite 3.38 to 3.40 holds `->>`, which
@@ -139,8 +138,7 @@ ww_status store_has_collections(sqlite3 *db, bool *has)
     return status;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
 /* Counts this process's use of the file, which exists now. */
 static ww_status enter_file(ww_store *store)

@@ -8,8 +8,7 @@
 
 enum { RESTARTS_MAX = 1000 };
 
-/* ---- connections ----------------------------------------------------------------------------------------------------------
- */
+/* ---- connections --------------------------------------------------------------------------------------------------------- */
 
 static void reader_close(reader *r)
 {
@@ -97,8 +96,7 @@ static void reader_give(stored *c, reader *r)
         reader_close(r);
 }
 
-/* ---- transactions ---------------------------------------------------------------------------------------------------------
- */
+/* ---- transactions -------------------------------------------------------------------------------------------------------- */
 
 static void transaction_end(reader *r)
 {
@@ -161,8 +159,7 @@ void reading_end(stored *c, reader *r)
     reader_give(c, r);
 }
 
-/* ---- another device -------------------------------------------------------------------------------------------------------
- */
+/* ---- another device ------------------------------------------------------------------------------------------------------ */
 
 /* A group that is moved to again may want the rows elsewhere. One that went on without a member is another one: what it has to
  * search is read anew, from the file. */

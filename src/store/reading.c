@@ -11,8 +11,7 @@
 #include "store/store_state.h"
 #include "vectors/internal/core.h"
 
-/* ---- searching ------------------------------------------------------------------------------------------------------------
- */
+/* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
 /* The list of rows that the `where` admits. */
 static ww_status filter_ready(stored *c, reader *r, const filter_where *where, const kept_filter **found)
@@ -79,8 +78,7 @@ static ww_status stored_search(ww_collection *base, const ww_query *query, int64
     return status;
 }
 
-/* ---- looking up -----------------------------------------------------------------------------------------------------------
- */
+/* ---- looking up ---------------------------------------------------------------------------------------------------------- */
 
 static ww_status look_up(stored *c, const view_list *list, ww_results **results)
 {
@@ -224,8 +222,7 @@ static ww_device *stored_device(ww_collection *base)
     return device;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
 static ww_status stored_reserve(ww_collection *base, int64_t rows)
 {

@@ -33,8 +33,7 @@ int64_t record_vector_bytes(const collection_record *record)
     return (int64_t)record->dim * (int64_t)row_type_bytes((int32_t)record->type);
 }
 
-/* ---- statements -----------------------------------------------------------------------------------------------------------
- */
+/* ---- statements ---------------------------------------------------------------------------------------------------------- */
 
 static ww_status prepare(sqlite3 *db, sqlite3_stmt **statement, const char *format, va_list arguments)
 {
@@ -82,8 +81,7 @@ int64_t schema_pragma(sqlite3 *db, const char *pragma)
     return number;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- names --------------------------------------------------------------------------------------------------------------- */
 
 static ww_status name_is_sound(const char *name)
 {
@@ -154,8 +152,7 @@ ww_status schema_check_name(sqlite3 *db, const char *schema, const char *name, b
     return status;
 }
 
-/* ---- records --------------------------------------------------------------------------------------------------------------
- */
+/* ---- records ------------------------------------------------------------------------------------------------------------- */
 
 ww_status schema_prepare(sqlite3 *db, const char *schema)
 {
@@ -333,8 +330,7 @@ ww_status schema_list(sqlite3 *db, const char *schema, collection_record **recor
     return WW_OK;
 }
 
-/* ---- collections ----------------------------------------------------------------------------------------------------------
- */
+/* ---- collections --------------------------------------------------------------------------------------------------------- */
 
 static ww_status config_check(const ww_collection_config *config)
 {

@@ -26,8 +26,7 @@ const char *ww_synchronous_name(ww_synchronous level)
     return index < sizeof synchronous_names / sizeof *synchronous_names ? synchronous_names[index] : NULL;
 }
 
-/* ---- transactions ---------------------------------------------------------------------------------------------------------
- */
+/* ---- transactions -------------------------------------------------------------------------------------------------------- */
 
 ww_status store_check_writable(const ww_store *store)
 {
@@ -120,8 +119,7 @@ ww_status store_end(ww_store *store, ww_status status)
     return status;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status config_check(const ww_store_config *config)
 {

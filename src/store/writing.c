@@ -112,8 +112,7 @@ static void note_removed(change *w, int64_t place)
         w->removed[w->removed_count++] = place;
 }
 
-/* ---- adding ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- adding -------------------------------------------------------------------------------------------------------------- */
 
 static ww_status told(const change *w, const ww_rows *rows, int64_t done)
 {
@@ -196,8 +195,7 @@ ww_status stored_write(ww_collection *base, const ww_rows *rows, write_kind kind
     return status;
 }
 
-/* ---- removing -------------------------------------------------------------------------------------------------------------
- */
+/* ---- removing ------------------------------------------------------------------------------------------------------------ */
 
 /* Why an id cannot be removed: it is not there, or is gone already since it was named before in the same list. */
 static ww_status cannot_remove(const change *w, const char *const *ids, int64_t number)
@@ -259,8 +257,7 @@ ww_status stored_select_remove(ww_collection *base, const ww_selection *selectio
     return status;
 }
 
-/* ---- payloads -------------------------------------------------------------------------------------------------------------
- */
+/* ---- payloads ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status put_payload(writer *to, const char *name, const char *payload, bool merge, int64_t handle)
 {

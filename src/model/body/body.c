@@ -85,8 +85,7 @@ ww_status body_rows(const ww_quant *matrix, const ww_tensor *ids, ww_tensor *out
     return device->backend->quants->decode_tensor(device, &job);
 }
 
-/* ---- attention -------------------------------------------------------------------------------------------------------------
- */
+/* ---- attention ----------------------------------------------------------------------------------------------------------- */
 
 static attention_batch batch_of(const pass *p, int32_t layer)
 {

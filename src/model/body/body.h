@@ -34,8 +34,7 @@ ww_status decoder_project(const pass *p, const ww_tensor *rows);
 /* The logits of `count` rows of x, at most LOGIT_ROWS, by their numbers, to host memory. */
 ww_status decoder_logits(const pass *p, const uint32_t *rows, int64_t count, float *logits);
 
-/* ---- pieces ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- pieces -------------------------------------------------------------------------------------------------------------- */
 
 /* out = x times the matrix, plus the bias, and what stands beside it: x goes through a norm first, or is activated and
  * multiplied with `up`; the result is added to what is in `out`. An encoder has no norm here. */

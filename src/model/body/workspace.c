@@ -11,8 +11,7 @@
 
 enum { UPLOAD_MIN = 64, ROPE_MIN = 512 };
 
-/* ---- tensors between operations -------------------------------------------------------------------------------------------
- */
+/* ---- tensors between operations ------------------------------------------------------------------------------------------ */
 
 static ww_status make(const ww_model *model, ww_dtype type, int64_t elements, ww_tensor *out)
 {
@@ -75,8 +74,7 @@ ww_status workspace_reserve(ww_model *model, int64_t tokens)
     return WW_OK;
 }
 
-/* ---- uploads --------------------------------------------------------------------------------------------------------------
- */
+/* ---- uploads ------------------------------------------------------------------------------------------------------------- */
 
 static void upload_free(upload *u)
 {
@@ -116,8 +114,7 @@ ww_status upload_write(workspace *w, upload *to, ww_dtype dtype, const void *fro
     return status;
 }
 
-/* ---- rope -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rope ---------------------------------------------------------------------------------------------------------------- */
 
 static void rope_free(rope_table *t)
 {

@@ -33,8 +33,7 @@ static ww_status find_architecture(conversion *c)
                    class ? class : "", known);
 }
 
-/* ---- keys -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- keys ---------------------------------------------------------------------------------------------------------------- */
 
 /* The number that other programs have for files of mostly one type; -1 where they have none. */
 static int64_t file_type(const conversion *c)
@@ -129,8 +128,7 @@ static ww_status write_keys(conversion *c)
     return w.status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------------
- */
+/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
 
 ww_status convert_check_type(const char *type)
 {

@@ -87,8 +87,7 @@ ww_status folder_json(const char *folder, const char *name, json_t **value)
     return status;
 }
 
-/* ---- tensors --------------------------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status open_one(const char *folder, const char *name, folder_tensors *tensors)
 {
@@ -174,8 +173,7 @@ void folder_close(folder_tensors *tensors)
     *tensors = (folder_tensors){0};
 }
 
-/* ---- members --------------------------------------------------------------------------------------------------------------
- */
+/* ---- members ------------------------------------------------------------------------------------------------------------- */
 
 int64_t json_member_integer(const json_t *object, const char *key, int64_t otherwise)
 {

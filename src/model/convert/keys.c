@@ -97,8 +97,7 @@ void key_array(key_writer *w, const char *key, ww_gguf_kind element, const void 
             .kind = WW_GGUF_ARRAY, .element = element, .count = count, .data = values, .data_bytes = (size_t)count * each});
 }
 
-/* ---- config.json ----------------------------------------------------------------------------------------------------------
- */
+/* ---- config.json --------------------------------------------------------------------------------------------------------- */
 
 const json_t *config_scaling(const json_t *config)
 {

@@ -15,8 +15,7 @@ typedef struct piece_buffers {
     char *blocks;
 } piece_buffers;
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 /* Where a row of the file written comes from: within a head, row 2i + j is what was row j * half + i. */
 static int64_t source_row(const converted *t, int64_t row)
@@ -96,8 +95,7 @@ static ww_status read_rows(const conversion *c, const converted *t, int64_t firs
     return status;
 }
 
-/* ---- coding and writing ---------------------------------------------------------------------------------------------------
- */
+/* ---- coding and writing -------------------------------------------------------------------------------------------------- */
 
 /* Blocks of one type to blocks of another, on the device. */
 static ww_status code_rows(const conversion *c, const converted *t, int64_t rows, const piece_buffers *b, size_t *bytes)

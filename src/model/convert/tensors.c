@@ -57,8 +57,7 @@ static ww_status name_tensor(const conversion *c, int64_t file, const char *from
     return WW_OK;
 }
 
-/* ---- shapes ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- shapes -------------------------------------------------------------------------------------------------------------- */
 
 /* The shape in the file, fastest first, and how it is read, of a tensor of floats. */
 static ww_status shape_floats(conversion *c, const ww_array_info *info, const tensor_name *name, converted *t)
@@ -124,8 +123,7 @@ static ww_status shape_codes(const conversion *c, const ww_array_info *info, con
     return WW_OK;
 }
 
-/* ---- experts, each a tensor of its own -------------------------------------------------------------------------------------
- */
+/* ---- experts, each a tensor of its own ----------------------------------------------------------------------------------- */
 
 static ww_status start_experts(conversion *c, const ww_array_info *info, converted *t)
 {
@@ -172,8 +170,7 @@ static ww_status check_experts(const conversion *c)
     return WW_OK;
 }
 
-/* ---- the list -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the list ------------------------------------------------------------------------------------------------------------ */
 
 static converted *find_converted(const conversion *c, const char *name)
 {

@@ -11,8 +11,7 @@
 #include "model/convert/reading.h"
 #include "model/tokenizer/vocabulary.h"
 
-/* ---- tokens ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- tokens -------------------------------------------------------------------------------------------------------------- */
 
 static ww_status read_tokens(reading *r)
 {
@@ -31,8 +30,7 @@ static ww_status read_tokens(reading *r)
     return status == WW_OK ? reading_added(r) : status;
 }
 
-/* ---- special tokens -------------------------------------------------------------------------------------------------------
- */
+/* ---- special tokens ------------------------------------------------------------------------------------------------------ */
 
 /* The template is in a file of its own, or one of the settings, or the "default" of several there. */
 static void write_chat(const reading *r)
@@ -67,8 +65,7 @@ static void write_decoder_ids(const reading *r)
     write_chat(r);
 }
 
-/* ---- WordPiece ------------------------------------------------------------------------------------------------------------
- */
+/* ---- WordPiece ----------------------------------------------------------------------------------------------------------- */
 
 static ww_status write_wordpiece(reading *r)
 {
@@ -101,8 +98,7 @@ static ww_status write_wordpiece(reading *r)
     return status;
 }
 
-/* ---- BPE ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- BPE ----------------------------------------------------------------------------------------------------------------- */
 
 /* The name of the pre-tokenizer, or NULL. */
 static const char *pre_name(const reading *r)
@@ -190,8 +186,7 @@ static ww_status write_byte_bpe(reading *r)
     return status;
 }
 
-/* ---- SentencePiece --------------------------------------------------------------------------------------------------------
- */
+/* ---- SentencePiece ------------------------------------------------------------------------------------------------------- */
 
 enum { PADDING_SCORE = -1000 }; /* of ids that no piece has: merged last, if they could be found */
 
@@ -277,8 +272,7 @@ static ww_status write_sentencepiece(reading *r)
     return status;
 }
 
-/* ---- which of them --------------------------------------------------------------------------------------------------------
- */
+/* ---- which of them ------------------------------------------------------------------------------------------------------- */
 
 static ww_status read_files(reading *r)
 {

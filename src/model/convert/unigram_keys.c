@@ -6,8 +6,7 @@
 #include "model/convert/reading.h"
 #include "model/tokenizer/vocabulary.h"
 
-/* ---- base64 ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- base64 -------------------------------------------------------------------------------------------------------------- */
 
 static int digit_of(char c)
 {
@@ -59,8 +58,7 @@ static ww_status write_charsmap(reading *r)
     return count > 0 ? r->w->status : reading_refuse(r, "precompiled_charsmap is no base64");
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- pieces -------------------------------------------------------------------------------------------------------------- */
 
 /* [text, score] for each id. */
 static ww_status read_pieces(reading *r, float *scores)

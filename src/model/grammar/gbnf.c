@@ -48,8 +48,7 @@ __attribute__((format(printf, 3, 4))) static _Noreturn void fail(parser *p, ww_s
     leave(p, ww_fail(status, "grammar, line %d: %s", line, message));
 }
 
-/* ---- steps -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- steps --------------------------------------------------------------------------------------------------------------- */
 
 static void emit(parser *p, grammar_step step)
 {
@@ -99,8 +98,7 @@ static void end_alternatives(parser *p, const choice *c)
     }
 }
 
-/* ---- characters ------------------------------------------------------------------------------------------------------------
- */
+/* ---- characters ---------------------------------------------------------------------------------------------------------- */
 
 /* The largest beginning of a range whose characters are all of one length, and whose bytes vary independently. */
 static uint32_t uniform_end(uint32_t low, uint32_t high)
@@ -239,8 +237,7 @@ static void parse_literal(parser *p)
     p->at++;
 }
 
-/* ---- rules -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rules --------------------------------------------------------------------------------------------------------------- */
 
 static void skip_space(parser *p)
 {

@@ -12,8 +12,7 @@
 #include "model/grammar/schema.h"
 #include "model/model.h"
 
-/* ---- the order of tokens ---------------------------------------------------------------------------------------------------
- */
+/* ---- the order of tokens ------------------------------------------------------------------------------------------------- */
 
 typedef struct token_text {
     const char *bytes;
@@ -87,8 +86,7 @@ void token_order_free(token_order *order)
     memory_free(order);
 }
 
-/* ---- masks -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- masks --------------------------------------------------------------------------------------------------------------- */
 
 /* Walks on by the bytes of a token from number `from` on; gives how many were read, all of them or up to the one that is
  * refused. */
@@ -203,8 +201,7 @@ void grammar_commit(ww_grammar *g)
     g->ended = g->next_ended;
 }
 
-/* ---- calls -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- calls --------------------------------------------------------------------------------------------------------------- */
 
 /* The order of a model's tokens is made once, for its first grammar. */
 static ww_status take_order(ww_model *model, const token_order **order)

@@ -90,8 +90,7 @@ static int rule_of(schema_writer *w, const json_t *schema)
     return w->count++;
 }
 
-/* ---- keywords --------------------------------------------------------------------------------------------------------------
- */
+/* ---- keywords ------------------------------------------------------------------------------------------------------------ */
 
 enum { ANNOTATION = 0, FORM = 256, TYPE = 512 }; /* otherwise the kind that it is about */
 
@@ -180,8 +179,7 @@ static void write_counts(schema_writer *w, int least, int most, int less)
         gbnf_write(w, "{%d,%d} ", least, most - less);
 }
 
-/* ---- choices ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- choices ------------------------------------------------------------------------------------------------------------- */
 
 static void write_choices(schema_writer *w, const char *form, const json_t *list)
 {
@@ -212,8 +210,7 @@ static void write_values(schema_writer *w, const json_t *schema)
         schema_refuse(w, "enum or const has no value of the type");
 }
 
-/* ---- objects ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- objects ------------------------------------------------------------------------------------------------------------- */
 
 /* Is it a name that a key without escapes can be? */
 static bool is_plain(const char *name)
@@ -338,8 +335,7 @@ static void write_object(schema_writer *w, const json_t *schema)
     json_decref(members);
 }
 
-/* ---- the other kinds -------------------------------------------------------------------------------------------------------
- */
+/* ---- the other kinds ----------------------------------------------------------------------------------------------------- */
 
 static void write_array(schema_writer *w, const json_t *schema)
 {

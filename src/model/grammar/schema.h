@@ -37,8 +37,7 @@ void gbnf_write(schema_writer *w, const char *format, ...) __attribute__((format
 /* Fails with WW_UNSUPPORTED and "JSON schema: " before the message. */
 void schema_refuse(schema_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* ---- parts of a rule (pattern.c, integer_range.c) ---------------------------------------------------------------------------
- */
+/* ---- parts of a rule (pattern.c, integer_range.c) ------------------------------------------------------------------------ */
 
 /* Writes the characters that a string of JSON has so that the regular expression `pattern` matches it. */
 void pattern_write(schema_writer *w, const char *pattern);
@@ -47,8 +46,7 @@ void pattern_write(schema_writer *w, const char *pattern);
 bool integer_has_range(const json_t *schema);
 void integer_write(schema_writer *w, const json_t *schema);
 
-/* ---- what can be read from a schema (schema_facts.c) ------------------------------------------------------------------------
- */
+/* ---- what can be read from a schema (schema_facts.c) --------------------------------------------------------------------- */
 
 /* The schema that a reference such as "#/$defs/node" names; NULL, and a refusal, where there is none. */
 const json_t *schema_follow(schema_writer *w, const json_t *ref);

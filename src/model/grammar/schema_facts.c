@@ -7,8 +7,7 @@ enum { REF_BYTES_MAX = 1024, REFS_MAX = 32, DISJOINT_DEPTH_MAX = 4 };
 
 const char *const JSON_KINDS[JSON_KIND_COUNT] = {"null", "boolean", "integer", "number", "string", "array", "object"};
 
-/* ---- $ref ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- $ref ---------------------------------------------------------------------------------------------------------------- */
 
 static const json_t *child_of(const json_t *parent, const char *name)
 {
@@ -49,8 +48,7 @@ static const json_t *follow_all(schema_writer *w, const json_t *schema)
     return schema;
 }
 
-/* ---- kinds -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- kinds --------------------------------------------------------------------------------------------------------------- */
 
 int json_kind_of(const json_t *value)
 {
@@ -85,8 +83,7 @@ int schema_kinds(schema_writer *w, const json_t *schema)
         schema_refuse(w, "type is an empty list");
     return kinds;
 }
-/* ---- oneOf -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- oneOf --------------------------------------------------------------------------------------------------------------- */
 
 static bool same_value(const json_t *a, const json_t *b)
 {

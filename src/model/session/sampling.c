@@ -120,8 +120,7 @@ static void weigh(const float *logits, int64_t count, double largest, double tem
         weigh_all(logits, count, largest, temperature, weights);
 }
 
-/* ---- the order --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the order ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct heap {
     const float *logits;
@@ -195,8 +194,7 @@ static int32_t last_kept(heap *h, const ww_sampling *s, double largest, double *
     }
 }
 
-/* ---- the draw ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- the draw ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct draw {
     const float *logits;

@@ -69,8 +69,7 @@ void ww_session_cancel(ww_session *session)
         atomic_store(&session->cancelled, true);
 }
 
-/* ---- room ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- room ---------------------------------------------------------------------------------------------------------------- */
 
 static ww_status reserve_host(ww_session *session, size_t length, size_t pages)
 {
@@ -126,8 +125,7 @@ void session_drop_pages(ww_session *session, size_t length)
         page_drop(&session->model->pool, session->pages[--session->page_count]);
 }
 
-/* ---- looking ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- looking ------------------------------------------------------------------------------------------------------------- */
 
 size_t ww_session_length(const ww_session *session)
 {

@@ -31,8 +31,7 @@ typedef struct builder {
     size_t count, capacity;
 } builder;
 
-/* ---- work ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- work ---------------------------------------------------------------------------------------------------------------- */
 
 /* What the parser or a run of a template works with. */
 typedef struct work {
@@ -64,8 +63,7 @@ void work_step(work *w, size_t steps);
 /* One level deeper; fails if there are too many. The caller counts w->depth down. */
 void work_enter(work *w);
 
-/* ---- texts -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- texts --------------------------------------------------------------------------------------------------------------- */
 
 enum { NOT_FOUND = -1 };
 
@@ -88,8 +86,7 @@ void build_character(work *w, builder *b, uint32_t character);
 void build_words(work *w, builder *b, const char *ascii);
 text built(const builder *b);
 
-/* ---- values ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------------------------------------- */
 
 typedef enum value_type {
     VALUE_UNDEFINED, /* text: its name */

@@ -21,8 +21,7 @@ ww_status merge_add(merge_work *work, int32_t id, uint32_t start, uint32_t bytes
     return WW_OK;
 }
 
-/* ---- the heap -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the heap ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status heap_push(merge_work *work, merge_entry entry)
 {
@@ -59,8 +58,7 @@ static merge_entry heap_pop(merge_work *work)
     return first;
 }
 
-/* ---- merging --------------------------------------------------------------------------------------------------------------
- */
+/* ---- merging ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status push_pair(merge_work *work, const merge_rule *rule, int32_t left)
 {

@@ -76,8 +76,7 @@ static void release(void *data)
     memory_free(s);
 }
 
-/* ---- encoding -------------------------------------------------------------------------------------------------------------
- */
+/* ---- encoding ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct text_rule {
     const vocabulary *vocabulary;
@@ -238,8 +237,7 @@ static ww_status encode(const tokenizer *t, const fragment *f, encode_work *work
     return status;
 }
 
-/* ---- back -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- back ---------------------------------------------------------------------------------------------------------------- */
 
 ww_status sentencepiece_show(const tokenizer *t, int32_t id, text_buffer *out)
 {

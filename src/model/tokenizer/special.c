@@ -211,8 +211,7 @@ void special_free(special_tree *tree)
     *tree = (special_tree){0};
 }
 
-/* ---- reading a text -------------------------------------------------------------------------------------------------------
- */
+/* ---- reading a text ------------------------------------------------------------------------------------------------------ */
 
 static ww_status add_place(special_list *list, size_t at, int32_t id)
 {

@@ -11,8 +11,7 @@
 
 #define TEXT_BYTES_MAX ((size_t)1 << 30)
 
-/* ---- lists ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- lists --------------------------------------------------------------------------------------------------------------- */
 
 void token_list_free(token_list *list)
 {
@@ -34,8 +33,7 @@ ww_status token_list_add(token_list *list, int32_t id)
     return WW_OK;
 }
 
-/* ---- making it ------------------------------------------------------------------------------------------------------------
- */
+/* ---- making it ----------------------------------------------------------------------------------------------------------- */
 
 tokenizer_source tokenizer_source_default(void)
 {
@@ -195,8 +193,7 @@ void tokenizer_destroy(tokenizer *t)
     memory_free(t);
 }
 
-/* ---- encoding -------------------------------------------------------------------------------------------------------------
- */
+/* ---- encoding ------------------------------------------------------------------------------------------------------------ */
 
 /* Is it a token that ends a turn, or that the chat template writes, in what others wrote? Only user-defined ones are found
  * there; most of those are runs of spaces and the like, which text may have. */
@@ -344,8 +341,7 @@ void tokenizer_truncate(const tokenizer *t, unsigned flags, int64_t most, token_
         list->ids[most - 1] = t->eos;
 }
 
-/* ---- back -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- back ---------------------------------------------------------------------------------------------------------------- */
 
 ww_status tokenizer_piece(const tokenizer *t, int32_t id, const char **bytes, size_t *count)
 {
@@ -382,8 +378,7 @@ ww_status tokenizer_decode(const tokenizer *t, const int32_t *ids, int64_t count
     return WW_OK;
 }
 
-/* ---- which is which -------------------------------------------------------------------------------------------------------
- */
+/* ---- which is which ------------------------------------------------------------------------------------------------------ */
 
 int32_t tokenizer_size(const tokenizer *t)
 {

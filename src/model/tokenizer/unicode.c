@@ -12,8 +12,7 @@
 static const utf8proc_option_t DECOMPOSE = (utf8proc_option_t)((unsigned)UTF8PROC_DECOMPOSE | (unsigned)UTF8PROC_STABLE);
 static const utf8proc_option_t COMPOSE = (utf8proc_option_t)((unsigned)UTF8PROC_COMPOSE | (unsigned)UTF8PROC_STABLE);
 
-/* ---- UTF-8 ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- UTF-8 --------------------------------------------------------------------------------------------------------------- */
 
 /* How many bytes at the beginning of `text`, which is no character, could have begun one: at least 1. */
 static size_t broken_part(const unsigned char *text, size_t bytes)
@@ -82,8 +81,7 @@ ww_status unicode_encode(const uint32_t *values, size_t count, text_buffer *out)
     return status;
 }
 
-/* ---- normal forms ---------------------------------------------------------------------------------------------------------
- */
+/* ---- normal forms -------------------------------------------------------------------------------------------------------- */
 
 static int combining_class(uint32_t c)
 {
@@ -173,8 +171,7 @@ ww_status unicode_compose(const char *text, size_t bytes, text_buffer *out)
     return status;
 }
 
-/* ---- classes --------------------------------------------------------------------------------------------------------------
- */
+/* ---- classes ------------------------------------------------------------------------------------------------------------- */
 
 static utf8proc_category_t category(uint32_t c)
 {

@@ -33,8 +33,7 @@ typedef struct best_end {
 } best_end;
 #define NO_PIECE UINT32_MAX
 
-/* ---- making it ------------------------------------------------------------------------------------------------------------
- */
+/* ---- making it ----------------------------------------------------------------------------------------------------------- */
 
 static bool is_text(const vocabulary *v, int32_t id)
 {
@@ -98,8 +97,7 @@ static void release(void *data)
     memory_free(u);
 }
 
-/* ---- the text as pieces have it --------------------------------------------------------------------------------------------
- */
+/* ---- the text as pieces have it ------------------------------------------------------------------------------------------ */
 
 /* The next sequence of a text and what it becomes; its bytes are `*bytes` then. Returns how many bytes of the text it is. */
 static size_t next_sequence(const unigram *u, const char *text, size_t rest, const char **becomes, size_t *bytes)
@@ -161,8 +159,7 @@ static ww_status normalize(const tokenizer *t, const fragment *f, text_buffer *o
     return status;
 }
 
-/* ---- encoding -------------------------------------------------------------------------------------------------------------
- */
+/* ---- encoding ------------------------------------------------------------------------------------------------------------ */
 
 static void offer(best_end *end, float score, int32_t id, size_t begin)
 {

@@ -7,8 +7,7 @@
 
 #include "base/memory.h"
 
-/* ---- by bytes -------------------------------------------------------------------------------------------------------------
- */
+/* ---- by bytes ------------------------------------------------------------------------------------------------------------ */
 
 int32_t vocabulary_find_hashed(const vocabulary *v, const char *text, size_t bytes, uint64_t hash)
 {
@@ -50,8 +49,7 @@ static ww_status make_slots(vocabulary *v)
     return WW_OK;
 }
 
-/* ---- making it ------------------------------------------------------------------------------------------------------------
- */
+/* ---- making it ----------------------------------------------------------------------------------------------------------- */
 
 /* Copies a piece with a space for each U+2581; returns how many bytes it has then. */
 static size_t copy_spaces(char *to, ww_gguf_span piece)

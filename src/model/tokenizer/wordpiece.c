@@ -27,8 +27,7 @@ static void release(void *data)
     (void)data;
 }
 
-/* ---- normalising ----------------------------------------------------------------------------------------------------------
- */
+/* ---- normalising --------------------------------------------------------------------------------------------------------- */
 
 /* Characters that are words by themselves; the blocks are those of the published models, which leave out a part of extension E.
  */
@@ -83,8 +82,7 @@ static ww_status normalise(const tokenizer *t, const fragment *f, encode_work *w
     return status;
 }
 
-/* ---- cutting words --------------------------------------------------------------------------------------------------------
- */
+/* ---- cutting words ------------------------------------------------------------------------------------------------------- */
 
 /* The longest piece that text[0..bytes) begins with, or -1; `skip` bytes at its front stand in the key and not in the word.
  * Gives how many bytes of the word it takes. */

@@ -20,8 +20,7 @@ static void plan_free(void *plan)
     memory_free(p);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 static bool add_text(request *r, const char *value, const served_model *m, embedding_inputs *p)
 {
@@ -125,8 +124,7 @@ bool prepare_embed(request *r)
     return read_input(r, json_given(body, "inputs"), m, &p->inputs);
 }
 
-/* ---- answering -------------------------------------------------------------------------------------------------------------
- */
+/* ---- answering ----------------------------------------------------------------------------------------------------------- */
 
 static void put_base64(out *o, const unsigned char *bytes, size_t count)
 {
@@ -185,8 +183,7 @@ static void answer(request *r, const served_model *m, float *vectors)
     out_format(&r->answer, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}}", p->token_count, p->token_count);
 }
 
-/* ---- computing -------------------------------------------------------------------------------------------------------------
- */
+/* ---- computing ----------------------------------------------------------------------------------------------------------- */
 
 /* The inputs of one kind, of all requests together. */
 typedef struct inputs {

@@ -19,8 +19,7 @@ void generation_plan_free(void *plan)
     memory_free(p);
 }
 
-/* ---- how to choose tokens, and when to end ---------------------------------------------------------------------------------
- */
+/* ---- how to choose tokens, and when to end ------------------------------------------------------------------------------- */
 
 static bool add_stop(request *r, const char *value, generation_plan *p)
 {
@@ -151,8 +150,7 @@ static bool read_grammar(request *r, const served_model *m, const char *body)
     return make_grammars(r, m, WW_GRAMMAR_JSON_SCHEMA, schema, (size_t)(json_end(schema) - schema));
 }
 
-/* ---- prompts ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- prompts ------------------------------------------------------------------------------------------------------------- */
 
 static bool tokenize(request *r, const served_model *m, const char *text)
 {

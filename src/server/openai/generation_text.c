@@ -7,8 +7,7 @@
 #include "model/tokenizer/tokenizer.h"
 #include "server/openai/generation.h"
 
-/* ---- the text --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the text ------------------------------------------------------------------------------------------------------------ */
 
 /* Looks for a stop in what was not sent; the text ends before it. */
 static bool find_stop(generation *g)
@@ -72,8 +71,7 @@ static void finish_text(generation *g)
     g->pieces.bytes = 0;
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- events -------------------------------------------------------------------------------------------------------------- */
 
 static void put_head(out *o, const generation_answer *a, const char *object)
 {
@@ -196,8 +194,7 @@ static void end_stream(const generation_answer *a)
     out_free(&event);
 }
 
-/* ---- answers ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- answers ------------------------------------------------------------------------------------------------------------- */
 
 /* {"role": "assistant", "content": ..., "tool_calls": ...}. Returns how many calls there are. */
 static size_t put_message(out *o, const generation *g)

@@ -11,8 +11,7 @@
 
 static const char OPEN[] = "<tool_call>", CLOSE[] = "</tool_call>";
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 static bool text_is(const char *value, const char *text)
 {
@@ -107,8 +106,7 @@ bool tools_read(request *r, const served_model *m, const char *body)
                     : request_fail(r, 400, "tool_choice: none, auto, required or a function is needed");
 }
 
-/* ---- the conversation ------------------------------------------------------------------------------------------------------
- */
+/* ---- the conversation ---------------------------------------------------------------------------------------------------- */
 
 /* Calls of an earlier answer. Their arguments are texts with JSON in the API, and objects for templates. */
 static bool put_earlier_calls(request *r, out *o, const char *calls)
@@ -196,8 +194,7 @@ bool tools_tokenize(request *r, const served_model *m, const char *body)
     return !written ? false : status == WW_OK ? true : request_fail_status(r, status);
 }
 
-/* ---- calls in texts --------------------------------------------------------------------------------------------------------
- */
+/* ---- calls in texts ------------------------------------------------------------------------------------------------------ */
 
 size_t tools_begin(const generation *g)
 {

@@ -11,8 +11,7 @@
 #include "server/route.h"
 #include "server/state.h"
 
-/* ---- the store's worker ----------------------------------------------------------------------------------------------------
- */
+/* ---- the store's worker -------------------------------------------------------------------------------------------------- */
 
 /* Finds the collection that the path names. False: the request failed. */
 static bool find_collection(request *r)
@@ -41,8 +40,7 @@ bool store_run(queue *q, request *taken)
     return false;
 }
 
-/* ---- making ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------------------------------------------------------- */
 
 static const char *const distances[] = {[WW_COSINE] = "Cosine", [WW_L2] = "Euclid", [WW_DOT] = "Dot"};
 
@@ -242,8 +240,7 @@ static void run_delete(request *r)
         request_fail_status(r, status);
 }
 
-/* ---- describing ------------------------------------------------------------------------------------------------------------
- */
+/* ---- describing ---------------------------------------------------------------------------------------------------------- */
 
 static void run_list(request *r)
 {
@@ -355,8 +352,7 @@ static void run_describe(request *r)
     request_result_end(r);
 }
 
-/* ---- indexes ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- indexes ------------------------------------------------------------------------------------------------------------- */
 
 /* An index changes no answer here; which fields are said to have one is kept, because clients read it back. */
 static bool prepare_index(request *r)
@@ -416,8 +412,7 @@ static void run_unindex(request *r)
     out_free(&note);
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------------------------------------------- */
 
 #define COLLECTION "/collections/{collection_name}"
 

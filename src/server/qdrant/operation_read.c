@@ -29,8 +29,7 @@ void operation_free(operation *o)
     *o = (operation){0};
 }
 
-/* ---- one point -------------------------------------------------------------------------------------------------------------
- */
+/* ---- one point ----------------------------------------------------------------------------------------------------------- */
 
 /* Room for one more point with a vector of `dim` numbers; 0: points without vectors. */
 static bool reserve(request *r, operation *o, int64_t dim)
@@ -248,8 +247,7 @@ static bool add_point(request *r, operation *o, point_parts p)
     return true;
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------------------------
- */
+/* ---- operations ---------------------------------------------------------------------------------------------------------- */
 
 static bool read_points(request *r, const char *list, operation *o)
 {

@@ -8,8 +8,7 @@
 #include "server/qdrant/payload.h"
 #include "server/qdrant/select.h"
 
-/* ---- upserts ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- upserts ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct place {
     const char *id;
@@ -117,8 +116,7 @@ static ww_status upsert(entry *e, const operation *o)
     return status;
 }
 
-/* ---- vectors with names ----------------------------------------------------------------------------------------------------
- */
+/* ---- vectors with names -------------------------------------------------------------------------------------------------- */
 
 /* All names and sizes, before anything is written. */
 static ww_status check_named(const entry *e, const operation *o)
@@ -254,8 +252,7 @@ static ww_status upsert_named(entry *e, const operation *o)
     return status;
 }
 
-/* ---- payloads --------------------------------------------------------------------------------------------------------------
- */
+/* ---- payloads ------------------------------------------------------------------------------------------------------------ */
 
 /* A payload without what the keys lead to: one after the other. */
 static void put_without_keys(out *all, const operation *o, const char *old)
@@ -333,8 +330,7 @@ static ww_status change_payloads(entry *e, const operation *o, const ww_results 
     return status;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------------------------------------- */
 
 /* The points that an operation names, or its filter finds. */
 static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found)

@@ -8,8 +8,7 @@
 #include "base/message.h"
 #include "server/qdrant/search.h"
 
-/* ---- results that are kept -------------------------------------------------------------------------------------------------
- */
+/* ---- results that are kept ----------------------------------------------------------------------------------------------- */
 
 bool kept_add(kept_results *kept, ww_results *results)
 {
@@ -46,8 +45,7 @@ static void search_failed(search *s, ww_status status)
     }
 }
 
-/* ---- one call for searches that are alike ----------------------------------------------------------------------------------
- */
+/* ---- one call for searches that are alike -------------------------------------------------------------------------------- */
 
 /* As many hits as the search may have to look at. */
 static int64_t depth_of(const search *s)
@@ -143,8 +141,7 @@ static void run_group(search **leaves, size_t first, size_t count, kept_results 
     memory_free(group);
 }
 
-/* ---- leaves ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- leaves -------------------------------------------------------------------------------------------------------------- */
 
 static size_t count_leaves(const search *s)
 {
@@ -184,8 +181,7 @@ static void collect_leaves(entry *e, search *s, search **leaves, size_t *count)
     leaves[(*count)++] = s;
 }
 
-/* ---- trees -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- trees --------------------------------------------------------------------------------------------------------------- */
 
 bool score_is_within(const search *s, double score)
 {

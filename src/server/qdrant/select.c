@@ -12,8 +12,7 @@
 #include "vectors/filter/filter.h"
 #include "vectors/filter/point_id.h"
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 static bool read_keys(request *r, const char *list, selection *with)
 {
@@ -91,8 +90,7 @@ uint32_t parts_fetch(const selection *s)
     return WW_FETCH_IDS | (s->payload ? (uint32_t)WW_FETCH_PAYLOADS : 0) | (s->vector ? (uint32_t)WW_FETCH_VECTORS : 0);
 }
 
-/* ---- parts of payloads -----------------------------------------------------------------------------------------------------
- */
+/* ---- parts of payloads --------------------------------------------------------------------------------------------------- */
 
 enum { PATH_BYTES = 512, DEPTH_MAX = 64 };
 
@@ -157,8 +155,7 @@ static void put_parts(out *o, const selection *s, const char *value, const char 
     out_bytes(o, type == JSON_OBJECT ? "}" : "]", 1);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 void put_point_id(out *o, const char *id)
 {
@@ -272,8 +269,7 @@ void put_scored_begin(out *o, const point *p, double score)
     put_point_parts(o, p);
 }
 
-/* ---- filters ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- filters ------------------------------------------------------------------------------------------------------------- */
 
 bool filter_of_request(request *r, const char *object, const char *key, char **filter_text)
 {
@@ -363,8 +359,7 @@ ww_status filter_resolve(const entry *e, const char *filter_text, char **resolve
     return status;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
 ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint32_t fetch, ww_results **found)
 {

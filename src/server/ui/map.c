@@ -15,8 +15,7 @@
 #include "server/ui/map.h"
 #include "server/ui/ui.h"
 
-/* ---- making ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------------------------------------------------------- */
 
 static int tell_progress(long long done, long long total, void *user)
 {
@@ -115,8 +114,7 @@ void map_job_free(map_job *job)
     memory_free(job);
 }
 
-/* ---- how far it is ---------------------------------------------------------------------------------------------------------
- */
+/* ---- how far it is ------------------------------------------------------------------------------------------------------- */
 
 /* Takes what the thread has made. Returns whether it still runs, and the failure of the last one. */
 static bool take_made(server *s, map_job *job, char failure[MAP_MESSAGE_BYTES])
@@ -204,8 +202,7 @@ void run_map_remake(request *r)
     begin_map(r, true);
 }
 
-/* ---- points ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- points -------------------------------------------------------------------------------------------------------------- */
 
 map_job *map_of_request(request *r)
 {

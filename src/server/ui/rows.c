@@ -46,8 +46,7 @@ static rows_plan *plan_create(request *r)
     return p;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 static bool list_count(request *r, const char *list, const char *what, int64_t *count)
 {
@@ -122,8 +121,7 @@ bool prepare_rows(request *r)
     return (!ids || read_ids(r, ids, p)) && (!handles || read_handles(r, handles, p));
 }
 
-/* ---- answering -------------------------------------------------------------------------------------------------------------
- */
+/* ---- answering ----------------------------------------------------------------------------------------------------------- */
 
 /* The bytes of the first PREVIEW_BYTES that are whole characters, and the rest of the last one. The text has twice as many. */
 static size_t whole_characters(const char *text)
@@ -264,8 +262,7 @@ void run_rows(request *r)
     ww_results_destroy(found);
 }
 
-/* ---- changing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- changing ------------------------------------------------------------------------------------------------------------ */
 
 bool prepare_row_payload(request *r)
 {

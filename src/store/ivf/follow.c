@@ -214,8 +214,7 @@ ww_status ivf_follow(const ivf_tables *t, mirror *m, const ivf_behind *behind)
     return WW_OK;
 }
 
-/* ---- figures --------------------------------------------------------------------------------------------------------------
- */
+/* ---- figures ------------------------------------------------------------------------------------------------------------- */
 
 ww_status ivf_info_read(const ivf_tables *t, ww_ivf_info *info)
 {

@@ -77,8 +77,7 @@ int64_t index_writer_preparations(const index_writer *w)
     return count;
 }
 
-/* ---- what the file has ----------------------------------------------------------------------------------------------------
- */
+/* ---- what the file has --------------------------------------------------------------------------------------------------- */
 
 static ww_status dirty_reserve(index_writer *w, int64_t lists)
 {
@@ -138,8 +137,7 @@ static ww_status know(index_writer *w, const ivf_tables *t)
     return WW_OK;
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
 static ww_status run(index_writer *w, const ivf_tables *t, index_statement which, int64_t first, int64_t second)
 {
@@ -230,8 +228,7 @@ ww_status index_writer_remove(index_writer *w, const ivf_tables *t, int64_t plac
     return WW_OK;
 }
 
-/* ---- splitting ------------------------------------------------------------------------------------------------------------
- */
+/* ---- splitting ----------------------------------------------------------------------------------------------------------- */
 
 /* The rows of a list, read from the file. */
 typedef struct list_rows {
@@ -305,8 +302,7 @@ static ww_status split(index_writer *w, const ivf_tables *t, int64_t list)
     return status;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 /* What a statement writes: a list with the write that has changed it, or its centroid. */
 static ww_status write_list(index_writer *w, const ivf_tables *t, int64_t list, const list_record *record, int64_t changed)
@@ -380,8 +376,7 @@ ww_status index_writer_write_all(index_writer *w, const ivf_tables *t, const ww_
     return status;
 }
 
-/* ---- building -------------------------------------------------------------------------------------------------------------
- */
+/* ---- building ------------------------------------------------------------------------------------------------------------ */
 
 enum { PLACES_AT_ONCE = 256 };
 

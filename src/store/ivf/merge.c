@@ -71,8 +71,7 @@ static ww_status set(sqlite3_stmt *statement, int64_t which, int64_t list)
     return schema_step(statement);
 }
 
-/* ---- rows of lists that go --------------------------------------------------------------------------------------------------
- */
+/* ---- rows of lists that go ----------------------------------------------------------------------------------------------- */
 
 static ww_status reserve(merging *m, int64_t count)
 {
@@ -124,8 +123,7 @@ static ww_status move_rows(merging *m, int64_t list, int64_t rows)
     return status;
 }
 
-/* ---- merging ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- merging ------------------------------------------------------------------------------------------------------------- */
 
 /* Takes tiny lists out once; `rows` are those of each list before. */
 static ww_status move_lists(merging *m, const int64_t *rows, int64_t lists)

@@ -18,8 +18,7 @@ enum { SUFFIX_COUNT = sizeof SUFFIXES / sizeof *SUFFIXES };
     "built, changed, version, nlist, loss, rows_trained, rows_added, first_place, lists_split, calibration_k, "                \
     "calibration_queries, calibration_rows_added"
 
-/* ---- damage ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- damage -------------------------------------------------------------------------------------------------------------- */
 
 ww_status ivf_damaged(const char *name, const char *format, ...)
 {
@@ -42,8 +41,7 @@ ww_status ivf_explain(const char *name, ww_status status)
     return ivf_damaged(name, "%s", reason);
 }
 
-/* ---- the tables -----------------------------------------------------------------------------------------------------------
- */
+/* ---- the tables ---------------------------------------------------------------------------------------------------------- */
 
 /* The index over lists has a name of its own that no renaming changes. */
 ww_status ivf_tables_create(const ivf_tables *t)
@@ -102,8 +100,7 @@ ww_status ivf_tables_rename(sqlite3 *db, const char *schema, const char *name, c
     return status;
 }
 
-/* ---- the header -----------------------------------------------------------------------------------------------------------
- */
+/* ---- the header ---------------------------------------------------------------------------------------------------------- */
 
 static bool header_is_sound(const ivf_tables *t, const ivf_header *h)
 {
@@ -177,8 +174,7 @@ int64_t ivf_rows_added(const ivf_tables *t, const ivf_header *header)
     return header->rows_added + t->record->next_place - header->first_place;
 }
 
-/* ---- rules ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rules --------------------------------------------------------------------------------------------------------------- */
 
 ww_status ivf_rules_read(const ivf_tables *t, const ivf_header *header, ivf_rule **rules)
 {
@@ -231,8 +227,7 @@ ww_status ivf_rules_write(const ivf_tables *t, const ivf_calibration *calibratio
     return ivf_explain(t->record->name, status);
 }
 
-/* ---- lists ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- lists --------------------------------------------------------------------------------------------------------------- */
 
 ww_status ivf_list_from_row(const ivf_tables *t, sqlite3_stmt *row, int first, list_record *list)
 {

@@ -54,8 +54,7 @@ static ww_status tables_exist(sqlite3 *db, bool *exist)
     return status;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 /* The integer in a column, if it is one from `low` to `high`. */
 static bool column_integer(sqlite3_stmt *row, int column, int64_t low, int64_t high, int64_t *value)
@@ -179,8 +178,7 @@ ww_status stored_map_read(ww_collection *base, kept_map *map, int64_t *epoch)
     return status;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status remove_map(sqlite3 *db, int64_t uid)
 {

@@ -141,8 +141,7 @@ static int hybrid_close(sqlite3_vtab_cursor *base)
     return SQLITE_OK;
 }
 
-/* ---- what is asked for ----------------------------------------------------------------------------------------------------
- */
+/* ---- what is asked for --------------------------------------------------------------------------------------------------- */
 
 static const char *text_of(const hybrid_request *r, enum hybrid_column column, const char *otherwise)
 {
@@ -192,8 +191,7 @@ static ww_status read_request(const table *t, hybrid_request *r)
     return status;
 }
 
-/* ---- searching ------------------------------------------------------------------------------------------------------------
- */
+/* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
 static bool is_open(const table *t, const hybrid_request *r, const collection_record *record)
 {
@@ -298,8 +296,7 @@ static int hybrid_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_t
     return h->base.zErrMsg ? value_result_code(status) : SQLITE_NOMEM;
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
 static int hybrid_next(sqlite3_vtab_cursor *base)
 {

@@ -8,8 +8,7 @@
 
 #define INDEX_DECLARATION "USING fts5(text, tokenize='unicode61 remove_diacritics 2')"
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------------------------------------------- */
 
 /* Is it ours? The name may be written in several ways, since SQLite writes it anew when the table is renamed; whatever follows
  * it must be ours, word by word. */
@@ -142,8 +141,7 @@ ww_status texts_check(const text_tables *t, int64_t *faults)
     return status;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 typedef enum text_statement { INSERT_TEXT, DELETE_TEXT } text_statement;
 
@@ -225,8 +223,7 @@ ww_status text_writer_clear(text_writer *w, const text_tables *t)
     return status == WW_OK && w->exist ? schema_run(t->db, "DELETE FROM \"%w\".\"%w_fts\"", t->schema, t->name) : status;
 }
 
-/* ---- searching ------------------------------------------------------------------------------------------------------------
- */
+/* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
 static const char WHITE[] = " \t\n\v\f\r";
 

@@ -40,8 +40,7 @@ ww_status texts_rebuild(const text_tables *t);
 /* Looks for texts that belong to no row and for texts and entries of the index that do not belong together; gives how many. */
 ww_status texts_check(const text_tables *t, int64_t *faults);
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 enum { TEXT_STATEMENTS = 2 };
 
@@ -64,8 +63,7 @@ ww_status text_writer_insert(text_writer *w, const text_tables *t, int64_t handl
 /* Removes all texts. */
 ww_status text_writer_clear(text_writer *w, const text_tables *t);
 
-/* ---- searching ------------------------------------------------------------------------------------------------------------
- */
+/* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
 /* Writes a text as an expression of FTS5: its words, between white space, each in quotes, joined by OR. Nothing in the text is
  * read as FTS5's own language. From sqlite3_malloc(); NULL without memory. "" for a text without words. */

@@ -25,8 +25,7 @@ ww_status view_ready(view *v, view_statement which)
     return v->statements[which] ? WW_OK : schema_statement(v->db, &v->statements[which], TEXTS[which], v->schema, v->name);
 }
 
-/* ---- life -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
 /* The file behind the connection's database; false if there is none (":memory:", a temporary one). */
 static bool file_key(const view *v, mirror_key *key)
@@ -145,8 +144,7 @@ int64_t view_preparations(const view *v)
     return count;
 }
 
-/* ---- which mirror ---------------------------------------------------------------------------------------------------------
- */
+/* ---- which mirror -------------------------------------------------------------------------------------------------------- */
 
 static ww_collection_config mirror_config(const view *v)
 {
@@ -348,8 +346,7 @@ void view_end(view *v)
     v->overlaid = false;
 }
 
-/* ---- transactions ---------------------------------------------------------------------------------------------------------
- */
+/* ---- transactions -------------------------------------------------------------------------------------------------------- */
 
 ww_status view_changed_first(view *v)
 {

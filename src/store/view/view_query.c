@@ -12,8 +12,7 @@
 
 enum { ID_BYTES_GUESSED = 24 };
 
-/* ---- what belongs to hits -------------------------------------------------------------------------------------------------
- */
+/* ---- what belongs to hits ------------------------------------------------------------------------------------------------ */
 
 static ww_status missing(const view *v, const char *what, int64_t number)
 {
@@ -104,8 +103,7 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
     return status;
 }
 
-/* ---- masks ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- masks --------------------------------------------------------------------------------------------------------------- */
 
 /* Is the kept mask the one of this list? */
 static bool mask_is_kept(const view *v, const mirror *m, const view_places *only, int64_t rows)
@@ -147,8 +145,7 @@ static void mask_keep(view *v, const mirror *m, const view_places *only, int64_t
     v->kept_rows = rows;
 }
 
-/* ---- searching ------------------------------------------------------------------------------------------------------------
- */
+/* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
 /* The query, with a mask over the mirror's rows in place of that over places; it may be NULL, for all rows. What belongs to the
  * hits is in the file. */
@@ -301,8 +298,7 @@ ww_status view_ranked(view *v, const ww_query *query, const view_places *only, i
     return view_finish(v, status, query->fetch, made, results);
 }
 
-/* ---- looking up -----------------------------------------------------------------------------------------------------------
- */
+/* ---- looking up ---------------------------------------------------------------------------------------------------------- */
 
 /* Finds entry `i` of the list: place and handle, -1 both if it is not there. */
 static ww_status look_up(view *v, const view_list *list, int64_t i, int64_t *place, int64_t *handle)

@@ -105,8 +105,7 @@ ww_status writer_clear(writer *w)
     return status;
 }
 
-/* ---- the index --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the index ----------------------------------------------------------------------------------------------------------- */
 
 ww_status writer_build_index(writer *w, const struct ivf *index, const mirror *rows)
 {
@@ -129,8 +128,7 @@ ww_status writer_drop_index(writer *w)
     return ivf_tables_drop(w->db, w->schema, w->record.name);
 }
 
-/* ---- the log --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the log ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status ask_number(writer *w, int64_t *number, const char *format, long long argument)
 {

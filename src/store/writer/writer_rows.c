@@ -97,8 +97,7 @@ static ww_status find_handle(writer *w, int64_t handle, int64_t *place)
     return status;
 }
 
-/* ---- checks ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- checks -------------------------------------------------------------------------------------------------------------- */
 
 static ww_status check_id(const writer *w, const writer_row *row)
 {
@@ -166,8 +165,7 @@ static ww_status duplicate(const writer *w, const char *id, int64_t place)
                    place >= w->change_first_place ? "appears twice in the batch" : "already exists; upsert replaces it");
 }
 
-/* ---- changes --------------------------------------------------------------------------------------------------------------
- */
+/* ---- changes ------------------------------------------------------------------------------------------------------------- */
 
 static void bind_payload(sqlite3_stmt *s, int number, const writer_row *row)
 {
