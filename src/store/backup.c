@@ -1,8 +1,8 @@
 /* Copying a store while it is in use.
  *
- * SQLite copies page by page. A read transaction on the connection that is copied from keeps the snapshot, so the copy is
- * consistent and is never begun again because somebody wrote. The collections of the copy get epochs of their own: if it is put
- * in the place of the original one day, no process takes what it has in memory for it.
+ * SQLite copies page by page. A read transaction on the source connection keeps the snapshot, so the copy is consistent and
+ * writers cannot make it start over. The copy's collections get new epochs: if the copy later replaces the original file, no
+ * process mistakes the rows it has in memory for the copy's.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 
 enum { PAGES_AT_ONCE = 256 };
 
-/* The file that is replaced must be one that this library may replace. */
+/* Checks that `path` may be overwritten: a regular file other than the store itself. */
 static ww_status target_check(const ww_store *store, const char *path, bool *there)
 {
     struct stat file;
@@ -43,7 +43,7 @@ static ww_status target_open(const ww_store *store, const char *path, bool there
     status = store_has_collections(*target, &has);
     if (status != WW_OK || has)
         return status;
-    return ww_fail(WW_INVALID_ARGUMENT, "ww_store_backup: %s is a database, but no store; it is not replaced", path);
+    return ww_fail(WW_INVALID_ARGUMENT, "ww_store_backup: %s is a database but not a store, so it was not replaced", path);
 }
 
 static ww_status copy_pages(sqlite3 *from, sqlite3 *target, const char *path, ww_progress progress, void *user)
@@ -58,7 +58,7 @@ static ww_status copy_pages(sqlite3 *from, sqlite3 *target, const char *path, ww
         const int64_t total = sqlite3_backup_pagecount(backup);
         if ((code == SQLITE_OK || code == SQLITE_DONE) &&
             progress_tell(progress, user, total - sqlite3_backup_remaining(backup), total))
-            status = ww_fail(WW_CANCELLED, "ww_store_backup: cancelled; %s is as before, or is not there", path);
+            status = ww_fail(WW_CANCELLED, "ww_store_backup: cancelled; %s is unchanged or does not exist", path);
     }
     const int finished = sqlite3_backup_finish(backup);
     if (status == WW_OK && code != SQLITE_DONE)
@@ -76,7 +76,7 @@ static ww_status copy(const ww_store *store, const char *path, bool there, ww_pr
     if (status == WW_OK)
         status = schema_run(from, "BEGIN");
     if (status == WW_OK)
-        status = store_has_collections(from, &has); /* a read: the snapshot is fixed */
+        status = store_has_collections(from, &has); /* the first read fixes the snapshot */
     if (status == WW_OK)
         status = target_open(store, path, there, &target);
     if (status == WW_OK)

@@ -1,5 +1,5 @@
-/* Checking a store: that the file is sound, and that what its tables say of each other is true. Everything is read in one
- * transaction, so writers meanwhile confuse nothing.
+/* Checking a store: the file must be sound and its tables must agree with each other. Everything is read in one transaction, so
+ * concurrent writes do not matter.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,7 +61,7 @@ static bool is_finite(const collection_record *record, const void *elements, flo
     return ww_core()->is_finite(wide, record->dim);
 }
 
-/* A table of the collection that cannot be read is a fault of the file; the other collections are checked all the same. */
+/* A table that cannot be read is a fault of the file. The other collections are still checked. */
 static ww_status unreadable(checking *k, const collection_record *record, ww_status status)
 {
     if (status != WW_CORRUPT_FILE)
@@ -140,7 +140,7 @@ static ww_status check_rows(checking *k, const collection_record *record)
         if (sqlite3_column_type(s, 4) == SQLITE_NULL || sqlite3_column_int64(s, 4) != handle)
             fault(k, "'%s': the row with handle %lld has no vector", record->name, handle);
         if (payload && ww_core()->check_payload(record->name, 0, payload) != WW_OK)
-            fault(k, "'%s': the payload of handle %lld is no JSON", record->name, handle);
+            fault(k, "'%s': the payload of handle %lld is not JSON", record->name, handle);
         count++;
     }
     if (code != SQLITE_DONE)
@@ -158,7 +158,7 @@ static ww_status check_texts(checking *k, const collection_record *record)
     int64_t faults = 0;
     const ww_status status = texts_check(&(text_tables){k->db, "main", record->name}, &faults);
     if (faults > 0)
-        fault(k, "'%s': %lld texts do not belong to a row or are not in the index of words; compacting makes that anew",
+        fault(k, "'%s': %lld texts do not belong to a row or are not in the index of words; compacting rebuilds that index",
               record->name, (long long)faults);
     return status == WW_OK ? WW_OK : unreadable(k, record, status);
 }

@@ -77,7 +77,7 @@ static ww_status open_record(ww_store *store, const collection_record *record, c
     return status;
 }
 
-/* Takes a connection with a transaction of its own. */
+/* Reads in a transaction of its own. */
 ww_status store_find_record(ww_store *store, const char *name, collection_record *record)
 {
     bool has = false;
@@ -109,7 +109,7 @@ ww_status ww_store_collection(ww_store *store, const char *name, ww_collection *
 
 /* ---- making and dropping ------------------------------------------------------------------------------------------------- */
 
-/* A file that has nothing in it yet gets its page size and its mode now that a dimension is known. */
+/* An empty file gets its page size and its mode now that the dimension is known. */
 static ww_status prepare_file(ww_store *store, const ww_collection_config *config)
 {
     const int32_t page = store->config.page_bytes
@@ -127,7 +127,7 @@ static ww_status prepare_file(ww_store *store, const ww_collection_config *confi
     return status;
 }
 
-/* The collection as a virtual table, so that SQL finds it under its name once the extension is loaded. */
+/* Declares the collection as a virtual table, so that SQL finds it by name once the extension is loaded. */
 static ww_status declare(ww_store *store, const ww_collection_config *config)
 {
     return schema_run(store->writer, "CREATE VIRTUAL TABLE main.\"%w\" USING warpwave(dim=%d, metric=%s, type=%s)",
@@ -164,7 +164,7 @@ ww_status ww_store_create(ww_store *store, const ww_collection_config *config, w
     return status == WW_OK && collection ? open_record(store, &record, &checked, collection) : status;
 }
 
-/* Does the collection have a virtual table? It has none if SQL dropped it or an older version made the collection. */
+/* Does the collection have a virtual table? It does not if SQL dropped the table or an older version created the collection. */
 static ww_status find_declared(ww_store *store, const char *name, bool *declared)
 {
     sqlite3_stmt *found = NULL;
@@ -198,14 +198,14 @@ ww_status ww_store_drop(ww_store *store, const char *name)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_drop: name is NULL");
     collection_record record;
     if (status == WW_OK)
-        status = store_find_record(store, name, &record); /* a file that is new has no table to look in */
-    if (status == WW_OK || status == WW_CORRUPT_FILE)     /* what is damaged can be dropped */
+        status = store_find_record(store, name, &record); /* a new file has no table to look in */
+    if (status == WW_OK || status == WW_CORRUPT_FILE)     /* a damaged collection can be dropped */
         status = store_begin(store);
     return status == WW_OK ? store_end(store, drop(store, name)) : status;
 }
 
-/* Renames the virtual table, whose module renames the other tables. A name that another table has is refused here, because
- * SQLite would report it as an internal error. */
+/* Renames the virtual table, whose module renames the other tables. Refuses a name that another table has, because SQLite would
+ * report it as an internal error. */
 static ww_status rename_collection(ww_store *store, const char *name, const char *to)
 {
     bool declared = false;
@@ -235,7 +235,7 @@ ww_status ww_store_rename(ww_store *store, const char *name, const char *to)
 
 /* ---- listing ------------------------------------------------------------------------------------------------------------- */
 
-/* The model of a collection as a member of its description, "" if none is kept. From sqlite3_malloc(). */
+/* The model of a collection as a JSON member of its description, "" if it has none. From sqlite3_malloc(). */
 static ww_status model_text(ww_store *store, const collection_record *record, char **text)
 {
     ww_store_model m = {0};
@@ -258,7 +258,7 @@ static ww_status model_text(ww_store *store, const collection_record *record, ch
     return status;
 }
 
-/* The index of a collection as a member of its description. One statement reads one state of the file. */
+/* The index of a collection as a JSON member of its description. A single statement reads it, so it is a snapshot. */
 static ww_status index_text(ww_store *store, const collection_record *record, char **text)
 {
     sqlite3_stmt *s = NULL;
@@ -399,19 +399,19 @@ ww_status ww_store_describe(ww_store *store, ww_store_info *info)
 
 /* ---- indexes ------------------------------------------------------------------------------------------------------------- */
 
-/* "$.lang", "$.a.b", "$.list[0]", "$.\"a b\"": the path becomes part of a statement, in quotes of its own, so anything that
- * SQLite takes as a path does; this only keeps out what cannot be one. */
+/* "$.lang", "$.a.b", "$.list[0]", "$.\"a b\"": the path becomes part of a statement, in quotes, so any path that SQLite accepts
+ * is fine. This check only refuses what cannot be a path. */
 static ww_status path_check(const char *path)
 {
     const size_t length = strnlen(path, JSON_PATH_BYTES_MAX + 1);
     if (path[0] == '$' && length > 1 && length <= JSON_PATH_BYTES_MAX)
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT,
-                   "ww_store_index: path is '%.*s'; it must begin with $ and have 2 to %d bytes, as \"$.lang\"",
+                   "ww_store_index: path is '%.*s'; it must begin with $ and have 2 to %d bytes, such as \"$.lang\"",
                    JSON_PATH_BYTES_MAX, path, JSON_PATH_BYTES_MAX);
 }
 
-/* SQLite finds out with the first row whether a path is one; an empty collection must not let a bad one in. */
+/* SQLite checks a path only when it reads the first row, so a bad path for an empty collection must be found here. */
 static ww_status path_try(sqlite3 *db, const char *path)
 {
     sqlite3_stmt *tried = NULL;

@@ -1,8 +1,8 @@
-/* Compacting: the file is rewritten without free pages, so that the space goes back to the file system, then places are
- * numbered anew without gaps and the log of removals is emptied.
+/* Compacting: first the file is rewritten without free pages, which returns the space to the file system. Then places are
+ * renumbered without gaps and the log of removals is emptied.
  *
- * The rewriting comes first because it needs room on the disk and changes nothing that anybody sees: where it fails, rows keep
- * their numbers. The renumbering is one transaction. It frees a page in a thousand or so, and the log of removals.
+ * Rewriting comes first because it needs disk space and changes nothing that a caller can see: if it fails, rows keep their
+ * numbers. Renumbering is one transaction. It frees about one page in a thousand, and the log of removals.
  */
 #include "base/memory.h"
 #include "base/status.h"
@@ -17,7 +17,7 @@ typedef struct compaction {
     sqlite3 *db;
     ww_progress progress;
     void *user;
-    sqlite3_stmt *next, *move_vector, *move_row, *move_list; /* the last only with an index */
+    sqlite3_stmt *next, *move_vector, *move_row, *move_list; /* move_list only with an index */
     bool indexed;
     int64_t done;
     int64_t total;
@@ -27,7 +27,7 @@ static ww_status told(const compaction *m, int64_t done)
 {
     if (!ww_core()->tell(m->progress, m->user, done, m->total))
         return WW_OK;
-    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; it is as before", m->c->base.name,
+    return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; it is unchanged", m->c->base.name,
                    (long long)done, (long long)m->total);
 }
 
@@ -56,8 +56,8 @@ static ww_status move(const compaction *m, sqlite3_stmt *statement, int64_t whic
     return status;
 }
 
-/* Moves the next rows, in order of place from `*from` on. Each row's new place is the number of rows before it, which is free.
- */
+/* Moves the next rows, in order of place, starting at `*from`. A row's new place is the number of rows before it; that place is
+ * free. */
 static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
 {
     int64_t places[MOVED_AT_ONCE], handles[MOVED_AT_ONCE];
@@ -83,7 +83,7 @@ static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
     return status == WW_OK ? told(m, m->done) : status;
 }
 
-/* The index counts the rows that were added by their places. Then its tiny lists are merged. */
+/* The index counts added rows by their places, so its header changes too. Then its tiny lists are merged. */
 static ww_status renumber_index(const compaction *m, collection_record *record)
 {
     const ivf_tables tables = {m->db, "main", record};
@@ -101,7 +101,7 @@ static ww_status renumber_index(const compaction *m, collection_record *record)
 static ww_status renumber(compaction *m, collection_record *record)
 {
     int64_t from = 0;
-    bool end = record->next_place == record->live; /* the places have no gaps already */
+    bool end = record->next_place == record->live; /* the places already have no gaps */
     ww_status status = end ? WW_OK : prepare(m);
     while (status == WW_OK && !end)
         status = renumber_some(m, &from, &end);
@@ -125,8 +125,7 @@ static ww_status renumber(compaction *m, collection_record *record)
     return status == WW_OK ? schema_update(m->db, "main", record) : status;
 }
 
-/* Releases the free pages, then shortens the file: now or, if others are reading, when they are done. The caller holds the
- * lock. */
+/* Releases the free pages, then shortens the file, immediately or once other readers are done. The caller holds the lock. */
 static ww_status shrink(ww_store *store)
 {
     const ww_status status = schema_run(store->writer, "VACUUM");
@@ -135,7 +134,8 @@ static ww_status shrink(ww_store *store)
     return status;
 }
 
-/* Releases what the renumbering freed if it is more than a 64th of the file. If that fails, later writes use the space. */
+/* Releases the pages that renumbering freed if they are more than 1/64 of the file. If that fails, later writes reuse the
+ * space. */
 static void shrink_rest(ww_store *store)
 {
     if (store_lock(store) != WW_OK)
@@ -153,7 +153,7 @@ static ww_status find_record(const compaction *m, collection_record *record)
     return status == WW_OK ? stored_is(m->c, record) : status;
 }
 
-/* Rewrites the file, if the caller does not cancel. */
+/* Rewrites the file unless the caller cancels. */
 static ww_status rewrite(compaction *m)
 {
     collection_record record;

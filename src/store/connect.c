@@ -13,9 +13,9 @@ enum { WRITER_CACHE_KIB = 8192 };
 
 /* ---- connections --------------------------------------------------------------------------------------------------------- */
 
-/* A file is data: its triggers, views and foreign keys do nothing. Defensive mode would keep the connection that writes from
- * its own tables, so only those that read are in it. The schema stays trusted, because SQLite 3.38 to 3.40 holds `->>`, which
- * indexes over payloads call, for unsafe; what else it can call, in indexes and constraints, are SQLite's own functions. */
+/* A file is data: its triggers, views and foreign keys do nothing. Defensive mode would keep the writing connection from its
+ * own tables, so only readers use it. The schema stays trusted, because SQLite 3.38 to 3.40 treats `->>`, which indexes over
+ * payloads call, as unsafe. Otherwise indexes and constraints can only call SQLite's own functions. */
 static ww_status distrust(sqlite3 *db, bool reads_only)
 {
     static const struct {
@@ -40,11 +40,11 @@ static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
     ww_status status = distrust(db, reads_only);
     if (status == WW_OK)
         status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
-    if (status == WW_OK) /* a mapped file that another process cuts short would end this one; some SQLites map by default */
+    if (status == WW_OK) /* if another process truncated a mapped file, this one would crash; some SQLites map by default */
         status = schema_run(db, "PRAGMA mmap_size = 0");
     if (status == WW_OK && !reads_only)
         status = schema_run(db, "PRAGMA cache_size = -%d", WRITER_CACHE_KIB);
-    if (status == WW_OK && !reads_only) { /* collections are virtual tables, too, and only their module makes and drops those */
+    if (status == WW_OK && !reads_only) { /* collections are also virtual tables, which only their module can create and drop */
         const int code = module_register(db, NULL);
         status = code == SQLITE_OK ? WW_OK : sqlite_failed(db, code, "registering the module warpwave");
     }
@@ -64,13 +64,13 @@ ww_status store_check_file(const ww_store *store)
         store_bytes_beside(store, "-wal") == 0)
         return WW_OK;
     return ww_fail(WW_IO_ERROR,
-                   "%s was changed since it was opened. Its folder cannot be written, and without that changes cannot be "
+                   "%s was changed since it was opened. Its folder is not writable, so changes cannot be "
                    "followed: close the store and open it again",
                    store->path);
 }
 
-/* Is the file that was opened still the one at its path? SQLite would go on with one that was removed, and acknowledge writes
- * that nobody can ever read; a new connection would make an empty file in its place. */
+/* Is the file that was opened still the one at its path? SQLite would keep using a removed file and acknowledge writes that
+ * nobody can ever read; a new connection would create an empty file in its place. */
 ww_status store_check_place(const ww_store *store)
 {
     struct stat file;
@@ -81,7 +81,7 @@ ww_status store_check_place(const ww_store *store)
                    store->path, there ? "was replaced by another file" : "was removed or renamed");
 }
 
-/* Opens the file as immutable: SQLite then needs no other file beside it. */
+/* Opens the file as immutable, so that SQLite needs no other file beside it. */
 static int open_unchanging(const ww_store *store, int flags, sqlite3 **opened)
 {
     sqlite3_str *uri = sqlite3_str_new(NULL);
@@ -101,7 +101,7 @@ static int open_unchanging(const ww_store *store, int flags, sqlite3 **opened)
 
 ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db)
 {
-    /* A reader opens the file for writing, too: in WAL mode it may have to recover what a crash left. */
+    /* Readers also open the file for writing: in WAL mode a reader may have to recover after a crash. */
     const int flags = (store->config.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
                       (store->config.must_exist || store->config.read_only ? 0 : SQLITE_OPEN_CREATE);
     sqlite3 *opened = NULL;
@@ -140,7 +140,7 @@ ww_status store_has_collections(sqlite3 *db, bool *has)
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
-/* Counts this process's use of the file, which exists now. */
+/* Counts this process as a user of the file, which exists now. */
 static ww_status enter_file(ww_store *store)
 {
     struct stat file;
@@ -155,9 +155,9 @@ static ww_status enter_file(ww_store *store)
     return status;
 }
 
-/* Going to WAL mode is a transaction with a journal of the old kind, whose removal ends it. At level full SQLite does not sync
- * the folder then, and a power failure could bring the journal back, however long ago it was: it would undo everything. At
- * level extra it does. */
+/* Switching to WAL mode is a transaction with a rollback journal; removing the journal ends it. At level full SQLite does not
+ * sync the folder after that, so a power failure at any later time could bring the journal back, and it would undo everything.
+ * At level extra SQLite does sync. */
 ww_status store_enter_wal(ww_store *store)
 {
     const bool full = store->config.synchronous == WW_SYNCHRONOUS_FULL;
@@ -183,7 +183,7 @@ static ww_status look_at_file(ww_store *store)
     return status == WW_OK && !store->config.read_only ? store_enter_wal(store) : status;
 }
 
-/* Later connections open the same file, wherever the process works then. */
+/* Makes the path absolute, so that later connections open the same file even after a chdir(). */
 static ww_status path_settle(ww_store *store)
 {
     const char *absolute = sqlite3_db_filename(store->writer, "main");
@@ -205,7 +205,7 @@ static ww_status connect_first(ww_store *store)
     return status == WW_OK ? look_at_file(store) : status;
 }
 
-/* Bytes of a file beside the store's; 0 if there is none. */
+/* Bytes of the file with this suffix beside the store's; 0 if there is none. */
 int64_t store_bytes_beside(const ww_store *store, const char *suffix)
 {
     struct stat file;
@@ -224,8 +224,8 @@ static bool folder_is_writable(const char *path)
     return writable;
 }
 
-/* A file in WAL mode needs a -shm beside it, which cannot be made in a folder that cannot be written. If nothing is in the
- * -wal, the file has everything, and is read as one that does not change. store_check_file() makes sure that it does not. */
+/* A file in WAL mode needs a -shm beside it, which SQLite cannot create in a read-only folder. If the -wal is empty, the file
+ * is complete and is opened as immutable. store_check_file() makes sure that it really does not change. */
 static ww_status connect_unchanging(ww_store *store, ww_status failed)
 {
     struct stat file;
@@ -254,7 +254,7 @@ ww_status store_open_file(ww_store *store)
         return ww_fail(WW_IO_ERROR, "there is no file %s", store->path);
     if (there && !S_ISREG(file.st_mode))
         return ww_fail(WW_INVALID_ARGUMENT, "%s is not a file", store->path);
-    /* Before SQLite touches it: closing a connection would drop the locks that another SQLite has. */
+    /* Must happen before SQLite opens the file: closing a connection would drop the locks of another SQLite. */
     ww_status status = there ? enter_file(store) : WW_OK;
     if (status == WW_OK)
         status = connect_first(store);

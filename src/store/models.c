@@ -1,4 +1,4 @@
-/* Which model made the vectors of a collection: a table of its own, made when the first is kept, by the collections' uids. */
+/* Which model made the vectors of a collection: a table with the collections' uids, created with the first model. */
 #include <stddef.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool is_text(const char *text, size_t room)
 }
 
 typedef struct model_field {
-    const char *name; /* of the column */
+    const char *name; /* of the column in the table */
     size_t offset, room;
 } model_field;
 
@@ -35,14 +35,14 @@ static ww_status check_model(const ww_store_model *m)
 {
     for (int i = 0; i < FIELD_COUNT; i++)
         if (!is_text(field_of(m, i), FIELDS[i].room))
-            return ww_fail(WW_INVALID_ARGUMENT, "ww_store_set_model: %s is too long or no UTF-8; it has at most %zu bytes",
-                           FIELDS[i].name, FIELDS[i].room - 1);
+            return ww_fail(WW_INVALID_ARGUMENT, "ww_store_set_model: %s is not UTF-8 or longer than %zu bytes", FIELDS[i].name,
+                           FIELDS[i].room - 1);
     if (m->fingerprint[0] == '\0')
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_set_model: the fingerprint is empty");
     return WW_OK;
 }
 
-/* Returns how many of the columns the table has: none if no model was ever kept, the first three in files of older versions. */
+/* Counts the columns that the table has: 0 if no model was ever stored, the first three in files of older versions. */
 static ww_status count_columns(sqlite3 *db, int *count)
 {
     sqlite3_stmt *asked = NULL;
@@ -57,7 +57,7 @@ static ww_status count_columns(sqlite3 *db, int *count)
     return status;
 }
 
-/* With the writing connection. */
+/* Uses the writing connection. */
 ww_status store_read_model(ww_store *store, const collection_record *record, ww_store_model *model)
 {
     sqlite3_stmt *found = NULL;
@@ -109,7 +109,7 @@ static ww_status check_kept(const collection_record *record, const ww_store_mode
     if (strcmp(kept->fingerprint, model->fingerprint) != 0)
         return ww_fail(
             WW_INVALID_ARGUMENT,
-            "the vectors of the collection '%s' are of the model '%s' (%.16s...), not of '%s' (%.16s...); vectors of two "
+            "the vectors of the collection '%s' were made by the model '%s' (%.16s...), not by '%s' (%.16s...); vectors of two "
             "models cannot be compared",
             record->name, kept->name, kept->fingerprint, model->name, model->fingerprint);
     if (record->live > 0 &&
@@ -144,7 +144,7 @@ static ww_status write_model(ww_store *store, const collection_record *record, c
     status = status == WW_OK ? check_kept(record, &kept, model) : status == WW_NOT_FOUND ? WW_OK : status;
     if (status == WW_OK)
         status = prepare_table(store);
-    if (status == WW_OK) /* models of collections that were dropped */
+    if (status == WW_OK) /* delete the models of dropped collections */
         status = schema_run(store->writer,
                             "DELETE FROM main.warpwave_models WHERE uid NOT IN (SELECT uid FROM main.warpwave_collections)");
     if (status == WW_OK)

@@ -1,12 +1,12 @@
-/* How SQLite lays vectors out in pages (its file format, "b-tree pages"): as many rows to a leaf as fit whole; of a row that is
- * longer than a page a part stays in the leaf and the rest fills pages of its own, the last of them not quite.
+/* How SQLite lays vectors out in pages (its file format, "b-tree pages"): a leaf holds as many whole rows as fit. Of a row
+ * longer than a page, one part stays in the leaf and the rest fills overflow pages, the last one partly.
  */
 #include "store/page_size.h"
 
 enum {
     PAGE_HEADER_BYTES = 8,  /* of a leaf */
-    CELL_BYTES = 2 + 2 + 3, /* the pointer to a cell, the length of the row and its place, for up to a few million rows */
-    ROW_BYTES = 5 + 3,      /* the types of the columns, and the handle */
+    CELL_BYTES = 2 + 2 + 3, /* pointer to the cell, length of the row and its place, for up to a few million rows */
+    ROW_BYTES = 5 + 3,      /* column types and handle */
     PAGE_USUAL_BYTES = 4096,
 };
 

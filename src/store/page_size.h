@@ -1,4 +1,4 @@
-/* Which page size a new file gets, by what its vectors take. */
+/* Chooses the page size of a new file by the size of its vectors. */
 #ifndef WW_STORE_PAGE_SIZE_H
 #define WW_STORE_PAGE_SIZE_H
 
@@ -6,11 +6,11 @@
 
 enum { PAGE_BYTES_MIN = 512, PAGE_BYTES_MAX = 65536 };
 
-/* The bytes of file that a vector of `bytes` bytes takes in the table of vectors, with pages of this size, times 1000. */
+/* File space for a vector of `vector_bytes` in the table of vectors, with pages of this size, in 1/1000 bytes. */
 int64_t page_milli_bytes(int64_t page_bytes, int64_t vector_bytes);
 
-/* The best page size, 4096 to 65536: the smallest one that wastes no more than a hundredth more than the one that wastes least.
- * Small ones write less for a single row. */
+/* The best page size, 4096 to 65536: the smallest that takes at most 1% more file space than the best one. Small pages write
+ * less for a single row. */
 int32_t page_bytes_for(int64_t vector_bytes);
 
 #endif

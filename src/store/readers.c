@@ -1,4 +1,4 @@
-/* Connections that read: each call has one, with a transaction and a view of its own. */
+/* Connections that read: each call uses one, with its own transaction and view. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -105,7 +105,7 @@ static void transaction_end(reader *r)
         (void)sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
-/* One attempt. The collection must be the one that was opened, not another one of its name. */
+/* One attempt. The collection must be the one that was opened, not a new one with the same name. */
 static ww_status transaction_begin(stored *c, reader *r, bool search)
 {
     ww_status status = schema_step(r->begin);
@@ -116,15 +116,14 @@ static ww_status transaction_begin(stored *c, reader *r, bool search)
     return status;
 }
 
-/* Tries until no write comes between the beginning of the transaction and the view. */
+/* Tries until no write comes between the start of the transaction and the view. */
 static ww_status transaction_begin_newest(stored *c, reader *r, bool search)
 {
     int64_t before = -1;
     ww_status status = transaction_begin(c, r, search);
     for (int i = 0; status != WW_OK && view_is_behind(r->view) && i < RESTARTS_MAX; i++) {
-        /* A mirror is never ahead of what is committed, and a new transaction sees all of that: so if it is behind a second
-         * time and has not come nearer, the file is another one than the mirror was read from (an older copy was put in its
-         * place). */
+        /* A mirror is never ahead of the committed state, and a new transaction sees all of that. So if the transaction is
+         * behind a second time without progress, an older copy has replaced the file that the mirror was read from. */
         const int64_t sequence = view_record(r->view)->sequence;
         if (sequence <= before)
             view_reload(r->view);
@@ -161,8 +160,8 @@ void reading_end(stored *c, reader *r)
 
 /* ---- another device ------------------------------------------------------------------------------------------------------ */
 
-/* A group that is moved to again may want the rows elsewhere. One that went on without a member is another one: what it has to
- * search is read anew, from the file. */
+/* Moving to the same group again may redistribute the rows. A group that lost a member counts as another group: its rows are
+ * read from the file again. */
 static bool is_same_group(stored *c, ww_device *device)
 {
     ww_device_info info = ww_device_info_default();
@@ -172,7 +171,7 @@ static bool is_same_group(stored *c, ww_device *device)
     return same && ww_device_describe(device, &info) == WW_OK && info.member_count > 0;
 }
 
-/* Readers of the device that was are closed as they come back. */
+/* Readers of the old device are closed when their calls return them. */
 ww_status stored_move(ww_collection *base, ww_device *device)
 {
     stored *c = stored_of(base);
@@ -188,7 +187,7 @@ ww_status stored_move(ww_collection *base, ww_device *device)
     pthread_mutex_unlock(&c->lock);
     status = reader_open(c, retained, generation, &r);
     if (status == WW_OK)
-        status = transaction_begin_newest(c, r, true); /* what cannot be loaded there does not move */
+        status = transaction_begin_newest(c, r, true); /* if it cannot be loaded there, it does not move */
     if (r)
         transaction_end(r);
     if (status == WW_OK && is_same_group(c, device))

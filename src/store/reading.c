@@ -1,4 +1,4 @@
-/* Reading a collection of a store, and the table of what such a collection does. */
+/* Reading a collection of a store, and the table of its operations. */
 #include <math.h>
 #include <string.h>
 

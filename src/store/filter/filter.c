@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "store/filter/filter_text.h"
 
-/* Functions that give the same result for the same row whenever they are called, whose time and memory are about linear in the
- * length of their arguments, and that touch nothing. Not here: random and all of date and time; printf, zeroblob and replace,
- * whose results can be far longer than their arguments; unhex, which is quadratic; whatever knows the connection. In order. */
+/* Sorted. Pure functions, without side effects, whose time and memory are about linear in the length of their arguments. Left
+ * out: random, date and time; printf, zeroblob and replace, whose results can be far longer than their arguments; unhex, which
+ * is quadratic; functions that look at the connection. */
 static const char *const FUNCTIONS[] = {
     "->",           "->>",          "abs",        "acos",      "acosh",      "asin",
     "asinh",        "atan",         "atan2",      "atanh",     "avg",        "ceil",
@@ -35,16 +35,16 @@ static bool function_is_allowed(const char *name)
     return false;
 }
 
-/* Is `table` that of the collection's rows? */
+/* Is `table` the collection's table of rows? */
 static bool is_rows_table(const char *table, const char *collection)
 {
     const size_t length = strlen(collection);
     return sqlite3_strnicmp(table, collection, (int)length) == 0 && sqlite3_stricmp(table + length, "_rows") == 0;
 }
 
-/* The columns that a filter is about, and the table-valued functions that look into a payload: filter_run() has seen to it that
- * no table has their names. SQLite names no database and no column where it only counts rows of what the statement calls
- * docs_rows itself. */
+/* Allows the columns that a filter is about, and the table-valued functions that look into a payload: filter_run() has made
+ * sure that no table has their names. SQLite passes no database and no column when it only counts rows of the statement's
+ * own docs_rows. */
 static bool read_is_allowed(const filter_guard *guard, const char *table, const char *column, const char *schema)
 {
     if (sqlite3_stricmp(table, "json_each") == 0 || sqlite3_stricmp(table, "json_tree") == 0)
@@ -66,8 +66,7 @@ static int refuse(filter_guard *guard, int action, const char *first, const char
     if (guard->calls > FILTER_CALLS_MAX || guard->selects > FILTER_SELECTS_MAX)
         snprintf(guard->refused, room, "more than %d function calls or %d SELECTs", FILTER_CALLS_MAX, FILTER_SELECTS_MAX);
     else if (action == SQLITE_FUNCTION)
-        snprintf(guard->refused, room, "the function %s is not on the list of those that a filter may use",
-                 second ? second : "");
+        snprintf(guard->refused, room, "the function %s is not allowed in a filter", second ? second : "");
     else if (action == SQLITE_READ)
         snprintf(guard->refused, room, "%s%s%s cannot be read; a filter reads id, handle and payload, and does not recurse",
                  first ? first : "", second && second[0] ? "." : "", second ? second : "");
@@ -78,9 +77,8 @@ static int refuse(filter_guard *guard, int action, const char *first, const char
     return SQLITE_DENY;
 }
 
-/* Between filters the store itself asks, for data versions, ids, vectors: all of it reading. When FTS5 opens its table, SQLite
- * asks for the right to update its schema, as if that were declared in a statement, and updates nothing: the connection is one
- * that cannot write (connect.c). */
+/* Between filters the store itself reads data versions, ids and vectors. When FTS5 opens its table, SQLite asks for permission
+ * to update the schema but updates nothing: the connection cannot write (connect.c). */
 static bool reading_is_allowed(int action, const char *first)
 {
     const bool declares = action == SQLITE_UPDATE && first && strcmp(first, "sqlite_master") == 0;
@@ -105,8 +103,8 @@ static int authorize(void *user, int action, const char *first, const char *seco
     return refuse(guard, action, first, second);
 }
 
-/* SQLite creates the table of a table-valued function at its first use, which the authorizer would refuse. So each is used once
- * before. */
+/* SQLite creates the table of a table-valued function at its first use, which the authorizer would refuse. So each function is
+ * used once before the authorizer is installed. */
 int filter_guard_install(sqlite3 *db, filter_guard *guard)
 {
     sqlite3_stmt *statement = NULL;
@@ -155,7 +153,7 @@ static ww_status fail_sqlite(sqlite3 *db, int code, const filter_guard *guard)
     return ww_fail(status, "where: %s", sqlite3_errmsg(db));
 }
 
-/* One statement and nothing behind it. */
+/* Prepares the text as one statement; refuses anything after it. */
 static ww_status prepare(const filter_target *target, const char *text, sqlite3_stmt **statement)
 {
     const char *name = target->collection, *schema = target->schema;
@@ -198,7 +196,7 @@ static ww_status bind_one(sqlite3_stmt *statement, int place, const ww_parameter
     case WW_VALUE_LIST:
         if (!value->text)
             return ww_fail(WW_INVALID_ARGUMENT,
-                           "where: the text of parameter %d is NULL; a parameter without a value has the type for that", place);
+                           "where: the text of parameter %d is NULL; use WW_VALUE_NULL for a parameter without a value", place);
         code = sqlite3_bind_text64(statement, place, value->text, strlen(value->text), SQLITE_TRANSIENT, SQLITE_UTF8);
         break;
     default:
@@ -224,7 +222,7 @@ static ww_status bind(sqlite3_stmt *statement, const filter_where *where)
             return ww_fail(WW_INVALID_ARGUMENT, "where: %lld values for %d parameters", (long long)where->value_count, count);
         const int place = value->name ? sqlite3_bind_parameter_index(statement, value->name) : (int)i + 1;
         if (place == 0)
-            return ww_fail(WW_INVALID_ARGUMENT, "where: a value for %s, which is no parameter of it", value->name);
+            return ww_fail(WW_INVALID_ARGUMENT, "where: a value for %s, which is not one of its parameters", value->name);
         const ww_status status = bind_one(statement, place, value);
         if (status != WW_OK)
             return status;
@@ -266,8 +264,8 @@ static const struct {
               {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, FILTER_PATTERN_BYTES_MAX}};
 enum { LIMIT_COUNT = sizeof LIMITS / sizeof *LIMITS };
 
-/* Tells the guard which filter is running, while its statement is prepared and stepped (SQLite may prepare it again); the
- * limits hold for that time. */
+/* Tells the guard which filter runs while its statement is prepared and stepped (SQLite may prepare it again), and sets the
+ * limits for that time. */
 static void guard_begin(const filter_target *target, int before[LIMIT_COUNT])
 {
     if (!target->guard)
@@ -314,7 +312,7 @@ ww_status filter_check(const filter_where *where, const char *collection)
     return status;
 }
 
-/* Does the text name something, whatever the case? */
+/* Does the text contain the word, in any case? */
 static bool has_word(const char *text, const char *word)
 {
     const size_t length = strlen(word);
@@ -341,8 +339,8 @@ static ww_status refuse_name_in(sqlite3 *db, const char *schema, const char *nam
     return status;
 }
 
-/* Refuses a text that names a table-valued function if any database of the connection has a table or view of that name: SQLite
- * would take that. */
+/* Refuses a text that names a table-valued function if any database of the connection has a table or view of that name, because
+ * SQLite would use the table. */
 static ww_status check_names(sqlite3 *db, const char *text)
 {
     static const char *const NAMES[] = {"json_each", "json_tree"};
@@ -375,7 +373,8 @@ static int past_deadline(void *deadline)
     return nanoseconds_now() > *(const int64_t *)deadline;
 }
 
-/* Of SQLite's machine: about a microsecond, unless they are calls with long arguments. */
+/* Instructions of SQLite's virtual machine between two looks at the clock: about a microsecond, except for calls with long
+ * arguments. */
 enum { INSTRUCTIONS_BETWEEN_LOOKS = 100 };
 
 static ww_status collect(sqlite3_stmt *statement, const filter_target *target, filter_places *places, int64_t *deadline)

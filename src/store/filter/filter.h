@@ -2,14 +2,14 @@
  *
  * The text comes from outside, so it is checked before any database sees it: brackets and quotes must close within it (then it
  * cannot leave the brackets that it is put in), and it is prepared on a private connection under an authorizer that allows
- * reading the one table and a written list of pure functions. There the table is in a database whose name nobody can guess, so
- * that no name with a database in front of it is found. What passes is run as
+ * reading the one table and a written list of pure functions. There the table is in a database with a random name, so that no
+ * name qualified with a database is found. What passes is run as
  *     WITH "docs_rows" AS (SELECT ... FROM main."docs_rows") SELECT place FROM main."docs_rows" AS "docs_rows" WHERE (<text>)
- * on the connection whose snapshot is asked, with its planner and the indexes that the user made. There, too, `docs_rows` in a
- * subquery is the collection's own table, whatever other databases and TEMP have. Values are bound, never pasted. A host's
+ * on the connection whose snapshot is searched, with its planner and the user's indexes. There too `docs_rows` in a subquery is
+ * the collection's own table, whatever tables other databases and TEMP have. Values are bound, never pasted. A host's
  * connection gets no authorizer, no limits and no progress handler of ours.
  *
- * On connections of the store's own a filter is limited in time and memory, whatever its text. SQLite looks at the clock only
+ * On the store's own connections a filter is limited in time and memory, whatever its text. SQLite looks at the clock only
  * between the rounds of a loop, so what can be done in one round is limited: the length of a value, the number of function
  * calls in the text, and the cost of each, which must be about linear in the length of its arguments (filter_functions.c).
  */
@@ -27,9 +27,9 @@
 enum {
     FILTER_TEXT_BYTES_MAX = 1 << 18,
     FILTER_SELECT_TEXT_BYTES_MAX = 1 << 12, /* of a text with a subquery */
-    FILTER_VALUE_BYTES_MAX = 1 << 20,       /* of any value on the way: a payload, a result of a function */
-    FILTER_CALLS_MAX = 256,                 /* function calls in the text, `->>` and LIKE among them */
-    FILTER_CONCATENATIONS_MAX = 64,         /* operators || in it */
+    FILTER_VALUE_BYTES_MAX = 1 << 20,       /* of any value: a payload, a function's result */
+    FILTER_CALLS_MAX = 256,                 /* function calls in the text, including `->>` and LIKE */
+    FILTER_CONCATENATIONS_MAX = 64,         /* operators || in the text */
     FILTER_SELECTS_MAX = 32,                /* subqueries */
     FILTER_ARGUMENTS_MAX = 16,              /* of one function */
     FILTER_PATTERN_BYTES_MAX = 256          /* of LIKE and GLOB, which compare it at every place of the text */
@@ -41,8 +41,8 @@ typedef struct filter_where {
     int64_t value_count;
 } filter_where;
 
-/* The authorizer of a connection that is the store's own: it only reads, for good, and while it runs a `where` it reads the one
- * table and calls the functions of the list only. */
+/* The authorizer of one of the store's own connections. The connection can only read; while it runs a `where`, it can only read
+ * the one table and call the listed functions. */
 typedef struct filter_guard {
     const char *collection; /* of the filter that is running; NULL between filters */
     const char *schema;     /* the database that has its rows */
@@ -50,10 +50,10 @@ typedef struct filter_guard {
     char refused[160];      /* why something was refused, "" if nothing was */
 } filter_guard;
 
-/* Installs it; `guard`, zeroed, must live as long as the connection. Never for a host's connection. */
+/* Installs the authorizer; `guard`, zeroed, must live as long as the connection. Never for a host's connection. */
 int filter_guard_install(sqlite3 *db, filter_guard *guard);
 
-/* The rows from a handle on, at most `limit` of them; -1: all. */
+/* Rows starting at a handle, at most `limit` of them; -1: all. */
 typedef struct filter_page {
     int64_t first_handle, limit;
 } filter_page;
@@ -64,8 +64,8 @@ typedef struct filter_target {
     const char *schema;      /* "main", or the name of an attached database */
     const char *collection;  /* its rows are in COLLECTION_rows */
     filter_guard *guard;     /* the connection's guard, with which the limits above hold; NULL for a host's connection */
-    const filter_page *page; /* not NULL: handles in order are collected instead of places */
-    double seconds_max;      /* 0: no limit. Sets a progress handler, so only for connections that are the store's own */
+    const filter_page *page; /* not NULL: collect handles, in order, instead of places */
+    double seconds_max;      /* 0: no limit. Sets a progress handler, so only for the store's own connections */
 } filter_target;
 
 typedef struct filter_places {
@@ -82,12 +82,12 @@ ww_status filter_places_append(filter_places *places, int64_t place);
  * no file. */
 ww_status filter_check(const filter_where *where, const char *collection);
 
-/* Puts functions whose cost is linear in the place of SQLite's that are quadratic: instr, and trim, ltrim and rtrim with two
- * arguments. They give the same results. Returns SQLite's code. */
+/* Replaces SQLite's quadratic functions by linear ones with the same results: instr, and trim, ltrim and rtrim with two
+ * arguments. Returns SQLite's code. */
 int filter_functions_register(sqlite3 *db);
 
-/* Combines a query's `where` and `filter` into one `where`. With a filter this takes memory, which `held` gets (memory_free();
- * NULL: none). */
+/* Combines a query's `where` and `filter` into one `where`. If there is a filter, this allocates memory and returns it in
+ * `held` (memory_free(); otherwise NULL). */
 ww_status filter_where_of(const ww_query *query, filter_where *where, void **held);
 
 /* Registers ww_filter(payload, filter) and ww_filter(payload, filter, id), which are true for rows that meet a filter given as
@@ -99,7 +99,7 @@ ww_status filter_run(const filter_where *where, const filter_target *target, fil
 
 /* A copy of text and values, to recognize the same filter. */
 typedef struct filter_key filter_key;
-filter_key *filter_key_copy(const filter_where *where); /* NULL without memory */
+filter_key *filter_key_copy(const filter_where *where); /* NULL if out of memory */
 bool filter_key_is(const filter_key *key, const filter_where *where);
 void filter_key_free(filter_key *key); /* accepts NULL */
 

@@ -1,5 +1,5 @@
-/* ww_filter(payload, filter) and ww_filter(payload, filter, id): a filter as a dictionary (vectors/filter/filter.h) in SQL. 1
- * if the row meets it, else 0. Without the id no condition on ids is met. */
+/* ww_filter(payload, filter) and ww_filter(payload, filter, id): a filter as a dictionary (vectors/filter/filter.h) in SQL.
+ * They return 1 if the row meets the filter, else 0. Without the id no condition on ids is met. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,8 @@ static void forget(void *kept)
     memory_free(kept);
 }
 
-/* Reads the filter, which SQLite keeps for the next rows if the argument is a constant. NULL after an error was reported. */
+/* Reads the filter, which SQLite keeps for the next rows if the argument is a constant. Returns NULL after reporting an
+ * error. */
 static filter *read_filter(sqlite3_context *context, sqlite3_value *value)
 {
     const char *text = (const char *)sqlite3_value_text(value);
@@ -57,7 +58,7 @@ static void filter_function(sqlite3_context *context, int count, sqlite3_value *
     }
     json_fault fault;
     bool matches = false;
-    /* What the file has was checked when it was written, but the file may be anybody's. */
+    /* Payloads were checked when they were written, but the file may come from anybody. */
     const bool read = payload || sqlite3_value_type(values[0]) == SQLITE_NULL;
     if (payload && (length != (size_t)sqlite3_value_bytes(values[0]) || !json_check(payload, length, &fault)))
         sqlite3_result_error(context, "ww_filter: a payload is not JSON", -1);
@@ -78,7 +79,7 @@ int filter_dictionary_register(sqlite3 *db)
     return code;
 }
 
-/* The query's where is checked by itself first: with brackets that do not close it could leave those that it is put in here. */
+/* The query's where is checked alone first: with unbalanced brackets it could escape the brackets added here. */
 ww_status filter_where_of(const ww_query *query, filter_where *where, void **held)
 {
     static const char name[] = ":warpwave_filter", call[] = "ww_filter(payload, :warpwave_filter, id)";

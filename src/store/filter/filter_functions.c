@@ -1,7 +1,7 @@
-/* Functions of a filter in the place of SQLite's own, with the same results.
+/* Functions for filters that replace SQLite's own, with the same results.
  *
- * SQLite compares the whole needle of instr() at every place, and every character of trim()'s text with every one of its set: a
- * few hundred bytes of SQL would run for minutes, and nothing interrupts a function. Here instr() is linear, and a set has at
+ * SQLite compares the whole needle of instr() at every place, and every character of trim()'s text with its whole set: a few
+ * hundred bytes of SQL could run for minutes, and a function cannot be interrupted. Here instr() is linear, and a set has at
  * most 64 characters.
  */
 #include <stdbool.h>
@@ -9,13 +9,13 @@
 
 #include "store/filter/filter.h"
 
-/* Is the byte one behind the first of a UTF-8 character? */
+/* Is it a UTF-8 continuation byte? */
 static bool continues(unsigned char byte)
 {
     return (byte & 0xc0) == 0x80;
 }
 
-/* The place of the needle in the haystack from 1 on, in characters, or in bytes if both are blobs; 0 if it is not there. */
+/* The position of the needle in the haystack, starting at 1, in characters, or in bytes if both are blobs; 0 if not found. */
 static void instr(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const int type = sqlite3_value_type(values[0]), needle_type = sqlite3_value_type(values[1]);
@@ -34,7 +34,7 @@ static void instr(sqlite3_context *context, int count, sqlite3_value **values)
         sqlite3_result_error_nomem(context);
         return;
     }
-    /* A text is looked at where a character begins, and at its first byte whatever that is. */
+    /* A text is compared where a character begins, and always at its first byte. */
     const bool at_first_byte_only = !bytes && continues(needle[0]);
     const unsigned char *found =
         memmem(hay, at_first_byte_only && needle_length < length ? needle_length : length, needle, needle_length);
@@ -69,7 +69,7 @@ static bool set_read(const unsigned char *text, size_t length, character_set *se
     return true;
 }
 
-/* Bytes of the character of the set that text[0..length) begins or ends with; 0: none does. */
+/* Bytes of the character of the set that text[0..length) begins or ends with; 0: none. */
 static size_t set_match(const character_set *set, const unsigned char *text, size_t length, bool at_end)
 {
     for (int i = 0; i < set->count; i++) {

@@ -1,12 +1,12 @@
 /* The tokens of SQLite's dialect, as far as they decide where a bracket or a statement ends.
  *
- * Quoted are '...', "..." and `...` with the quote doubled inside, and [...] without; comments are -- to the end of the line
- * and slash-star. SQLite takes an open comment at the end of its input for a closed one, which would swallow our bracket. A
- * parameter such as $name may go on with brackets of its own, "$a(b)": nobody writes that on purpose, and it is refused.
+ * Quotes are '...', "..." and `...`, where a doubled quote stands for one, and [...]. Comments are -- to the end of the line
+ * and slash-star. SQLite accepts a comment that is still open at the end of its input, which would swallow our bracket. A
+ * parameter such as $name may continue with brackets, "$a(b)": nobody writes that on purpose, so it is refused.
  *
- * Subqueries may stand wherever a value may, but not in FROM, and there is no WITH: SQLite puts the columns of such a subquery
- * into the expressions that use them, and ten that each use the one before twice are a thousand copies, before anything runs
- * and any clock is looked at. Names of columns are copied, too, so a text with a SELECT is short.
+ * Subqueries are allowed wherever a value is, but not in FROM, and WITH is not allowed: SQLite substitutes the columns of such
+ * a subquery into the expressions that use them. Ten subqueries that each use the previous one twice become a thousand copies
+ * before anything runs or looks at the clock. Column names are copied too, so a text with a SELECT must be short.
  */
 #include "store/filter/filter_text.h"
 
@@ -23,7 +23,7 @@ static bool is_name(unsigned char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c >= 0x80;
 }
 
-/* Returns the place behind the quoted text that begins at text[at], or 0 if it does not end. */
+/* Returns the position after the quoted text that begins at text[at], or 0 if it does not end. */
 static size_t quote_end(const char *text, size_t at)
 {
     const char open = text[at], close = (char)(open == '[' ? ']' : open);
@@ -37,7 +37,7 @@ static size_t quote_end(const char *text, size_t at)
     return 0;
 }
 
-/* Returns the place behind a comment. A line comment may end with the text, because a newline is put behind it. */
+/* Returns the position after a comment. A line comment may end with the text, because a newline is added after it. */
 static size_t comment_end(const char *text, size_t at)
 {
     if (text[at] == '-') {
@@ -56,7 +56,7 @@ static size_t parameter_end(const char *text, size_t at)
     return text[at] == '(' ? 0 : at;
 }
 
-/* Returns the place behind the token at text[at], or 0 if it has no end. */
+/* Returns the position after the token at text[at], or 0 if it has no end. */
 static size_t token_end(const char *text, size_t at)
 {
     const char c = text[at];
@@ -69,15 +69,15 @@ static size_t token_end(const char *text, size_t at)
     return at + 1;
 }
 
-enum { DEPTH_MAX = 128 }; /* SQLite's parser goes no deeper than 100 */
+enum { DEPTH_MAX = 128 }; /* SQLite's parser allows at most 100 */
 
 /* Where in a SELECT the text is, within one pair of brackets. */
 typedef enum clause { ELSEWHERE, FROM_LIST, ON_CONDITION } clause;
 
 typedef struct reading {
-    int depth; /* brackets that are open */
+    int depth; /* open brackets */
     clause clauses[DEPTH_MAX + 1];
-    bool expects_table; /* FROM, JOIN, a comma between tables, or brackets that open after one of them came last */
+    bool expects_table; /* the last token was FROM, JOIN, a comma between tables, or a bracket opened after one of them */
     bool after_distinct;
     bool has_select;
     int concatenations;
@@ -125,7 +125,7 @@ static ww_status read_sign(reading *r, const char *text, size_t at)
     if (c == ')' && r->depth == 0)
         return ww_fail(WW_INVALID_ARGUMENT, "where: ')' at byte %zu closes nothing", at + 1);
     if (c == '(' && r->depth == DEPTH_MAX)
-        return ww_fail(WW_INVALID_ARGUMENT, "where: more than %d brackets within each other", DEPTH_MAX);
+        return ww_fail(WW_INVALID_ARGUMENT, "where: more than %d nested brackets", DEPTH_MAX);
     if (c == '|' && text[at + 1] == '|' && ++r->concatenations > FILTER_CONCATENATIONS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "where: more than %d operators ||", FILTER_CONCATENATIONS_MAX);
     if (c == '(') {
@@ -190,7 +190,7 @@ static ww_status list_check(const ww_parameter *value)
         sound = json_type_of(at) != JSON_LIST && json_type_of(at) != JSON_OBJECT;
     if (!sound)
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "where: the list of parameter %s is no JSON array of numbers, texts, true, false and null", name);
+                       "where: the list of parameter %s is not a JSON array of numbers, texts, true, false and null", name);
     return value->name && strchr(":@$", value->name[0])
                ? WW_OK
                : ww_fail(WW_INVALID_ARGUMENT, "where: a list needs a parameter with a name, as in \"lang IN :langs\"");
@@ -216,7 +216,7 @@ static bool closes_next(const char *text, size_t at)
 
 typedef enum before_list { BEHIND_OTHERS, BEHIND_IN, BEHIND_BRACKET } before_list; /* IN, or IN and a bracket */
 
-/* Adds the token that ends at `end`, or the list that it is. */
+/* Appends the token that ends at `end`, expanded if it is a list. */
 static ww_status expand_token(const filter_where *where, size_t at, size_t end, before_list before, sqlite3_str *out)
 {
     const char *text = where->text;
@@ -228,7 +228,7 @@ static ww_status expand_token(const filter_where *where, size_t at, size_t end, 
     else if (before == BEHIND_BRACKET && closes_next(text, end))
         sqlite3_str_appendf(out, "SELECT value FROM json_each(%s)", list->name);
     else
-        return ww_fail(WW_INVALID_ARGUMENT, "where: parameter %s is a list, which stands alone behind IN: \"lang IN %s\"",
+        return ww_fail(WW_INVALID_ARGUMENT, "where: parameter %s is a list, which must stand alone after IN: \"lang IN %s\"",
                        list->name, list->name);
     return WW_OK;
 }

@@ -5,12 +5,12 @@
 #include "store/filter/filter.h"
 
 /* Refuses a text that is empty, has a semicolon, closes a bracket that it did not open, or leaves a bracket, a quote or a
- * comment open: anything else is, between "(" and "\n)", one operand or no SQL at all. */
+ * comment open: any other text, between "(" and "\n)", is one operand or invalid SQL. */
 ww_status filter_text_check(const char *text);
 
-/* Gives in `expanded` (sqlite3_free()) a checked text with lists in the place of their parameters, "x IN :langs" as
- * "x IN (SELECT value FROM json_each(:langs))"; NULL if there is no list among the values. Refuses a list without a name or
- * anywhere else than alone behind IN, and what is no JSON array of numbers, texts, true, false and null. */
+/* Expands the lists of a checked text: "x IN :langs" becomes "x IN (SELECT value FROM json_each(:langs))". `expanded`
+ * (sqlite3_free()) is NULL if no value is a list. Refuses a list without a name, a list that does not stand alone after IN, and
+ * one that is not a JSON array of numbers, texts, true, false and null. */
 ww_status filter_text_expand(const filter_where *where, char **expanded);
 
 #endif

@@ -1,5 +1,5 @@
-/* Filters that are not run again while nothing has changed. A change of another connection changes SQLite's data version, and a
- * change of the connection's own its count of changes. Within a transaction that writes nothing is kept. */
+/* Filters are not run again while nothing has changed. Another connection's change raises SQLite's data version, and the
+ * connection's own change raises its change count. Within a write transaction nothing is kept. */
 #include "store/filter/kept_filters.h"
 
 #include <stdatomic.h>
@@ -16,7 +16,7 @@ void kept_filters_clear(kept_filters *kept)
     *kept = (kept_filters){0};
 }
 
-/* The place for a filter: its own, or the one that was not used for the longest time. */
+/* The slot for a filter: its own, or the least recently used one. */
 static kept_filter *place_for(kept_filters *kept, const filter_where *where)
 {
     kept_filter *oldest = &kept->list[0];
@@ -51,7 +51,7 @@ ww_status kept_filters_find(kept_filters *kept, const filter_where *where, const
     *found = f;
     if (f->key && may_keep && f->number != 0 && f->data_version == data_version && f->changes == changes)
         return WW_OK;
-    ww_status status = f->key ? WW_OK : filter_check(where, target->collection); /* a text is checked once */
+    ww_status status = f->key ? WW_OK : filter_check(where, target->collection); /* check a text only once */
     if (status == WW_OK && !f->key && !(f->key = filter_key_copy(where)))
         status = memory_failed("a filter", strlen(where->text));
     f->places.count = 0;

@@ -1,4 +1,4 @@
-/* The rows that the last filters of a connection admitted, while nothing has changed in the file. */
+/* Keeps the rows that a connection's last filters admitted, as long as the file does not change. */
 #ifndef WW_STORE_FILTER_KEPT_FILTERS_H
 #define WW_STORE_FILTER_KEPT_FILTERS_H
 
@@ -9,13 +9,13 @@ enum { FILTERS_KEPT = 8 };
 typedef struct kept_filter {
     filter_key *key; /* NULL: empty */
     filter_places places;
-    int64_t number; /* of this list, for the view, which keeps a mask for it; 0: the list may not be used again */
+    int64_t number; /* identifies the list for the view, which keeps a mask for it; 0: the list must not be reused */
     uint32_t data_version;
     int64_t changes;
     int64_t last_use;
 } kept_filter;
 
-/* Zeroed: none. */
+/* Starts zeroed. */
 typedef struct kept_filters {
     kept_filter list[FILTERS_KEPT];
     int64_t uses;
@@ -23,8 +23,8 @@ typedef struct kept_filters {
 
 void kept_filters_clear(kept_filters *kept);
 
-/* The list of rows that the filter admits: one that was kept, or a new one in the place of the list that was not used for the
- * longest time. It is valid until the next call. In the target's read transaction. */
+/* Finds the rows that the filter admits: a kept list, or a new one that replaces the least recently used. It is valid until the
+ * next call. Call it in the target's read transaction. */
 ww_status kept_filters_find(kept_filters *kept, const filter_where *where, const filter_target *target,
                             const kept_filter **found);
 

@@ -1,4 +1,4 @@
-/* Checking the tables of an index: every vector is in one list, lists count their rows, and bound them. */
+/* Checking the tables of an index: every vector is in one list, and the row counts and bounds of the lists are right. */
 #include <math.h>
 
 #include "arithmetic/row_values.h"
@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "store/ivf/follow.h"
 
-/* Bounds are scores of rows that may have been scaled to unit length first: the same except for rounding. */
+/* Bounds are scores of rows that may have been scaled to unit length first, so rounding may differ. */
 static const double SLACK = 1e-4;
 
 typedef struct checking {

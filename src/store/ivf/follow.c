@@ -58,19 +58,19 @@ static void free_memory(following *f)
     memory_free(f->rules);
 }
 
-/* A place and its list, as they are in the table. */
+/* Enters a place and its list from the table. */
 static ww_status enter(following *f, int64_t place, int64_t list)
 {
     const int64_t row = ww_core()->mirror_row(f->m, place);
     if (row < 0 || list < 0 || list >= f->header.nlist || f->count == f->room)
-        return ivf_damaged(f->t->record->name, "place %lld, in list %lld, is no vector, or is there twice", (long long)place,
+        return ivf_damaged(f->t->record->name, "place %lld, in list %lld, has no vector, or occurs twice", (long long)place,
                            (long long)list);
     f->rows[f->count] = row;
     f->row_lists[f->count++] = (uint32_t)list;
     return WW_OK;
 }
 
-/* Places and lists from a place on; those of changed lists are read elsewhere, unless all are. */
+/* Reads places and their lists, starting at a place. Rows of changed lists are read elsewhere, unless all lists changed. */
 static ww_status read_places(following *f, int64_t first_place, int64_t *found)
 {
     const ivf_tables *t = f->t;
@@ -116,7 +116,7 @@ static ww_status read_changed_lists(following *f)
     return status;
 }
 
-/* Rows of the mirror ascend with places, and so do those of each list. */
+/* Rows of the mirror are in order of place, and so are the rows of each list. */
 static ww_status read_rows(following *f)
 {
     const int64_t expected = f->whole ? f->t->record->live : f->behind->rows_added;
@@ -181,7 +181,7 @@ static ww_status read_all(following *f)
     const int64_t before = c->index && !f->whole ? c->index->nlist : f->header.nlist;
     for (int64_t l = before; status == WW_OK && l < f->header.nlist; l++)
         if (!f->is_changed[l])
-            status = ivf_damaged(f->t->record->name, "list %lld is new, and has not changed", (long long)l);
+            status = ivf_damaged(f->t->record->name, "list %lld is new but not marked as changed", (long long)l);
     if (status == WW_OK)
         status = read_rows(f);
     if (status == WW_OK)

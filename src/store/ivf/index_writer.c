@@ -9,7 +9,7 @@
 #include "base/status.h"
 
 enum {
-    PENDING_BYTES = 4 * 1024 * 1024, /* of vectors that wait */
+    PENDING_BYTES = 4 * 1024 * 1024, /* of vectors that wait for a list */
     PENDING_ROWS_MAX = 4096,
     PENDING_ROWS_FIRST = 16,
 };
@@ -25,7 +25,7 @@ typedef enum index_statement {
     READ_LIST
 } index_statement;
 
-/* Each names the database and the collection, in this order, once or twice. */
+/* Each takes the database and the collection, in this order, once or twice. */
 static const char *const TEXTS[INDEX_STATEMENTS] = {
     [INSERT_PLACE] = "INSERT INTO \"%w\".\"%w_ivf_rows\"(place, list) VALUES(?1, ?2)",
     [FIND_LIST] = "SELECT list FROM \"%w\".\"%w_ivf_rows\" WHERE place = ?1",
@@ -40,7 +40,7 @@ static const char *const TEXTS[INDEX_STATEMENTS] = {
                   "r.place WHERE r.list = ?1 ORDER BY r.place",
 };
 
-/* What must be written of a list. */
+/* What must be written for a list. */
 enum { LIST_COUNTED = 1, LIST_SPLIT = 2 };
 
 static ww_status ready(index_writer *w, const ivf_tables *t, index_statement which)
@@ -111,7 +111,7 @@ static ww_status make_outline(index_writer *w, const ivf_tables *t, const ivf_li
     return status == WW_OK ? index_outline(t, &w->header, lists, w->device, &w->outline) : status;
 }
 
-/* Reads what is not known. Centroids are read only if they have changed. */
+/* Reads header and lists if they are not known. Reads centroids only if they have changed. */
 static ww_status know(index_writer *w, const ivf_tables *t)
 {
     ivf_lists lists = {0};
@@ -304,7 +304,7 @@ static ww_status split(index_writer *w, const ivf_tables *t, int64_t list)
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
-/* What a statement writes: a list with the write that has changed it, or its centroid. */
+/* Writes a list, with the number of the write that changed it. */
 static ww_status write_list(index_writer *w, const ivf_tables *t, int64_t list, const list_record *record, int64_t changed)
 {
     const ww_status status = ready(w, t, WRITE_LIST);
@@ -327,7 +327,7 @@ static ww_status write_centroid(index_writer *w, const ivf_tables *t, int64_t li
     return schema_step(w->statements[WRITE_CENTROID]);
 }
 
-/* A list that only counts its rows anew keeps the number of the write that split it. */
+/* Writes new counts. The list keeps the number of the write that split it. */
 static ww_status write_counts(index_writer *w, const ivf_tables *t, int64_t list)
 {
     const list_record record = ww_core()->outline_record(w->outline, list);

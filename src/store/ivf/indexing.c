@@ -1,7 +1,7 @@
 /* The index of a collection of a store: built, calibrated and dropped in one transaction each.
  *
- * The transaction is open while the index is built, so that nobody writes meanwhile; searches go on. A process that dies leaves
- * the index that there was.
+ * The transaction stays open while the index is built, so that nobody else writes; searches continue. If the process dies, the
+ * old index remains.
  */
 #include "base/memory.h"
 #include "base/status.h"

@@ -1,8 +1,7 @@
 /* Merging lists of an index in the file that removals have left tiny, as a collection in memory does when it is compacted.
  *
- * Their rows get the lists that are nearest among those that stay, and lists are numbered anew without gaps. Rows that were
- * moved are marked by the negative of their new list's number until all lists have theirs. One list's rows are in memory at a
- * time.
+ * Their rows move to the nearest of the remaining lists, and lists are renumbered without gaps. Until all lists have their new
+ * numbers, moved rows are marked with a negative list number. Only one list's rows are in memory at a time.
  */
 #include <string.h>
 
@@ -16,11 +15,11 @@ typedef struct merging {
     ivf_header header;
     ww_device *device; /* the CPU */
     ww_collection *outline;
-    uint32_t *numbers; /* of each list from now on, or IVF_LIST_GOES */
+    uint32_t *numbers; /* new number of each list, or IVF_LIST_GOES */
     sqlite3_stmt *read_list, *set_list, *shift_list;
-    int64_t *places; /* of one list's rows, */
-    uint32_t *lists; /* their new lists, */
-    float *vectors;  /* and their vectors */
+    int64_t *places; /* of one list's rows */
+    uint32_t *lists; /* their new lists */
+    float *vectors;  /* their vectors */
     int64_t room;
 } merging;
 
@@ -88,7 +87,7 @@ static ww_status reserve(merging *m, int64_t count)
     return m->room > 0 ? WW_OK : memory_failed("the rows of a list", room * (dim * sizeof *m->vectors + sizeof *m->places));
 }
 
-/* Reads the rows of a list, of which the tables count `rows`. */
+/* Reads the rows of a list. Its record says that it has `rows`. */
 static ww_status read_list(merging *m, int64_t list, int64_t rows)
 {
     const collection_record *record = m->t->record;
@@ -125,7 +124,7 @@ static ww_status move_rows(merging *m, int64_t list, int64_t rows)
 
 /* ---- merging ------------------------------------------------------------------------------------------------------------- */
 
-/* Takes tiny lists out once; `rows` are those of each list before. */
+/* Removes the tiny lists, in one pass; `rows` are the row counts of the lists before. */
 static ww_status move_lists(merging *m, const int64_t *rows, int64_t lists)
 {
     const ivf_tables *t = m->t;

@@ -43,7 +43,7 @@ ww_status ivf_explain(const char *name, ww_status status)
 
 /* ---- the tables ---------------------------------------------------------------------------------------------------------- */
 
-/* The index over lists has a name of its own that no renaming changes. */
+/* The SQL index over lists keeps its name when the collection is renamed. */
 ww_status ivf_tables_create(const ivf_tables *t)
 {
     static const char *const DECLARATIONS[SUFFIX_COUNT] = {
@@ -63,7 +63,7 @@ ww_status ivf_tables_create(const ivf_tables *t)
     return status;
 }
 
-/* SQLite drops no table while a statement runs, and a command in SQL runs in one: then the table is emptied. */
+/* SQLite cannot drop a table while a statement runs, and an SQL command runs inside one. In that case the table is emptied. */
 ww_status ivf_tables_drop(sqlite3 *db, const char *schema, const char *name)
 {
     ww_status status = WW_OK;
@@ -128,7 +128,7 @@ ww_status ivf_header_read(const ivf_tables *t, ivf_header *header)
                                values[10], values[11]};
         code = sqlite3_step(s);
         if (code == SQLITE_ROW || !header_is_sound(t, header))
-            status = ivf_damaged(t->record->name, "its header makes no sense");
+            status = ivf_damaged(t->record->name, "its header is invalid");
     } else if (code == SQLITE_DONE) {
         status = ivf_damaged(t->record->name, "it has no header");
     }
@@ -193,7 +193,7 @@ ww_status ivf_rules_read(const ivf_tables *t, const ivf_header *header, ivf_rule
         const ivf_rule rule = {sqlite3_column_int64(s, 1), sqlite3_column_double(s, 2)};
         if (count == header->calibration_k || sqlite3_column_int64(s, 0) != count + 1 || rule.nprobe < 1 ||
             rule.nprobe > WW_IVF_LISTS_MAX || !(rule.factor >= 0.0) || isinf(rule.factor))
-            status = ivf_damaged(t->record->name, "rule %lld of its calibration makes no sense", (long long)count + 1);
+            status = ivf_damaged(t->record->name, "rule %lld of its calibration is invalid", (long long)count + 1);
         else
             made[count++] = rule;
     }
@@ -241,7 +241,7 @@ ww_status ivf_list_from_row(const ivf_tables *t, sqlite3_stmt *row, int first, l
                           .equal_rows = sqlite3_column_int64(row, first + 5)};
     if (numbers && list->rows >= 0 && list->rows <= t->record->live && list->equal_rows >= 0 && list->equal_rows <= WW_ROWS_MAX)
         return WW_OK;
-    return ivf_damaged(t->record->name, "the numbers of a list make no sense");
+    return ivf_damaged(t->record->name, "the numbers of a list are invalid");
 }
 
 void ivf_list_bind(sqlite3_stmt *statement, int first, const list_record *list)
@@ -262,7 +262,7 @@ void ivf_lists_free(ivf_lists *lists)
     *lists = (ivf_lists){0};
 }
 
-/* The records of all lists; `changed` gets those of later writes. */
+/* Reads the records of all lists; `changed` gets the lists that writes after `since` changed. */
 static ww_status read_records(const ivf_tables *t, const ivf_header *header, int64_t since, ivf_lists *lists)
 {
     sqlite3_stmt *s = NULL;
@@ -311,7 +311,7 @@ static ww_status read_centroids(const ivf_tables *t, ivf_lists *lists)
         if (code != SQLITE_ROW && code != SQLITE_DONE)
             status = sqlite_failed(t->db, code, t->record->name);
         else if (!whole || !ww_core()->is_finite(to, t->record->dim))
-            status = ivf_damaged(t->record->name, "the centroid of list %u is not there, or not finite", lists->changed[i]);
+            status = ivf_damaged(t->record->name, "the centroid of list %u is missing or not finite", lists->changed[i]);
         sqlite3_reset(s);
     }
     sqlite3_finalize(s);

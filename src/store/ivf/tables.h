@@ -28,14 +28,14 @@ typedef struct ivf_tables {
 
 /* The row of NAME_ivf. */
 typedef struct ivf_header {
-    int64_t built;   /* the write that built the index, */
-    int64_t changed; /* and the last one that built, split or calibrated */
-    int64_t version; /* random, new with each of these writes */
+    int64_t built;   /* the write that built the index */
+    int64_t changed; /* the last write that built, split or calibrated */
+    int64_t version; /* random; such a write changes it */
     int64_t nlist;
     double loss;
     int64_t rows_trained;
-    int64_t rows_added;  /* until places were numbered anew, and */
-    int64_t first_place; /* every vector from here on was added since */
+    int64_t rows_added;  /* since the index was built, before first_place */
+    int64_t first_place; /* vectors from this place on were also added since */
     int64_t lists_split;
     int64_t calibration_k; /* 0: not calibrated */
     int64_t calibration_queries;
@@ -47,34 +47,34 @@ static inline bool ivf_is_there(const collection_record *record)
     return record->format >= STORE_FORMAT_INDEXED;
 }
 
-/* WW_CORRUPT_FILE that says what is wrong with the index, and what to do. */
+/* Fails with WW_CORRUPT_FILE; the message says what is wrong with the index and what to do. */
 __attribute__((format(printf, 2, 3))) ww_status ivf_damaged(const char *name, const char *format, ...);
 
-/* Does the same with a failure that says that the file is damaged; returns other failures unchanged. */
+/* Turns a failure that says that the file is damaged into such a one; returns other failures unchanged. */
 ww_status ivf_explain(const char *name, ww_status status);
 
-/* Makes the tables, empty; drops them, whatever is there, or empties them within a statement of SQL; gives them the names of a
- * renamed collection. In a transaction of the caller's, as all that follow. */
+/* Create the tables, empty; drop the existing ones, or empty them if called within an SQL statement; rename them with their
+ * collection. These and all functions below run in the caller's transaction. */
 ww_status ivf_tables_create(const ivf_tables *t);
 ww_status ivf_tables_drop(sqlite3 *db, const char *schema, const char *name);
 ww_status ivf_tables_rename(sqlite3 *db, const char *schema, const char *name, const char *to);
 
-/* The header, and the rules (memory_free()) of a calibration, if there are any. */
+/* Read and write the header, and the rules (memory_free()) of a calibration, if there are any. */
 ww_status ivf_header_read(const ivf_tables *t, ivf_header *header);
 ww_status ivf_header_write(const ivf_tables *t, const ivf_header *header);
 ww_status ivf_rules_read(const ivf_tables *t, const ivf_header *header, ivf_rule **rules);
 ww_status ivf_rules_write(const ivf_tables *t, const ivf_calibration *calibration);
 
-/* How many rows were added since the index was built. */
+/* Number of rows added since the index was built. */
 int64_t ivf_rows_added(const ivf_tables *t, const ivf_header *header);
 
-/* Columns of NAME_ivf_lists, and the record that a statement over them stands on, from column `first` on. */
+/* Columns of NAME_ivf_lists, and the record in a statement's current row, starting at column `first`. */
 #define IVF_LIST_COLUMNS "rows, farthest, nearest, unbounded, was_split, equal_rows"
 ww_status ivf_list_from_row(const ivf_tables *t, sqlite3_stmt *row, int first, list_record *list);
 void ivf_list_bind(sqlite3_stmt *statement, int first, const list_record *list);
 
-/* What is known of all lists, and the centroids of those that have changed after the write `since`; -1: of all. Each of the
- * arrays is memory_free()'d; `changed` are the numbers of the latter. */
+/* The records of all lists, and numbers and centroids of the lists that changed after the write `since`; -1: of all lists. Free
+ * each array with memory_free(). */
 typedef struct ivf_lists {
     list_record *records; /* header->nlist */
     uint32_t *changed;

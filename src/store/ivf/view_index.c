@@ -1,11 +1,11 @@
-/* The index of a collection as a view has it: built and calibrated from the rows in memory, and described. */
+/* The index of a view: built and calibrated from the rows in memory, and described. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/ivf/follow.h"
 #include "store/view/view_state.h"
 #include "vectors/internal/core.h"
 
-/* The mirror has the state before the write that has begun; so it has all rows. */
+/* The write that has begun has not changed any row yet, so the mirror has all rows. */
 ww_status view_build_index(view *v, const ww_ivf_config *config, writer *w)
 {
     ivf *index = NULL;
@@ -29,7 +29,7 @@ ww_status view_calibrate_index(view *v, const ww_calibrate_config *config, write
     return status;
 }
 
-/* Only the thread that read it knows why it has none. */
+/* Only the thread that read the index knows why the mirror has none. */
 ww_status view_check_index(const view *v)
 {
     const ww_collection *c = ww_core()->mirror_collection(v->active);

@@ -1,10 +1,10 @@
-/* The maps of collections (src/map) in the file: two tables for all of them, made when the first is kept.
+/* The maps of collections (src/map) in the file: two tables for all of them, created with the first map.
  *
  *   warpwave_maps         what a collection's map was made with
  *   warpwave_map_points   where its rows are
  *
- * Nothing else in the file depends on them: a map that makes no sense is none, and is made again. Maps of collections that were
- * dropped go with the next write of any map.
+ * Nothing else in the file depends on them: an invalid map is ignored and made again. The next write of any map deletes the
+ * maps of dropped collections.
  */
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const map_table TABLES[] = {
 };
 enum { TABLE_COUNT = sizeof TABLES / sizeof *TABLES };
 
-/* Are both tables there? What is in a file may be anybody's: they are used only if they are declared as ours. */
+/* Do both tables exist? The file may come from anybody, so they are used only if their declarations are ours. */
 static ww_status tables_exist(sqlite3 *db, bool *exist)
 {
     ww_status status = WW_OK;
@@ -56,7 +56,7 @@ static ww_status tables_exist(sqlite3 *db, bool *exist)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
-/* The integer in a column, if it is one from `low` to `high`. */
+/* Reads an integer from `low` to `high`; false if the column has anything else. */
 static bool column_integer(sqlite3_stmt *row, int column, int64_t low, int64_t high, int64_t *value)
 {
     *value = sqlite3_column_int64(row, column);
@@ -69,7 +69,7 @@ static bool column_float(sqlite3_stmt *row, int column, float *value)
     return sqlite3_column_type(row, column) == SQLITE_FLOAT && isfinite(*value);
 }
 
-/* The map without its points; version 0 if there is none. */
+/* Reads the map without its points; version 0 if there is none. */
 static ww_status read_header(sqlite3 *db, int64_t uid, kept_map *map)
 {
     sqlite3_stmt *found = NULL;
@@ -120,7 +120,7 @@ static ww_status make_room(kept_map *map, int64_t *capacity)
     return WW_OK;
 }
 
-/* Reads the points in order of handles. A point that makes no sense makes the whole map invalid. */
+/* Reads the points in order of handles. An invalid point makes the whole map invalid. */
 static ww_status read_points(sqlite3 *db, int64_t uid, kept_map *map)
 {
     sqlite3_stmt *found = NULL;
@@ -252,7 +252,7 @@ static ww_status write_map(sqlite3 *db, int64_t uid, const map_change *change)
     return status;
 }
 
-/* In a transaction that writes. Dropping a map makes no tables. */
+/* Runs in a write transaction. Dropping a map creates no tables. */
 static ww_status change_map(sqlite3 *db, int64_t uid, const map_change *change)
 {
     bool exist = false;
