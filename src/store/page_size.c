@@ -28,11 +28,11 @@ int64_t page_milli_bytes(int64_t page_bytes, int64_t vector_bytes)
 
 int32_t page_bytes_for(int64_t vector_bytes)
 {
-    int64_t least = INT64_MAX;
+    int64_t smallest = INT64_MAX;
     for (int64_t page = PAGE_USUAL_BYTES; page <= PAGE_BYTES_MAX; page *= 2)
-        least = page_milli_bytes(page, vector_bytes) < least ? page_milli_bytes(page, vector_bytes) : least;
+        smallest = page_milli_bytes(page, vector_bytes) < smallest ? page_milli_bytes(page, vector_bytes) : smallest;
     int64_t page = PAGE_USUAL_BYTES;
-    while (page_milli_bytes(page, vector_bytes) > least + least / 100)
+    while (page_milli_bytes(page, vector_bytes) > smallest + smallest / 100)
         page *= 2;
     return (int32_t)page;
 }

@@ -13,7 +13,7 @@
 
 /* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
-/* The list of rows that the `where` admits. */
+/* Finds the rows that the `where` admits. */
 static ww_status filter_ready(stored *c, reader *r, const filter_where *where, const kept_filter **found)
 {
     const filter_target target = {.db = r->db,
@@ -28,7 +28,7 @@ static ww_status mask_check(const reader *r, const stored *c, const ww_query *qu
 {
     if (!query->mask || query->mask_rows > 0 || view_record(r->view)->next_place == 0)
         return WW_OK;
-    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': there is a mask, but mask_rows is 0; a mask over all rows has %lld",
+    return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': there is a mask, but mask_rows is 0; for all rows it must be %lld",
                    c->base.name, (long long)view_record(r->view)->next_place);
 }
 
@@ -104,7 +104,7 @@ static ww_status stored_get(ww_collection *base, const ww_get *get, ww_results *
     return look_up(stored_of(base), &list, results);
 }
 
-/* One entry: its place, or -1. */
+/* Finds the place of the list's only entry; -1 if it does not exist. */
 static ww_status find_one(stored *c, const view_list *list, int64_t *place)
 {
     ww_results *found = NULL;
@@ -142,7 +142,7 @@ static ww_status stored_find_handle(ww_collection *base, int64_t handle, int64_t
     return status;
 }
 
-/* What a request asks of a row that was found. */
+/* Copies what the request asks for from the row that was found. */
 static ww_status give_row(const stored *c, const ww_results *found, const row_request *request)
 {
     const bool ids = request->fetch & WW_FETCH_IDS;
@@ -150,7 +150,8 @@ static ww_status give_row(const stored *c, const ww_results *found, const row_re
     if (request->fetch == 0)
         *request->handle = found->handles[0];
     else if (request->fetch & WW_FETCH_VECTORS)
-        (void)row_narrow((int32_t)c->base.type, found->vectors, c->base.dim, request->elements); /* it came from there */
+        (void)row_narrow((int32_t)c->base.type, found->vectors, c->base.dim,
+                         request->elements); /* exact: the values came from this type */
     else
         return ww_core()->row_text_copy(request, text ? text : "", text ? strlen(text) : 0);
     return WW_OK;
@@ -232,14 +233,14 @@ static ww_status stored_reserve(ww_collection *base, int64_t rows)
     ww_status status = reading_begin(c, true, &r);
     if (status != WW_OK)
         return status;
-    view_end(r->view); /* its lock would be in the way of ours */
+    view_end(r->view); /* its lock would block ours */
     const collection_record record = *view_record(r->view);
     status = view_reserve(r->view, &record, max_i64(0, rows - record.live), &loaded);
     reading_end(c, r);
     return status;
 }
 
-/* What is damaged in memory is whole in the file: the next search reads it anew. */
+/* Rows that are damaged in memory are intact in the file: the next search reads them again. */
 static ww_status stored_check(ww_collection *base, ww_damage_report *report, ww_progress progress, void *user)
 {
     stored *c = stored_of(base);
@@ -248,7 +249,7 @@ static ww_status stored_check(ww_collection *base, ww_damage_report *report, ww_
     if (status != WW_OK)
         return status;
     status = view_check(r->view, report, progress, user);
-    view_end(r->view); /* its lock would be in the way */
+    view_end(r->view); /* its lock would block the reload */
     if (status == WW_DAMAGED)
         view_reload(r->view);
     reading_end(c, r);

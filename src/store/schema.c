@@ -1,5 +1,4 @@
-/* The tables of a store. Names of collections are texts of the caller's: they reach SQL quoted (%w) or bound, never as they
- * are. */
+/* The tables of a store. Callers choose the names of collections, so names reach SQL only quoted (%w) or bound. */
 #include "store/schema.h"
 
 #include <stdarg.h>
@@ -12,8 +11,8 @@
 #include "store/ivf/tables.h"
 #include "store/texts/texts.h"
 
-static const char *const SUFFIXES[] = {"_rows", "_vectors", "_removed"}; /* that every collection has */
-/* And all that a collection may have, with those that FTS5 makes. */
+static const char *const SUFFIXES[] = {"_rows", "_vectors", "_removed"}; /* of the tables that every collection has */
+/* Suffixes of all tables that a collection may have, including those of FTS5. */
 #define ALL_SUFFIXES                                                                                                           \
     "(VALUES('_rows'), ('_vectors'), ('_removed'), ('_fts'), ('_fts_data'), ('_fts_idx'), ('_fts_content'), "                  \
     "('_fts_docsize'), ('_fts_config'), ('_ivf'), ('_ivf_lists'), ('_ivf_centroids'), ('_ivf_rows'), ('_ivf_rules'))"
@@ -96,8 +95,8 @@ static ww_status name_is_sound(const char *name)
     return WW_OK;
 }
 
-/* Is there no table, view or index named NAME, or NAME with one of the suffixes, whatever the case? With `declared` a virtual
- * table of just that name does not count. */
+/* Is there no table, view or index named NAME, or NAME with one of the suffixes, in any case? With `declared` a virtual table
+ * named NAME does not count. */
 static ww_status name_is_free(sqlite3 *db, const char *schema, const char *name, bool declared)
 {
     sqlite3_stmt *found = NULL;
@@ -120,7 +119,7 @@ static ww_status name_is_free(sqlite3 *db, const char *schema, const char *name,
     return status;
 }
 
-/* `a_rows` would be the name of a table that collection `a` has, and a table beside it: then `a` could not be dropped alone. */
+/* Refuses names such as `a_rows`, the name of a table of collection `a`: then `a` could not be dropped alone. */
 static ww_status name_is_no_table_of(sqlite3 *db, const char *schema, const char *name)
 {
     sqlite3_stmt *found = NULL;
@@ -188,11 +187,11 @@ static bool type_from_name(const char *name, ww_vector_type *type)
     return false;
 }
 
-/* No file gets there by counting, so that counting on from a record never overflows. */
+/* Counting never gets there, and counting on from a valid record never overflows. */
 static const int64_t COUNTER_MAX = INT64_MAX / 2;
 
-/* The row that a statement over RECORD_COLUMNS stands on. The format comes first: a newer one may mean anything else by the
- * rest. */
+/* Reads the current row of a statement over RECORD_COLUMNS. The format is checked first: in a newer format the other columns
+ * may mean anything. */
 static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
 {
     const char *name = (const char *)sqlite3_column_text(row, 0);
@@ -315,7 +314,7 @@ ww_status schema_list(sqlite3 *db, const char *schema, collection_record **recor
         status = record_from_row(statement, &list[found]);
         list[found].is_damaged = status == WW_CORRUPT_FILE;
         list[found++].is_newer = status == WW_UNSUPPORTED;
-        if (status == WW_CORRUPT_FILE || status == WW_UNSUPPORTED) /* one must not hide the others */
+        if (status == WW_CORRUPT_FILE || status == WW_UNSUPPORTED) /* one bad record must not hide the others */
             status = WW_OK;
     }
     if (status == WW_OK && code != SQLITE_DONE)
@@ -403,8 +402,8 @@ ww_status schema_drop(sqlite3 *db, const char *schema, const char *name)
     return status;
 }
 
-/* The path of an index over payloads whose name still begins with the old prefix, in `path` (sqlite3_free()); NULL: there is
- * none. The new prefix may begin with the old one: what has it was renamed already. */
+/* Finds the path of an index over payloads whose name still has the old prefix, in `path` (sqlite3_free()); NULL if there is
+ * none. The new prefix may begin with the old one: a name with the new prefix was already renamed. */
 static ww_status index_to_rename(sqlite3 *db, const char *schema, const char *const prefixes[2], char **path)
 {
     sqlite3_stmt *found = NULL;
@@ -428,7 +427,7 @@ static ww_status index_to_rename(sqlite3 *db, const char *schema, const char *co
     return status;
 }
 
-/* SQLite has no call for that: they are dropped and made again. */
+/* SQLite cannot rename an index, so each is dropped and created again. */
 ww_status schema_rename_indexes(sqlite3 *db, const char *schema, const char *name, const char *to)
 {
     char *old = sqlite3_mprintf("%s_payload_", name), *new = sqlite3_mprintf("%s_payload_", to), *path = NULL;

@@ -1,16 +1,15 @@
 /* The tables of a store: what is in them, and how collections are listed, made and dropped.
  *
- *   warpwave_collections   one row a collection: below
+ *   warpwave_collections   one row per collection: see below
  *   NAME_rows(handle INTEGER PRIMARY KEY, place INTEGER, id TEXT UNIQUE, payload TEXT)
  *   NAME_vectors(place INTEGER PRIMARY KEY, handle INTEGER, vector BLOB)
- *   NAME_removed(sequence, place)   places whose vectors are gone, by the write that removed them; only the last ones
+ *   NAME_removed(sequence, place)   recent removals: the places of removed vectors, with the write that removed them
  *   NAME_fts                        texts of rows, if they have any: store/texts/texts.h
  *   NAME_ivf, NAME_ivf_...          the index, if there is one: store/ivf/tables.h
  *
- * Places ascend with the writes of vectors, so `place >= next_place of the last look` finds what is new without an index, and
- * NAME_vectors in order of place is the order of rows and of ties. A write raises `sequence` by one, whatever it changes. All
- * functions work through the caller's connection, in the caller's transaction, on the database `schema` ("main", or the name of
- * an attached one).
+ * Places ascend with the writes of vectors, so `place >= next_place of the last look` finds new rows without an index. Rows and
+ * ties are ordered by place. A write raises `sequence` by one, whatever it changes. All functions work through the caller's
+ * connection, in the caller's transaction, on the database `schema` ("main", or the name of an attached one).
  */
 #ifndef WW_STORE_SCHEMA_H
 #define WW_STORE_SCHEMA_H
@@ -34,9 +33,9 @@ enum {
 
 /* A row of warpwave_collections. */
 typedef struct collection_record {
-    char name[COLLECTION_NAME_BYTES_MAX + 1]; /* as it was created; names that differ in case only are one */
-    int64_t uid;                              /* never given again in this file */
-    int64_t epoch; /* random; another one after clear, compact and in a backup: what is in memory is read anew */
+    char name[COLLECTION_NAME_BYTES_MAX + 1]; /* as it was created; case does not distinguish names */
+    int64_t uid;                              /* never reused in this file */
+    int64_t epoch;                            /* random; clear, compact and backup change it, so that mirrors are read again */
     int32_t dim;
     ww_metric metric;
     ww_vector_type type; /* "f32": how vectors are stored */
@@ -46,39 +45,39 @@ typedef struct collection_record {
     int64_t sequence;  /* of the last write */
     int64_t log_start; /* removals by writes after this one are in NAME_removed */
     int64_t live;      /* rows */
-    bool is_damaged;   /* as schema_list() gives it: all but the name may be wrong */
+    bool is_damaged;   /* set by schema_list(): everything except the name may be wrong */
     bool is_newer;     /* a newer version wrote it: only the name and the format mean anything */
 } collection_record;
 
-/* What is wrong with such a record, for a message or a list. */
+/* What is wrong with a damaged record, for a message or a list. */
 #define RECORD_DAMAGED "its entry in warpwave_collections makes no sense"
 
-/* Makes warpwave_collections if it is not there. In a transaction of the caller's. */
+/* Creates warpwave_collections if it does not exist. Runs in the caller's transaction. */
 ww_status schema_prepare(sqlite3 *db, const char *schema);
 
 /* WW_OK if the tables of this name can be made: the name is 1 to 128 bytes of UTF-8, begins with neither sqlite_ nor warpwave_,
- * and no table of another name collides. `declared`: a virtual table of just that name may be there already (CREATE VIRTUAL
- * TABLE lists it before it asks for its tables). */
+ * and no other table collides. `declared`: a virtual table of that name may already exist (CREATE VIRTUAL TABLE lists it before
+ * it asks for its tables). */
 ww_status schema_check_name(sqlite3 *db, const char *schema, const char *name, bool declared);
 
-/* Makes the tables of a collection and its record, which is given in `record` (may be NULL). Refuses a name that is taken. In a
- * transaction of the caller's. */
+/* Creates the tables of a collection and its record, which `record` gets (may be NULL). Refuses a name that is taken. Runs in
+ * the caller's transaction. */
 ww_status schema_create(sqlite3 *db, const char *schema, const ww_collection_config *config, bool declared,
                         collection_record *record);
 
-/* Drops them, of a collection whose record is damaged, too. WW_NOT_FOUND if there is none. In a transaction of the caller's. A
- * virtual table of that name stays. */
+/* Drops the tables and the record, even if the record is damaged. WW_NOT_FOUND if there is none. Runs in the caller's
+ * transaction. A virtual table of that name stays. */
 ww_status schema_drop(sqlite3 *db, const char *schema, const char *name);
 
-/* Gives the tables behind a collection and its record another name. In a transaction of the caller's. A virtual table of the
- * old name stays, for the caller to rename; `declared` says that there is one. */
+/* Renames the tables behind a collection and its record. Runs in the caller's transaction. A virtual table of the old name
+ * stays, for the caller to rename; `declared` says that there is one. */
 ww_status schema_rename(sqlite3 *db, const char *schema, const char *name, const char *to, bool declared);
 
-/* The same of the indexes of ww_store_index(), after that; not within a statement, which SQLite would not let drop them. */
+/* Renames the indexes of ww_store_index(), after schema_rename(). Not within a statement, where SQLite cannot drop them. */
 ww_status schema_rename_indexes(sqlite3 *db, const char *schema, const char *name, const char *to);
 
-/* Gives the record of a collection. WW_NOT_FOUND if there is none; WW_UNSUPPORTED, with both numbers, if its format is newer
- * than this library's; WW_CORRUPT_FILE if it makes no sense. */
+/* Reads the record of a collection. WW_NOT_FOUND if there is none; WW_UNSUPPORTED, with both numbers, if its format is newer
+ * than this library's; WW_CORRUPT_FILE if it is invalid. */
 ww_status schema_find(sqlite3 *db, const char *schema, const char *name, collection_record *record);
 
 /* Prepares the statement that schema_find() runs, with the name bound, for callers that ask often: step it with schema_read(),
@@ -86,17 +85,17 @@ ww_status schema_find(sqlite3 *db, const char *schema, const char *name, collect
 ww_status schema_prepare_find(sqlite3 *db, const char *schema, const char *name, sqlite3_stmt **statement);
 ww_status schema_read(sqlite3_stmt *statement, const char *name, collection_record *record);
 
-/* Writes what a write changes: next_handle, next_place, sequence, log_start, live, epoch, format. */
+/* Updates the columns that a write changes: next_handle, next_place, sequence, log_start, live, epoch, format. */
 ww_status schema_update(sqlite3 *db, const char *schema, const collection_record *record);
 
-/* The same by a statement that is prepared once, for who writes often. */
+/* The same with a statement that is prepared once, for callers that write often. */
 ww_status schema_prepare_update(sqlite3 *db, const char *schema, sqlite3_stmt **statement);
 ww_status schema_update_by(sqlite3_stmt *statement, const collection_record *record);
 
-/* Runs a prepared statement that gives no rows and resets it. */
+/* Runs and resets a prepared statement that returns no rows. */
 ww_status schema_step(sqlite3_stmt *statement);
 
-/* Gives all records in order of name, memory_free(). Those that are damaged or that a newer version wrote are marked. */
+/* Lists all records in order of name (memory_free()). Marks records that are damaged or that a newer version wrote. */
 ww_status schema_list(sqlite3 *db, const char *schema, collection_record **records, int64_t *count);
 
 /* A random epoch. */
@@ -105,12 +104,12 @@ int64_t schema_epoch(void);
 /* Bytes of a stored vector. */
 int64_t record_vector_bytes(const collection_record *record);
 
-/* Formats into a statement of the caller's connection: %w names, %lld numbers and so on as sqlite3_mprintf() has them. */
+/* Formats and prepares a statement; %w and so on as in sqlite3_mprintf(). */
 ww_status schema_statement(sqlite3 *db, sqlite3_stmt **statement, const char *format, ...);
-/* The same, run at once. */
+/* Formats and runs a statement. */
 ww_status schema_run(sqlite3 *db, const char *format, ...);
 
-/* The number that a pragma gives; 0 if it gives none. */
+/* The number that a pragma returns; 0 if it returns none. */
 int64_t schema_pragma(sqlite3 *db, const char *pragma);
 
 #endif

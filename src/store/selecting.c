@@ -1,9 +1,9 @@
-/* Selections of a collection in a store: SQLite finds the handles, in their order, and the view what belongs to them. */
+/* Selections of a collection in a store: SQLite finds the handles in order, and the view fetches their rows. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/store_state.h"
 
-/* The handles in the reader's transaction. */
+/* Finds the handles in the reader's transaction. */
 static ww_status find_handles(const stored *c, reader *r, const ww_selection *selection, filter_places *handles)
 {
     const ww_query conditions = {.where = selection->where,

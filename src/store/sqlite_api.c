@@ -1,4 +1,4 @@
-/* SQLite's failures in our words, with what a person can do about each. */
+/* SQLite's failures as statuses, with what the user can do about each. */
 #include "store/sqlite_api.h"
 
 #include "base/status.h"
@@ -26,8 +26,8 @@ typedef struct code_meaning {
     const char *advice;
 } code_meaning;
 
-/* Statements over a store's tables are ours and right: one that SQLite does not understand, or that breaks a rule of a table,
- * speaks of tables that are not as they were made. */
+/* Statements over a store's tables are ours and correct. If SQLite does not understand one, or it violates a constraint, the
+ * tables are not as they were created. */
 #define NOT_AS_MADE                                                                                                            \
     "; the tables of the store are not as they were made: the file is damaged or was edited. Take the last backup, or what "   \
     "'warpwave store check' finds to be sound"
@@ -39,10 +39,10 @@ static const code_meaning MEANINGS[] = {
     {SQLITE_MISMATCH, WW_CORRUPT_FILE, NOT_AS_MADE},
     {SQLITE_BUSY, WW_BUSY, "; another connection has the lock: try again, or raise busy_ms"},
     {SQLITE_LOCKED, WW_BUSY, "; a statement of the same connection is still reading: finish it first"},
-    {SQLITE_PROTOCOL, WW_BUSY, "; locks were taken in vain too often: try again"},
+    {SQLITE_PROTOCOL, WW_BUSY, "; SQLite failed to get a lock too often: try again"},
     {SQLITE_NOMEM, WW_OUT_OF_MEMORY, ""},
     {SQLITE_CORRUPT, WW_CORRUPT_FILE, "; the file is damaged: take the last backup"},
-    {SQLITE_NOTADB, WW_CORRUPT_FILE, "; it is no SQLite database"},
+    {SQLITE_NOTADB, WW_CORRUPT_FILE, "; it is not an SQLite database"},
     {SQLITE_FULL, WW_IO_ERROR, "; there is no space left on the disk, and nothing was changed"},
     {SQLITE_IOERR, WW_IO_ERROR, ""},
     {SQLITE_CANTOPEN, WW_IO_ERROR, ""},

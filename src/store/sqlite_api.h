@@ -1,7 +1,7 @@
-/* SQLite as this room sees it: the library, or, in the loadable extension, the table of functions that the host hands over.
+/* SQLite as this room sees it: the library or, in the loadable extension, the host's function table.
  *
  * The room is compiled twice. With WARPWAVE_SQLITE_EXTENSION every call goes through that table, so the extension works in a
- * host that brings a SQLite of its own; sqlite/ has the one file that defines the pointer (SQLITE_EXTENSION_INIT1).
+ * host that has its own SQLite; one file in sqlite/ defines the pointer (SQLITE_EXTENSION_INIT1).
  */
 #ifndef WW_STORE_SQLITE_API_H
 #define WW_STORE_SQLITE_API_H
@@ -17,23 +17,22 @@ SQLITE_EXTENSION_INIT3
 
 #include <warpwave/status.h>
 
-enum { SQLITE_VERSION_MIN = 3038000 }; /* ->> and sqlite3_vtab_in() */
+enum { SQLITE_VERSION_MIN = 3038000 }; /* for ->> and sqlite3_vtab_in() */
 
-/* A status for SQLite's `code`, with its message, what was being done, and what to do about it. */
+/* Returns a status for SQLite's `code`. The message has SQLite's own, what was being done, and what to do. */
 ww_status sqlite_failed(sqlite3 *db, int code, const char *what);
 
-/* How often a statement has been prepared, by its owner and by SQLite, which does it again if the schema has changed; 0 for
- * NULL. */
+/* How often a statement has been prepared, by its owner and again by SQLite after a schema change; 0 for NULL. */
 int64_t sqlite_preparations(sqlite3_stmt *statement);
 
-/* Where SQLite is a copy of our own beside another one in the process (python/bundled_sqlite.c): refuses a file that the
- * other has open. NULL everywhere else. */
+/* Set only if this is our own copy of SQLite beside another one in the process (python/bundled_sqlite.c): refuses a file that
+ * the other has open. */
 extern ww_status (*sqlite_file_check)(const char *path);
 
-/* Asks it, before a connection is made or used. */
+/* Calls it, before a connection is opened or used. */
 ww_status sqlite_check_file(const char *path);
 
-/* An address that is another one in every copy of SQLite in the process. */
+/* An address that differs for every copy of SQLite in the process. */
 const void *sqlite_identity(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* A store's life, and its transactions that write. */
+/* Opening and closing a store, and its write transactions. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -100,8 +100,8 @@ ww_status store_commit_write(ww_store *store)
     return status == WW_OK ? schema_step(store->commit) : status;
 }
 
-/* FTS5 (seen in SQLite 3.40) can keep part of a change in memory after the disk failed in the middle of it, and writes that
- * with the next change. Reading the schema again makes it open its tables anew. */
+/* After a disk failure FTS5 (seen in SQLite 3.40) can keep part of a change in memory and write it with the next change.
+ * Reading the schema again makes it reopen its tables. */
 static void forget_words(const ww_store *store, ww_status status)
 {
     if (status == WW_IO_ERROR || status == WW_OUT_OF_MEMORY || status == WW_CORRUPT_FILE)
@@ -134,7 +134,7 @@ static ww_status config_check(const ww_store_config *config)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: rows is %d; it must be WW_ROWS_DEVICE or WW_ROWS_HOST",
                        (int)config->rows);
     if (config->exclusive && config->read_only)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: exclusive and read_only are both set; a store that is only read "
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: exclusive and read_only are both set; a read-only store "
                                             "keeps no other process out");
     const int32_t page = config->page_bytes;
     if (page != 0 && (page < PAGE_BYTES_MIN || page > PAGE_BYTES_MAX || (page & (page - 1)) != 0))
@@ -160,8 +160,8 @@ static void store_free(ww_store *store)
     sqlite3_finalize(store->begin);
     sqlite3_finalize(store->commit);
     if (store->writer) {
-        /* The last connection moves the log into the file by itself; while others have the file open, this moves what they let
-         * it, so that a copy of the file has what was written. */
+        /* Closing the last connection moves the log into the file. If others have the file open, this moves what it can, so
+         * that a copy of the file has as much as possible. */
         if (!store->config.read_only)
             (void)sqlite3_wal_checkpoint_v2(store->writer, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
         sqlite3_close(store->writer);

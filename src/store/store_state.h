@@ -1,7 +1,7 @@
 /* A store and its collections as the files of the C interface see them.
  *
- * A store has one connection that writes, used by one call at a time. Every open collection has connections that read, as many
- * as there are calls at once, each with a view of its own: so no search waits for a write, or for the sync that ends it.
+ * A store has one connection that writes, used by one call at a time. Every open collection has reading connections, one per
+ * concurrent call, each with its own view. So no search waits for a write or for the sync that ends it.
  */
 #ifndef WW_STORE_STORE_STATE_H
 #define WW_STORE_STORE_STATE_H
@@ -21,15 +21,15 @@
 struct ww_store {
     atomic_int users; /* the caller, and every open collection */
     process_mark made_in;
-    char *path; /* absolute once the file is open: the process may go to another folder */
+    char *path; /* absolute once the file is open, because the process may chdir() */
     ww_device *device;
     ww_store_config config;
-    mirror_key file; /* device and inode, and the SQLite */
+    mirror_key file; /* device, inode, and which SQLite */
     bool file_entered;
-    bool unchanging; /* the file is opened as immutable; size and time when it was opened: */
+    bool unchanging; /* the file is opened as immutable; the next two are its size and time then */
     int64_t unchanged_size;
     struct timespec unchanged_time;
-    pthread_mutex_t lock; /* protects the next two; store_lock() waits no longer than the caller wants */
+    pthread_mutex_t lock; /* protects the next two; store_lock() waits for it at most busy_ms */
     pthread_cond_t unlocked;
     bool locked; /* `writer` is in use */
     sqlite3 *writer;
@@ -47,66 +47,66 @@ typedef struct reader {
     kept_filters filters;
 } reader;
 
-/* An open collection: a ww_collection of its own kind. */
+/* An open collection of a store. */
 typedef struct stored {
     ww_collection base; /* first: a pointer to one is a pointer to the other */
     ww_store *store;
-    int64_t uid;          /* a new collection with the same name has another one */
+    int64_t uid;          /* a new collection with the same name has another uid */
     pthread_mutex_t lock; /* protects base.device and what follows */
-    char device_id[32];   /* empty until it is asked for: describing a device reads its free memory, which takes long */
+    char device_id[32];   /* empty until needed: describing a device reads its free memory, which is slow */
     int64_t generation;
     reader *idle;
-    /* With the store's lock: */
+    /* The store's lock protects these: */
     writer *writer;
-    uint32_t written_version; /* the data version after our last write: while it stays, the writer's record is the file's */
-    view *written;            /* through the connection that writes: leads to the mirror */
+    uint32_t written_version; /* the data version after our last write: if unchanged, the writer's record is up to date */
+    view *written;            /* view of the writing connection: updates the mirror */
 } stored;
 
 /* ---- connect.c ---- */
-/* Opens the store's file, which is made if need be, with the connection that writes. */
+/* Opens the writing connection to the store's file, which is created if necessary. */
 ww_status store_open_file(ww_store *store);
-/* Opens another connection to it. */
+/* Opens another connection to the file. */
 ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db);
-/* Before a connection is used: may this process's SQLite use the file, and is it as it was, if it must not change? */
+/* Called before a connection is used: may this process's SQLite use the file, and is an immutable file unchanged? */
 ww_status store_check_file(const ww_store *store);
 /* WW_IO_ERROR if the file at the store's path is not the one that was opened. */
 ww_status store_check_place(const ww_store *store);
 int64_t store_bytes_beside(const ww_store *store, const char *suffix);
-/* Is warpwave_collections there? A file that is new has nothing. */
+/* Does warpwave_collections exist? A new file has no tables. */
 ww_status store_has_collections(sqlite3 *db, bool *has);
-/* With the lock, or before anybody else has the store. */
+/* Switches the file to WAL mode. Call it with the lock, or before anybody else has the store. */
 ww_status store_enter_wal(ww_store *store);
 
 /* ---- store.c ---- */
 ww_status store_check_handle(const ww_store *store, const char *function);
 void store_retain(ww_store *store);
-/* WW_INVALID_ARGUMENT if the store was opened to be read only. */
+/* WW_INVALID_ARGUMENT if the store is read-only. */
 ww_status store_check_writable(const ww_store *store);
-/* The lock for the connection that writes. WW_BUSY if another thread has it for busy_ms. What is left of that time is how long
- * SQLite may wait for other connections. */
+/* Locks the writing connection. WW_BUSY if another thread holds the lock for busy_ms. SQLite may wait for other connections for
+ * the rest of that time. */
 ww_status store_lock(ww_store *store);
-void store_lock_for_good(ww_store *store); /* waits without a limit, for what cannot fail */
+void store_lock_for_good(ww_store *store); /* waits without a limit, for calls that cannot fail */
 void store_unlock(ww_store *store);
-/* Begin and end a transaction that writes; the lock is held between them. store_end() commits if `status` is WW_OK and rolls
- * back otherwise; it returns `status`, or why the commit failed. */
+/* Begin and end a write transaction; the lock is held between them. store_end() commits if `status` is WW_OK and rolls back
+ * otherwise; it returns `status`, or why the commit failed. */
 ww_status store_begin(ww_store *store);
 ww_status store_end(ww_store *store, ww_status status);
 /* Commits, unless another file is at the store's path now: nobody would find what was written. */
 ww_status store_commit_write(ww_store *store);
 
 /* ---- collections.c ---- */
-/* The record of a collection in the list of the file. */
+/* Reads the record of a collection. */
 ww_status store_find_record(ww_store *store, const char *name, collection_record *record);
-/* WW_NOT_FOUND, or WW_CORRUPT_FILE, if the record is not of the collection that was opened. */
+/* WW_NOT_FOUND or WW_CORRUPT_FILE if the record is not that of the collection that was opened. */
 ww_status stored_is(const stored *c, const collection_record *record);
 void stored_destroy(ww_collection *base);
 
 /* ---- models.c ---- */
-/* The model that is kept for a collection, WW_NOT_FOUND if none is. With the store's lock. */
+/* Reads the model of a collection; WW_NOT_FOUND if it has none. The caller holds the store's lock. */
 ww_status store_read_model(ww_store *store, const collection_record *record, ww_store_model *model);
 
 /* ---- readers.c ---- */
-/* A read transaction with a view of it; with `search` the view can be searched. */
+/* Begins a read transaction with a view; with `search` the view can be searched. */
 ww_status reading_begin(stored *c, bool search, reader **opened);
 void reading_end(stored *c, reader *r);
 void readers_close(reader *list);
@@ -118,7 +118,7 @@ extern const collection_operations STORED_OPERATIONS;
 /* ---- selecting.c ---- */
 ww_status stored_select(ww_collection *base, const ww_selection *selection, uint32_t fetch, ww_results **results);
 ww_status stored_select_count(ww_collection *base, const ww_selection *selection, int64_t *count);
-/* The handles of the rows of a selection, as they are committed now. */
+/* Finds the handles of the selected rows in the committed state. */
 ww_status stored_select_handles(stored *c, const ww_selection *selection, filter_places *handles);
 
 /* ---- writing.c ---- */

@@ -1,8 +1,8 @@
-/* Writing to a collection of a store: one transaction a call.
+/* Writing to a collection of a store: one transaction per call.
  *
- * What can fail in memory comes first (room in the mirror, if there is one), then the transaction; when it is committed, the
- * rows, which are still in memory, are put into the mirror. If that fails, nothing is lost: the mirror is given up, and the
- * next search reads the file.
+ * Memory is allocated first (room in the mirror, if there is one), then comes the transaction. After the commit the rows, which
+ * are still in memory, are added to the mirror. If that fails, nothing is lost: the mirror is dropped, and the next search
+ * reads the file.
  */
 #include <string.h>
 
@@ -19,14 +19,13 @@ typedef struct change {
     stored *c;
     bool loaded; /* there is a mirror to bring up to date */
     collection_record before;
-    int64_t *places; /* of added rows, */
+    int64_t *places; /* of added rows */
     int64_t *handles;
-    int64_t *removed; /* and of removed ones */
+    int64_t *removed; /* places of removed rows */
     int64_t removed_count;
 } change;
 
-/* A number that every commit to the file changes; commits of other connections show once a transaction has begun. 0: not known.
- */
+/* A number that every commit to the file changes; other connections' commits show once a transaction has begun. 0: unknown. */
 static uint32_t data_version(sqlite3 *db)
 {
     uint32_t version = 0;
@@ -45,7 +44,7 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
     const uint32_t version = data_version(c->store->writer);
     if (version == 0 || version != c->written_version)
         writer_forget(c->writer);
-    c->written_version = 0; /* until this write is committed */
+    c->written_version = 0; /* unknown until this write is committed */
     status = writer_read(c->writer);
     if (status == WW_OK) {
         w->before = *writer_record(c->writer);
@@ -71,7 +70,7 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
     return store_end(c->store, status);
 }
 
-/* Commits, if `status` is WW_OK, and tells the mirror; rows that came may be NULL. */
+/* Commits if `status` is WW_OK, and updates the mirror. `rows`, the added rows, may be NULL. */
 static ww_status change_end(change *w, ww_status status, const ww_rows *rows)
 {
     stored *c = w->c;
@@ -124,7 +123,7 @@ static ww_status told(const change *w, const ww_rows *rows, int64_t done)
                    (long long)done, (long long)rows->count);
 }
 
-/* Writes a row by its id, where one of that id is, or may be, already. */
+/* Writes a row by its id, which may already exist. */
 static ww_status replace_row(change *w, const ww_rows *rows, writer_row *row, write_kind kind)
 {
     writer *to = w->c->writer;
@@ -197,7 +196,7 @@ ww_status stored_write(ww_collection *base, const ww_rows *rows, write_kind kind
 
 /* ---- removing ------------------------------------------------------------------------------------------------------------ */
 
-/* Why an id cannot be removed: it is not there, or is gone already since it was named before in the same list. */
+/* Says why an id cannot be removed: it does not exist, or occurs twice in the list. */
 static ww_status cannot_remove(const change *w, const char *const *ids, int64_t number)
 {
     for (int64_t i = 0; i < number; i++)
@@ -230,7 +229,7 @@ ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t cou
     return status;
 }
 
-/* Nobody else writes while the transaction is open, so what a reader sees now is what it will change. */
+/* Nobody else writes while the transaction is open, so the rows that a reader sees now are the rows to change. */
 ww_status stored_select_remove(ww_collection *base, const ww_selection *selection, int64_t *removed)
 {
     change w = {.c = stored_of(base)};
@@ -310,7 +309,7 @@ ww_status stored_clear(ww_collection *base)
     ww_status status = change_begin(&w, 0, 0);
     if (status != WW_OK)
         return status;
-    w.loaded = false; /* the new epoch is another mirror's */
+    w.loaded = false; /* the new epoch needs a new mirror */
     status = change_end(&w, writer_clear(w.c->writer), NULL);
     change_free(&w);
     return status;

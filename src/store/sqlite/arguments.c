@@ -57,7 +57,7 @@ static ww_status read_metric(const char *value, table_arguments *arguments)
             arguments->metric_given = true;
             return WW_OK;
         }
-    return ww_fail(WW_INVALID_ARGUMENT, "metric is %s; known are cosine, l2 and dot", value);
+    return ww_fail(WW_INVALID_ARGUMENT, "metric is %s; it must be cosine, l2 or dot", value);
 }
 
 static ww_status read_type(const char *value, table_arguments *arguments)
@@ -65,7 +65,7 @@ static ww_status read_type(const char *value, table_arguments *arguments)
     if (arguments->type_given)
         return ww_fail(WW_INVALID_ARGUMENT, "type is given twice");
     if (!value_type_find(value, &arguments->type))
-        return ww_fail(WW_INVALID_ARGUMENT, "type is %s; known are f32, f16, bf16, i8 and u8", value);
+        return ww_fail(WW_INVALID_ARGUMENT, "type is %s; it must be f32, f16, bf16, i8 or u8", value);
     arguments->type_given = true;
     return WW_OK;
 }
@@ -91,7 +91,7 @@ static ww_status read_rows(const char *value, table_arguments *arguments)
             arguments->rows_given = true;
             return WW_OK;
         }
-    return ww_fail(WW_INVALID_ARGUMENT, "rows is %s; known are device and host", value);
+    return ww_fail(WW_INVALID_ARGUMENT, "rows is %s; it must be device or host", value);
 }
 
 static ww_status read_one(const char *text, table_arguments *arguments)
@@ -114,7 +114,7 @@ static ww_status read_one(const char *text, table_arguments *arguments)
     for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
         if (strcasecmp(name, KNOWN[i].name) == 0)
             return KNOWN[i].read(value, arguments);
-    return ww_fail(WW_INVALID_ARGUMENT, "unknown argument %s; known are dim, metric, type, device and rows", name);
+    return ww_fail(WW_INVALID_ARGUMENT, "unknown argument %s; the arguments are dim, metric, type, device and rows", name);
 }
 
 ww_status arguments_read(const char *const *texts, int count, table_arguments *arguments)

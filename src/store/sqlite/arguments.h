@@ -1,4 +1,5 @@
-/* What stands in CREATE VIRTUAL TABLE docs USING warpwave(...): dim=384, metric=cosine, type=f32, device=auto, rows=device. */
+/* The arguments of CREATE VIRTUAL TABLE docs USING warpwave(...): dim=384, metric=cosine, type=f32, device=auto,
+ * rows=device. */
 #ifndef WW_STORE_SQLITE_ARGUMENTS_H
 #define WW_STORE_SQLITE_ARGUMENTS_H
 
@@ -18,8 +19,8 @@ typedef struct table_arguments {
     bool metric_given, type_given, device_given, rows_given;
 } table_arguments;
 
-/* Reads `count` arguments, each NAME=VALUE, a value with or without quotes. Refuses unknown names, a name twice, values that
- * are out of range or unknown; what is not given has its default. */
+/* Reads `count` arguments, each NAME=VALUE, with or without quotes around the value. Refuses unknown names, a name given twice,
+ * and values that are unknown or out of range. Missing arguments get their defaults. */
 ww_status arguments_read(const char *const *texts, int count, table_arguments *arguments);
 
 #endif

@@ -1,4 +1,4 @@
-/* Commands to a table, in the manner of FTS5: INSERT INTO docs(docs) VALUES ('build-ivf nlist=1024').
+/* Commands to a table, as in FTS5: INSERT INTO docs(docs) VALUES ('build-ivf nlist=1024').
  *
  *   build-ivf   builds the index of the collection: nlist, sample_rows, iterations, seed
  *   calibrate   learns what a recall needs: k, queries, seed
@@ -22,10 +22,11 @@ typedef struct command_number {
 
 static ww_status wrong(const char *word)
 {
-    return ww_fail(WW_INVALID_ARGUMENT,
-                   "'%s' is no command: build-ivf (nlist=, sample_rows=, iterations=, seed=), calibrate (k=, queries=, seed=) "
-                   "or drop-ivf",
-                   word);
+    return ww_fail(
+        WW_INVALID_ARGUMENT,
+        "'%s' is not a command: build-ivf (nlist=, sample_rows=, iterations=, seed=), calibrate (k=, queries=, seed=) "
+        "or drop-ivf",
+        word);
 }
 
 /* NAME=NUMBER. */
@@ -39,7 +40,7 @@ static ww_status read_number(char *word, const command_number *numbers, size_t c
         *numbers[i].value = strtoll(equals + 1, &end, 10);
         if (end != equals + 1 && *end == '\0' && *numbers[i].value >= 0 && *numbers[i].value < INT64_MAX)
             return WW_OK;
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: '%s' is not a whole number from 0 on", numbers[i].name, equals + 1);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: '%s' is not a whole number, 0 or more", numbers[i].name, equals + 1);
     }
     return wrong(word);
 }
@@ -54,7 +55,8 @@ static ww_status read_numbers(char **rest, const command_number *numbers, size_t
 
 static ww_status check_int32(const char *name, int64_t value)
 {
-    return value <= INT32_MAX ? WW_OK : ww_fail(WW_OUT_OF_RANGE, "%s is %lld; that is too much", name, (long long)value);
+    return value <= INT32_MAX ? WW_OK
+                              : ww_fail(WW_OUT_OF_RANGE, "%s is %lld; the maximum is %d", name, (long long)value, INT32_MAX);
 }
 
 static ww_status build(view *v, writer *w, char **rest)

@@ -1,8 +1,8 @@
 /* The rows of a SELECT.
  *
  * A cursor holds results, which are copies, and no lock: between two calls the view is free for writers, and for other cursors
- * on the same table. An ordered search asks for more when its results are read to the end; rows that its caller wrote meanwhile
- * may or may not be among them, but none comes twice, because it only goes on behind the last score and place.
+ * on the same table. An ordered search fetches more when its results are used up. Rows that its caller wrote in the meantime
+ * may or may not be among them, but no row comes twice, because the search continues after the last score and place.
  */
 #include "store/sqlite/table.h"
 
@@ -22,7 +22,7 @@ typedef struct cursor {
     search_request request;
     ww_results *results;
     int64_t at, count;
-    bool has_more;       /* there may be more rows, which another search gives */
+    bool has_more;       /* another search may find more rows */
     int64_t piece_first; /* the number of the next hit to ask for */
     int64_t piece_count; /* how many hits to ask for then */
     int64_t changes;     /* the connection's count of changes at the last search */
@@ -65,7 +65,7 @@ static uint32_t fetch_of(unsigned plan)
            (plan & PLAN_WANTS_VECTOR ? WW_FETCH_VECTORS : 0u) | (plan & PLAN_WANTS_TEXT ? WW_FETCH_TEXTS : 0u);
 }
 
-/* The places of the request's handles. */
+/* Looks up the places of the request's handles. */
 static ww_status places_of_handles(view *v, const filter_places *handles, filter_places *places)
 {
     ww_results *found = NULL;
@@ -85,7 +85,7 @@ static int compare_places(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Keeps in `places` only what is in `others`, too. */
+/* Removes from `places` what is not in `others`. */
 static ww_status intersect(filter_places *places, const filter_places *others)
 {
     if (others->count == 0)
@@ -107,8 +107,8 @@ static ww_status intersect(filter_places *places, const filter_places *others)
     return WW_OK;
 }
 
-/* Which rows are admitted: those of the filter, whose list is in `only` already, that have one of the handles. The lists stay
- * with the table or in `own` until the search is done. */
+/* Admits the rows of the filter, whose list is already in `only`, that have one of the handles. The lists belong to the table
+ * or to `own` until the search is done. */
 static ww_status admit(cursor *c, view *v, const filter_places *filtered, filter_places *own, view_places *only)
 {
     if (!c->request.has_handles)
@@ -120,7 +120,7 @@ static ww_status admit(cursor *c, view *v, const filter_places *filtered, filter
     return status;
 }
 
-/* Without a k there may be a radius, or all rows are wanted, piece by piece. */
+/* Without k and radius, the search returns all rows, piece by piece. */
 static bool is_ordered(const cursor *c)
 {
     return c->request.k < 0 && !c->request.has_bound;
@@ -136,7 +136,7 @@ static ww_status ask(cursor *c, view *v, const view_places *only)
                       .nprobe = request->nprobe,
                       .recall = request->recall,
                       .fetch = fetch_of(c->plan)};
-    const bool by_lists = request->nprobe > 0 || request->recall > 0.0f; /* SQLite checks bounds on distance and score */
+    const bool by_lists = request->nprobe > 0 || request->recall > 0.0f; /* SQLite itself checks bounds on distance and score */
     if (is_ordered(c) && (c->piece_first > 0 || c->piece_count > WW_K_MAX)) {
         query.limit = c->piece_count;
         return view_ranked(v, &query, only, c->piece_first, &c->results);
@@ -206,7 +206,7 @@ static ww_status cursor_get(cursor *c, const view_list *list)
     return table_reading_ended(t, status);
 }
 
-/* Is the hit behind the last one that was given? Always, unless rows were written in between. */
+/* Does the hit come after the last one that SQLite got? Always true unless rows were written in between. */
 static bool is_behind(const cursor *c, int64_t at)
 {
     const float score = ww_results_scores(c->results, 0)[at];
@@ -329,8 +329,8 @@ static void give_text(sqlite3_context *context, const char *text)
         sqlite3_result_text(context, text, -1, SQLITE_TRANSIENT);
 }
 
-/* Was the argument of the search that the column stands for given? In `MATCH ... AND (k = 3 OR ...)` it was not, and SQLite
- * evaluates the term on the rows. */
+/* Was the search argument of this column given? In `MATCH ... AND (k = 3 OR ...)` it was not, and SQLite evaluates the term on
+ * the rows. */
 static bool is_given(const cursor *c, int column)
 {
     const unsigned bit = column == COLUMN_QUERY    ? PLAN_QUERY
@@ -344,13 +344,14 @@ static bool is_given(const cursor *c, int column)
     return !(is_argument || column == COLUMN_NPROBE || column == COLUMN_RECALL) || c->plan & bit;
 }
 
-/* What is not set is NULL: query, k, radius and filter are for asking, and a row that was not searched for has no score. */
+/* Columns that are not set are NULL: query, k, radius and filter are arguments, and a row that was not searched for has no
+ * score. */
 int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
 {
     FLOAT_GUARD();
     const cursor *c = (const cursor *)base;
     const table *t = table_of(c);
-    if (sqlite3_vtab_nochange(context)) /* of an UPDATE that leaves it as it is */
+    if (sqlite3_vtab_nochange(context)) /* for an UPDATE that does not change the column */
         return SQLITE_OK;
     const float *vector = column == COLUMN_VECTOR ? ww_results_vector(c->results, 0, c->at) : NULL;
     if (column == COLUMN_ID)

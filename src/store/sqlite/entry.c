@@ -1,7 +1,7 @@
-/* Where SQLite enters the loadable extension.
+/* The entry point of the loadable extension.
  *
- * All calls go through the table of functions of the SQLite that loads it. A process may have two SQLites (a Python package
- * that brings its own, beside the system's); there is one table here, so the second one is refused.
+ * All calls go through the function table of the SQLite that loads it. A process may have two SQLites (a Python package's own
+ * beside the system's). The extension has only one such table, so it refuses the second SQLite.
  */
 #include "store/sqlite_api.h"
 

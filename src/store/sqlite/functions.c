@@ -1,5 +1,5 @@
 /* Scalar functions over vectors. Scores are those of a search, to the bit: ww_score() computes them, and every device agrees
- * with it. As SQL has it, NULL among the arguments gives NULL; anything else that is no vector is an error. */
+ * with it. As usual in SQL, a NULL argument gives NULL; any other value that is not a vector is an error. */
 #include "store/sqlite/functions.h"
 
 #include <string.h>
@@ -60,7 +60,7 @@ static ww_status type_argument(int count, sqlite3_value **arguments, ww_vector_t
         return WW_OK;
     const char *name = (const char *)sqlite3_value_text(arguments[1]);
     if (!name || !value_type_find(name, type))
-        return ww_fail(WW_INVALID_ARGUMENT, "type %s; known are f32, f16, bf16, i8 and u8", name ? name : "NULL");
+        return ww_fail(WW_INVALID_ARGUMENT, "type is %s; it must be f32, f16, bf16, i8 or u8", name ? name : "NULL");
     return WW_OK;
 }
 
@@ -88,9 +88,9 @@ static void vector(sqlite3_context *context, int count, sqlite3_value **argument
     vector_buffer_free(&read);
 }
 
-enum { JSON_SUBTYPE = 'J' }; /* how SQLite's own functions mark a text that is JSON */
+enum { JSON_SUBTYPE = 'J' }; /* SQLite's own functions mark a JSON text with it */
 #ifndef SQLITE_RESULT_SUBTYPE
-#define SQLITE_RESULT_SUBTYPE 0x001000000 /* newer than the header; older SQLites do not look at it */
+#define SQLITE_RESULT_SUBTYPE 0x001000000 /* newer than the header; older SQLites ignore it */
 #endif
 
 static void to_json(sqlite3_context *context, int count, sqlite3_value **arguments)

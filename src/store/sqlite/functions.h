@@ -16,7 +16,7 @@ const char *embedder_fingerprint(const embedder *e); /* "" if none was opened */
 bool embedder_made(const embedder *e, const void *vector, size_t bytes);
 void embedder_release(void *user);
 
-/* Register them on a connection; a SQLite code. `shared` gets the model of the connection, which the caller has to release. */
+/* Register them on a connection; return a SQLite code. `shared` gets the connection's model, which the caller must release. */
 int functions_register(sqlite3 *db);
 int models_register(sqlite3 *db, embedder **shared);
 

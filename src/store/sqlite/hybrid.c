@@ -3,10 +3,10 @@
  *     SELECT id, score, vector_rank, text_rank
  *     FROM hybrid('docs', ww_embed('a small animal'), 'a small animal', 10);
  *
- * The arguments are the hidden columns in their order: the collection, a vector or NULL, the words or NULL, k (10), mode
- * ('hybrid', 'vector' or 'text'; what the arguments allow), fusion ('ranks' or 'scores'), the weights of both parts (1), filter
- * and parameters as beside MATCH, the database of the collection ('main') and the device ('auto'). The cursor has results,
- * which are copies. A collection is opened as its own virtual table is; the last one stays open.
+ * The arguments are the hidden columns, in order, with their defaults: the collection, a vector or NULL, the words or NULL, k
+ * (10), mode ('hybrid', 'vector' or 'text'; by the arguments given), fusion ('ranks' or 'scores'), the weights of both parts
+ * (1), filter and parameters as with MATCH, the database of the collection ('main') and the device ('auto'). The cursor holds
+ * results, which are copies. A collection is opened like its own virtual table; the last one stays open.
  */
 #include <math.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static int hybrid_disconnect(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-/* The bits of the plan say which arguments are given, in the order of the columns. */
+/* The plan's bits say which arguments are given, in the order of the columns. */
 static int hybrid_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
     int place[HYBRID_COLUMNS];
@@ -200,7 +200,7 @@ static bool is_open(const table *t, const hybrid_request *r, const collection_re
            table_check_record(t, record) == WW_OK;
 }
 
-/* Opens the collection that is asked for, unless it is the one that is open. */
+/* Opens the requested collection unless it is already open. */
 static ww_status open_collection(hybrid_table *h, const hybrid_request *r)
 {
     const char *name = text_of(r, HYBRID_COLLECTION, NULL), *schema = text_of(r, HYBRID_SCHEMA, "main");
@@ -220,8 +220,8 @@ static ww_status open_collection(hybrid_table *h, const hybrid_request *r)
     return status;
 }
 
-/* In the statement's read transaction. Nobody tells this table of changes, so within a transaction that writes nothing that it
- * reads may go to what others see. */
+/* Runs in the statement's read transaction. This table does not learn of changes, so within a write transaction nothing that it
+ * reads may go into the shared mirror. */
 static ww_status search_in(table *t, const hybrid_request *r, ww_results **results)
 {
     const ww_match match = {.struct_size = sizeof match,
@@ -358,7 +358,7 @@ static int hybrid_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
     return SQLITE_OK;
 }
 
-/* Without xCreate it is a function only, and no table of it can be made. */
+/* Without xCreate it is only a function; CREATE VIRTUAL TABLE cannot use it. */
 static const sqlite3_module MODULE = {
     .xConnect = hybrid_connect,
     .xBestIndex = hybrid_best_index,

@@ -2,7 +2,7 @@
 #include "store/ivf/follow.h"
 #include "store/sqlite/table.h"
 
-/* Questions whose right answer is 0, and what it means if it is not. Each names the database and the collection twice. */
+/* Queries that must return 0, and what another number counts. Each takes the database and the collection twice. */
 static const struct {
     const char *question;
     const char *meaning;

@@ -3,10 +3,10 @@
  *     SELECT ww_model('minilm.gguf', 'cpu');
  *     SELECT id, distance FROM docs WHERE vector MATCH ww_embed('a small animal that stores nuts') AND k = 5;
  *
- * Models are a library of their own, which is loaded when ww_model() is first called: a host that only searches needs neither
- * it nor what it needs. A connection has one model at a time. Opening a file is not for a schema or a trigger, so ww_model()
- * may be called directly only; ww_embed() in a schema would depend on what the connection happens to have open, so it is the
- * same.
+ * Models are a separate library, loaded by the first call of ww_model(): a host that only searches needs neither it nor its
+ * dependencies. A connection has one model at a time. A schema or a trigger must not open files, so ww_model() can only be
+ * called directly. So can ww_embed(), whose result in a schema would depend on the model that the connection happens to have
+ * open.
  */
 #include <dlfcn.h>
 
@@ -30,14 +30,13 @@ struct embedder {
     ww_model *model;
     int32_t width;
     char fingerprint[sizeof((ww_model_info){0}.fingerprint)];
-    uint64_t *made; /* hashes of vectors that it made, each at its own last bits; NULL before the first */
-    int users;      /* functions and modules that have it */
+    uint64_t *made; /* hashes of vectors that it made, indexed by their low bits; NULL before the first */
+    int users;      /* functions and modules that use it */
 };
 
 enum { HASHES_KEPT = 1 << 16 };
 
-/* Never 0, which is an empty place. A table is asked for it, since marks on values (subtypes) get lost on their way
- * through an UPDATE. */
+/* Never 0, which means an empty slot. A table of hashes is needed because marks on values (subtypes) get lost in an UPDATE. */
 static uint64_t hash_of(const void *vector, size_t bytes)
 {
     return fnv_bytes(FNV_BEGIN, vector, bytes) | UINT64_C(1) << 63;
@@ -113,13 +112,13 @@ static ww_status open_model(embedder *e, const char *path, const char *device_na
     e->model = model;
     e->device = device;
     e->width = info->width;
-    memory_free(e->made); /* of the model before */
+    memory_free(e->made); /* of the previous model */
     e->made = NULL;
     text_copy(e->fingerprint, sizeof e->fingerprint, info->fingerprint);
     return WW_OK;
 }
 
-/* ww_model(path) and ww_model(path, device): opens it for this connection, and says which it is by its fingerprint. */
+/* ww_model(path) and ww_model(path, device): opens a model for this connection and returns its fingerprint. */
 static void model_function(sqlite3_context *context, int count, sqlite3_value **arguments)
 {
     FLOAT_GUARD();
@@ -176,7 +175,7 @@ int models_register(sqlite3 *db, embedder **shared)
     int rc = SQLITE_OK;
     e->users = 1; /* the caller */
     for (size_t i = 0; rc == SQLITE_OK && i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++) {
-        e->users++; /* given back by SQLite, also where it refuses the function */
+        e->users++; /* SQLite releases it, even if it refuses the function */
         rc = sqlite3_create_function_v2(db, FUNCTIONS[i].name, FUNCTIONS[i].arguments, SQLITE_UTF8 | SQLITE_DIRECTONLY, e,
                                         FUNCTIONS[i].function, NULL, NULL, embedder_release);
     }

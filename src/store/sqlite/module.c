@@ -10,7 +10,7 @@ int module_register(sqlite3 *db, char **message)
     int code = functions_register(db);
     if (code == SQLITE_OK)
         code = models_register(db, &shared);
-    /* The functions have the model, too, and live as long as the connection. */
+    /* The functions share the model and live as long as the connection. */
     if (code == SQLITE_OK)
         code = sqlite3_create_module_v2(db, "warpwave", table_module, shared, NULL);
     if (code == SQLITE_OK)

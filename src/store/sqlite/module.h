@@ -4,7 +4,7 @@
 
 #include "store/sqlite_api.h"
 
-/* Registers both; a SQLite code, and on failure a text from sqlite3_mprintf() in `message` (may be NULL). */
+/* Registers both. Returns a SQLite code, and on failure a text from sqlite3_mprintf() in `message` (may be NULL). */
 int module_register(sqlite3 *db, char **message);
 
 #endif

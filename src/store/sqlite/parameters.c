@@ -21,7 +21,7 @@ void parameters_free(parameter_list *list)
     *list = (parameter_list){0};
 }
 
-/* One more, all zero: a NULL by place. */
+/* Appends a zeroed entry: a NULL by place. */
 static ww_parameter *append(parameter_list *list)
 {
     if (list->count == list->capacity) {
@@ -37,8 +37,7 @@ static ww_parameter *append(parameter_list *list)
     return made;
 }
 
-/* A name as the filter's text has it; without a sign of its own it has a colon. `key` is NULL if SQLite had no memory for it.
- */
+/* Copies a name, with a colon in front unless it begins with a sign. `key` is NULL if SQLite had no memory for it. */
 static char *name_copy(const char *key)
 {
     if (!key)
@@ -54,7 +53,7 @@ static char *name_copy(const char *key)
     return made;
 }
 
-/* The value of the row that the statement is at: key, value, its type in JSON. */
+/* Takes the value in the statement's current row: key, value, JSON type. */
 static ww_status take(sqlite3_stmt *s, parameter_list *list)
 {
     const char *kind = (const char *)sqlite3_column_text(s, 2);

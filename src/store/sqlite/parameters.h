@@ -1,4 +1,4 @@
-/* The values of a filter's parameters, which come as JSON: an array, by place, or an object, by name. */
+/* The values of a filter's parameters, given as JSON: an array, by place, or an object, by name. */
 #ifndef WW_STORE_SQLITE_PARAMETERS_H
 #define WW_STORE_SQLITE_PARAMETERS_H
 
@@ -13,8 +13,8 @@ typedef struct parameter_list {
 
 void parameters_free(parameter_list *list);
 
-/* Reads them from an SQL value, through SQLite's own JSON functions on the connection. Refuses what is no such JSON, and values
- * that are arrays or objects themselves. After a failure, too, the list is freed with parameters_free(). */
+/* Reads them from an SQL value with SQLite's JSON functions. Refuses other JSON, and values that are arrays or objects. Free
+ * the list with parameters_free(), even after a failure. */
 ww_status parameters_read(sqlite3 *db, sqlite3_value *json, parameter_list *list);
 
 #endif

@@ -1,5 +1,5 @@
-/* Choosing a plan. What a query means must not depend on the order in which SQLite joins: so whatever says what is searched for
- * (MATCH, k, radius, filter, a list of rowids) is either an argument of the search or the plan is refused. */
+/* Choosing a plan. What a query means must not depend on the order in which SQLite joins. So everything that defines the search
+ * (MATCH, k, radius, filter, a list of rowids) is an argument of the search, or the plan is refused. */
 #include "store/sqlite/plan.h"
 
 #include <stdbool.h>
@@ -8,29 +8,30 @@
 
 enum { ROWID_COLUMN = -1 };
 
-/* Costs, in what SQLite takes for disk accesses. They only rank our plans among themselves and other tables' around them. */
+/* Costs in SQLite's unit, roughly disk accesses. They only rank our plans against each other and against other tables'
+ * plans. */
 static const double COST_ROW = 10.0, COST_SEARCH = 1000.0, COST_ORDERED = 10000.0, COST_SCAN = 1e6;
-/* A search for each row of another table, `JOIN m ON m.handle = docs.rowid`: the join should go the other way round, because
- * then k counts before the join, as without it. */
+/* One search per row of another table, as in `JOIN m ON m.handle = docs.rowid`. The join should go the other way round, because
+ * then k applies before the join, as it does without a join. */
 static const double COST_NEVER = 1e15;
-/* Without a MATCH, if the statement uses the column `vector`: perhaps its MATCH stands outside of the branch of an OR that is
- * being planned. SQLite cannot evaluate a MATCH on rows that were looked up, so lookups must cost more than any search. */
+/* For a plan without MATCH in a statement that uses the column `vector`: SQLite may be planning one branch of an OR, with the
+ * MATCH outside of it. SQLite cannot evaluate MATCH on rows that were looked up, so lookups must cost more than any search. */
 static const double COST_FACTOR_OF_BRANCH = 1e16;
 static const double COST_REFUSED = 1e30;
 
-enum { SQLITE_LISTS_MAX = 32 }; /* sqlite3_vtab_in() knows about the first 32 terms only */
+enum { SQLITE_LISTS_MAX = 32 }; /* sqlite3_vtab_in() knows only the first 32 terms */
 
 typedef struct choice {
     sqlite3_index_info *info;
     ww_metric metric;
-    int place[PLAN_ARGUMENTS];  /* of each argument's constraint, -1 for none; of rowids the first */
+    int place[PLAN_ARGUMENTS];  /* index of each argument's constraint, -1 for none; the first one for rowids */
     int lists[PLAN_COUNT_MAX];  /* constraints rowid IN (...) */
     int rowids[PLAN_COUNT_MAX]; /* constraints rowid = ... */
     int list_count, rowid_count;
     unsigned plan;
-    bool list_is_missing; /* rowid IN (...), but not now */
+    bool list_is_missing; /* there is a rowid IN (...) that this plan cannot use */
     bool something_is_missing;
-    bool rowids_are_left_out; /* SQLite checks them afterwards, which is right only without a search */
+    bool rowids_are_left_out; /* SQLite checks them afterwards, which is correct only without a search */
     const char *wrong;
 } choice;
 
@@ -54,8 +55,8 @@ int plan_values(unsigned plan, unsigned bit)
     return 1;
 }
 
-/* Arguments of the search: once each, = and one value only. SQLite would search once for each value of a list. IS NULL and IS
- * NOT NULL are left to SQLite: the columns read as NULL. */
+/* Takes an argument of the search: once each, only =, only one value. For a list SQLite would search once per value. SQLite
+ * evaluates IS NULL and IS NOT NULL itself: the columns read as NULL. */
 static void take_argument(choice *c, unsigned bit, int i)
 {
     const bool match = c->info->aConstraint[i].iColumn == COLUMN_VECTOR;
@@ -153,7 +154,8 @@ static bool is_limit(int op)
     return op == SQLITE_INDEX_CONSTRAINT_LIMIT || op == SQLITE_INDEX_CONSTRAINT_OFFSET;
 }
 
-/* Hands the arguments to xFilter in the order of their bits. Those that only this table understands are not looked at again. */
+/* Passes the arguments to xFilter in the order of their bits. SQLite does not check again those that only this table
+ * understands. */
 static void assign(choice *c)
 {
     int next = 1;
@@ -170,7 +172,7 @@ static void assign(choice *c)
     }
 }
 
-/* Hits come best first. */
+/* Does SQLite want the order of the hits, best first? */
 static bool order_is_ours(const choice *c)
 {
     if (c->info->nOrderBy != 1)
@@ -182,7 +184,7 @@ static bool order_is_ours(const choice *c)
 
 static void choose_search(choice *c)
 {
-    c->plan &= ~(unsigned)PLAN_ID; /* SQLite checks the ids of what was found */
+    c->plan &= ~(unsigned)PLAN_ID; /* SQLite checks the ids of the rows found */
     c->plan |= (unsigned)c->list_count << PLAN_LISTS_SHIFT | (unsigned)c->rowid_count << PLAN_ROWIDS_SHIFT;
     const bool bounded = c->plan & (PLAN_K | PLAN_RADIUS | PLAN_ROWID_IN);
     c->info->estimatedCost = c->plan & PLAN_ROWID ? COST_NEVER : bounded ? COST_SEARCH : COST_ORDERED;
@@ -193,7 +195,7 @@ static void choose_search(choice *c)
 
 static void choose_rows(choice *c)
 {
-    if (c->plan & PLAN_ROWID_IN) { /* as SQLite likes it: each of them a lookup */
+    if (c->plan & PLAN_ROWID_IN) { /* SQLite does one lookup per value */
         take(c, PLAN_ROWID, c->place[bit_number(PLAN_ROWID_IN)]);
         c->plan &= ~(unsigned)PLAN_ROWID_IN;
     }

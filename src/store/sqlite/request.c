@@ -1,8 +1,8 @@
 /* Reading what a SELECT asks for.
  *
  * A search has bounds on f32 scores, SQL has f64 distances. To find exactly the rows whose distance is at most the radius, the
- * bound is the last f32 score whose distance, computed as for the column, still is: found by bisection over all f32, which the
- * distance is monotonic in.
+ * bound is the last f32 score whose distance, computed as for the column, is still within it. Bisection over all f32 finds it,
+ * because the distance is monotonic in the score.
  */
 #include "store/sqlite/request.h"
 
@@ -36,13 +36,13 @@ static bool is_within(ww_metric metric, float score, double distance_max)
 }
 
 /* Converts a radius, or a term `distance <= radius`, to a bound on f32 scores: a score is within the bound exactly if the f64
- * that SQL sees is. Returns false if no score is. */
+ * that SQL sees is within the radius. Returns false if no score is. */
 static bool bound_of_distance(ww_metric metric, double distance_max, float *bound)
 {
     if (isnan(distance_max))
         return false;
     const bool less_is_nearer = metric == WW_L2;
-    int64_t inside = less_is_nearer ? 0 : ORDER_MAX; /* the best score there can be */
+    int64_t inside = less_is_nearer ? 0 : ORDER_MAX; /* the best possible score */
     int64_t outside = less_is_nearer ? (int64_t)ORDER_MAX + 1 : -(int64_t)ORDER_MAX - 1;
     if (!is_within(metric, float_of_order(inside), distance_max))
         return false;
@@ -62,7 +62,7 @@ static bool bound_of_score(ww_metric metric, double score, float *bound)
 {
     if (metric == WW_L2)
         return bound_of_distance(WW_L2, score, bound);
-    return bound_of_distance(WW_DOT, -score, bound); /* where the distance is the negative score, exactly */
+    return bound_of_distance(WW_DOT, -score, bound); /* for dot the distance is exactly the negative score */
 }
 
 void request_free(search_request *request)
@@ -119,7 +119,7 @@ static void tighten(search_request *request, ww_metric metric, bool possible, fl
 static ww_status read_nprobe(sqlite3_value *value, search_request *request)
 {
     if (sqlite3_value_numeric_type(value) != SQLITE_INTEGER || sqlite3_value_int64(value) < 1)
-        return ww_fail(WW_INVALID_ARGUMENT, "nprobe must be a whole number from 1 on; leave it out for an exact search");
+        return ww_fail(WW_INVALID_ARGUMENT, "nprobe must be a whole number, 1 or more; leave it out for an exact search");
     request->nprobe = sqlite3_value_int64(value);
     return WW_OK;
 }
@@ -163,7 +163,8 @@ ww_status request_filter_text(sqlite3_value *value, search_request *request)
 {
     if (sqlite3_value_type(value) != SQLITE_TEXT)
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "filter is %s; it is the text of an SQL expression, and left out to search all rows", value_kind(value));
+                       "filter is %s; it must be the text of an SQL expression; leave it out to search all rows",
+                       value_kind(value));
     const char *text = (const char *)sqlite3_value_text(value);
     const size_t length = (size_t)sqlite3_value_bytes(value);
     if (text && strlen(text) != length)
@@ -172,7 +173,7 @@ ww_status request_filter_text(sqlite3_value *value, search_request *request)
     return request->filter ? WW_OK : memory_failed("a filter", length);
 }
 
-/* A value that is not an integer is no handle and admits no row. */
+/* A value that is not an integer cannot be a handle, so it admits no row. */
 static ww_status append_handle(sqlite3_value *value, filter_places *handles)
 {
     if (sqlite3_value_numeric_type(value) == SQLITE_INTEGER ||
@@ -209,7 +210,7 @@ static void sort_handles(filter_places *handles)
         qsort(handles->places, (size_t)handles->count, sizeof *handles->places, compare_handles);
 }
 
-/* Keeps what is in both of two sorted lists. */
+/* Intersects two sorted lists. */
 static void keep_common(filter_places *handles, const filter_places *others)
 {
     int64_t kept = 0;
@@ -223,7 +224,7 @@ static void keep_common(filter_places *handles, const filter_places *others)
     handles->count = kept;
 }
 
-/* Reads a list or a single rowid, and keeps the rows that all lists so far have. */
+/* Reads a list or a single rowid, and keeps the rows that are in all lists so far. */
 static ww_status read_handles(unsigned bit, sqlite3_value *value, search_request *request)
 {
     filter_places read = {0};

@@ -1,4 +1,4 @@
-/* What a SELECT with MATCH asks for, from the SQL values that it comes with. */
+/* What a SELECT with MATCH asks for, read from its SQL values. */
 #ifndef WW_STORE_SQLITE_REQUEST_H
 #define WW_STORE_SQLITE_REQUEST_H
 
@@ -11,17 +11,17 @@ typedef struct search_request {
     int64_t nprobe;            /* 0: all lists */
     float recall;              /* 0: exact */
     bool has_bound;            /* a radius, or a bound on distance or score */
-    float bound;               /* as a search takes it: the largest l2 distance, else the least score */
+    float bound;               /* for a search: the largest l2 distance, otherwise the smallest score */
     bool finds_nothing;        /* no score is within the bounds */
     char *filter;              /* NULL: none */
-    parameter_list parameters; /* the filter's */
+    parameter_list parameters; /* of the filter */
     bool has_handles;          /* rowid IN (...), or rowid = */
     filter_places handles;
 } search_request;
 
 void request_free(search_request *request);
 
-/* Read one argument each: the query, which must be finite, as must be its squared norm; k; the text of the filter. */
+/* Each reads one argument: the query, which must be finite, like its squared norm; k; the text of the filter. */
 ww_status request_query(const table *t, sqlite3_value *value, search_request *request);
 ww_status request_k(sqlite3_value *value, search_request *request);
 ww_status request_filter_text(sqlite3_value *value, search_request *request);
@@ -29,9 +29,8 @@ ww_status request_filter_text(sqlite3_value *value, search_request *request);
 /* Reads the arguments of a plan, in its order. */
 ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, search_request *request);
 
-/* The rows that the filter admits, run now or kept from before; valid until the next call. In the connection's read
- * transaction.
- */
+/* Finds the rows that the filter admits, by running it or from the kept lists; valid until the next call. Call it in the
+ * connection's read transaction. */
 ww_status request_filter(table *t, const search_request *request, const kept_filter **found);
 
 /* The distance that SQL shows for a score. */

@@ -1,14 +1,14 @@
-/* The tables behind a virtual table, on a connection that is the host's.
+/* The tables behind a virtual table, on a host's connection.
  *
- * Our statements on them must do what they say and nothing else. A trigger on one of them would run the host's statements in
- * the middle of ours, and a view in the place of one would read whatever it likes. On connections of our own SQLite is set to
- * run neither; on the host's we look, and refuse to write.
+ * Our statements on them must do what they say and nothing else. A trigger on one of them would run the host's statements
+ * inside ours, and a view in place of one could read anything. On our own connections SQLite is configured to run neither. On
+ * the host's we look for them and refuse to write.
  */
 #include <string.h>
 
 #include "store/sqlite/table.h"
 
-/* Looks through one database's schema for something that is in the way: triggers, and in the table's own database views. */
+/* Looks through one database's schema for triggers, and in the table's own database for views, that would interfere. */
 static ww_status look(const table *t, const char *schema, bool triggers, bool views)
 {
     sqlite3_stmt *found = NULL;
@@ -35,8 +35,8 @@ static ww_status look(const table *t, const char *schema, bool triggers, bool vi
         if (type && strcmp(type, "trigger") == 0)
             status =
                 ww_fail(WW_INVALID_ARGUMENT,
-                        "there is a trigger '%s' on %s, a table of the collection's own; drop it, nothing is written while "
-                        "it is there",
+                        "there is a trigger '%s' on %s, a table of the collection's own; drop it; nothing is written while "
+                        "it exists",
                         name ? name : "", table_name ? table_name : "");
         else
             status = ww_fail(WW_CORRUPT_FILE, "%s is a %s; it should be a table of the collection's own", name ? name : "",
@@ -51,5 +51,6 @@ static ww_status look(const table *t, const char *schema, bool triggers, bool vi
 ww_status shadow_check(const table *t, bool to_write)
 {
     const ww_status status = look(t, t->schema, to_write, true);
-    return status == WW_OK && to_write ? look(t, "temp", true, false) : status; /* they may be on tables of any database */
+    return status == WW_OK && to_write ? look(t, "temp", true, false)
+                                       : status; /* TEMP triggers may be on tables of any database */
 }

@@ -51,7 +51,7 @@ void table_close_writer(table *t)
     t->shadow_is_checked = false;
 }
 
-/* Everything but the table itself: afterwards nothing is open on the connection. */
+/* Releases everything except the table itself; afterwards the table has nothing open on the connection. */
 static void table_release(table *t)
 {
     kept_filters_clear(&t->filters);
@@ -106,14 +106,14 @@ ww_status table_check_model(const table *t, sqlite3_value *vector)
                                         "\"%w\".warpwave_collections AS c ON c.uid = m.uid WHERE c.name = %Q",
                                         t->schema, t->schema, t->name);
     if (status == WW_CORRUPT_FILE)
-        return WW_OK; /* there is no table of models: none is kept */
+        return WW_OK; /* without the table of models no model is stored */
     if (status == WW_OK && sqlite3_step(found) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(found, 0), *kept = (const char *)sqlite3_column_text(found, 1);
         const char *made = embedder_fingerprint(t->embedder);
         if (kept && strcmp(kept, made) != 0)
             status = ww_fail(
                 WW_INVALID_ARGUMENT,
-                "its vectors are of the model '%s' (%.16s...), and ww_embed() uses another one (%.16s...), whose vectors "
+                "its vectors were made by the model '%s' (%.16s...), and ww_embed() uses another one (%.16s...), whose vectors "
                 "cannot be compared with them",
                 name ? name : "", kept, made);
     }
@@ -131,7 +131,7 @@ static ww_status open_view(table *t, bool uncertain)
     return status;
 }
 
-/* In the middle of a write transaction nobody knows what of it is the collection's, unless the view was open when it began. */
+/* A view opened in the middle of a write transaction cannot know whether the transaction has changed the collection. */
 ww_status table_view(table *t, view **opened)
 {
     const ww_status status =
@@ -161,17 +161,17 @@ void table_leave(table *t)
     t->busy = false;
 }
 
-/* The arguments must agree with the collection; those that are not given are the collection's. */
+/* The arguments must agree with the collection; missing ones are taken from it. */
 static ww_status table_agree(table *t, const collection_record *record)
 {
     table_arguments *said = &t->arguments;
     if (said->dim != 0 && said->dim != record->dim)
-        return ww_fail(WW_DIMENSION_MISMATCH, "dim=%d, but the collection is there with dim=%d", said->dim, record->dim);
+        return ww_fail(WW_DIMENSION_MISMATCH, "dim=%d, but the existing collection has dim=%d", said->dim, record->dim);
     if (said->metric_given && said->metric != record->metric)
-        return ww_fail(WW_INVALID_ARGUMENT, "metric=%s, but the collection is there with metric=%s",
+        return ww_fail(WW_INVALID_ARGUMENT, "metric=%s, but the existing collection has metric=%s",
                        ww_metric_name(said->metric), ww_metric_name(record->metric));
     if (said->type_given && said->type != record->type)
-        return ww_fail(WW_INVALID_ARGUMENT, "type=%s, but the collection is there with type=%s", value_type_name(said->type),
+        return ww_fail(WW_INVALID_ARGUMENT, "type=%s, but the existing collection has type=%s", value_type_name(said->type),
                        value_type_name(record->type));
     said->dim = record->dim;
     said->metric = record->metric;
@@ -179,14 +179,14 @@ static ww_status table_agree(table *t, const collection_record *record)
     return WW_OK;
 }
 
-/* Before the first change of a transaction, while all that is in the file is committed: later nobody could tell. */
+/* Must be called before the first change of a transaction, while everything in the file is committed: later nobody can tell. */
 static ww_status table_changes(table *t)
 {
     const ww_status status = t->view ? WW_OK : open_view(t, t->uncertain);
     return status == WW_OK ? view_changed_first(t->view) : status;
 }
 
-/* Makes the tables behind a new virtual table, or takes over those that a store made. */
+/* Creates the tables behind a new virtual table, or takes over those that a store created. */
 static ww_status table_make(table *t)
 {
     collection_record record;
@@ -219,8 +219,8 @@ ww_status table_check_record(const table *t, const collection_record *record)
                    ww_metric_name(record->metric), value_type_name(record->type));
 }
 
-/* A table whose collection is damaged or missing connects, so that it can be dropped; reading or writing it fails with the
- * reason. */
+/* A table whose collection is damaged or missing can be connected, so that it can be dropped; reading or writing it fails with
+ * the reason. */
 static ww_status table_find(table *t)
 {
     collection_record record;
@@ -239,7 +239,7 @@ static int refuse_new(ww_status status, char **message)
     return value_result_code(status);
 }
 
-/* The last column is for commands, and has the table's name, unless another column has it. */
+/* The last column, for commands, has the table's name. It is left out if another column has that name. */
 static int declare(sqlite3 *db, const char *name)
 {
     static const char *const NAMES[] = {"id",         "vector", "payload",  "query", "k",      "radius", "filter",
@@ -254,7 +254,7 @@ static int declare(sqlite3 *db, const char *name)
     return code;
 }
 
-/* texts: the module, the database, the table, then the arguments. */
+/* `texts` are the module, the database, the table, then the arguments. */
 static int table_start(sqlite3 *db, const void *user, int count, const char *const *texts, bool make, sqlite3_vtab **vtab,
                        char **message)
 {
@@ -315,7 +315,7 @@ static int table_destroy(sqlite3_vtab *vtab)
         return table_failed(t, status);
     table_release(t);
     status = schema_drop(t->db, t->schema, t->name);
-    if (status == WW_NOT_FOUND || status == WW_CORRUPT_FILE) /* the second: the table of records is missing or damaged */
+    if (status == WW_NOT_FOUND || status == WW_CORRUPT_FILE) /* WW_CORRUPT_FILE: the table of records is missing or damaged */
         status = drop_remains(t);
     table_leave(t);
     if (status == WW_OK) {
@@ -323,7 +323,7 @@ static int table_destroy(sqlite3_vtab *vtab)
         return SQLITE_OK;
     }
     const int code = table_failed(t, status);
-    if (t->base.zErrMsg) /* DROP TABLE is the one statement whose message SQLite does not take from the table */
+    if (t->base.zErrMsg) /* DROP TABLE is the only statement for which SQLite does not take the table's message */
         sqlite3_log(code, "%s", t->base.zErrMsg);
     return code;
 }
@@ -375,7 +375,7 @@ static int table_rollback(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-/* There is nothing to write before a savepoint; SQLite tells of going back to one only if this is there. */
+/* There is nothing to write before a savepoint, but SQLite reports a rollback to one only if this function exists. */
 static int table_savepoint(sqlite3_vtab *vtab, int number)
 {
     (void)vtab, (void)number;
@@ -386,7 +386,7 @@ static int table_rollback_to(sqlite3_vtab *vtab, int number)
 {
     const table *t = (const table *)vtab;
     (void)number;
-    if (t->busy) /* one statement of ours is undone: it has failed, or runs again because the schema has changed */
+    if (t->busy) /* one of our own statements is undone: it failed, or runs again because the schema has changed */
         return SQLITE_OK;
     if (t->writer)
         writer_forget(t->writer);
@@ -405,7 +405,7 @@ static int table_rename(sqlite3_vtab *vtab, const char *name)
     char *copy = memory_copy_text(name, strlen(name));
     status = copy ? shadow_check(t, true) : memory_failed("a table's name", strlen(name));
     table_release(t);
-    t->uncertain = true; /* the view that knew what is committed is closed */
+    t->uncertain = true; /* closed the view that knew the committed state */
     if (status == WW_OK)
         status = schema_rename(t->db, t->schema, t->name, name, true);
     table_leave(t);
@@ -426,7 +426,7 @@ static int table_shadow_name(const char *suffix)
     return 0;
 }
 
-/* PRAGMA integrity_check asks tables, too, from SQLite 3.44 on. */
+/* PRAGMA integrity_check calls it in SQLite 3.44 and later. */
 static int table_integrity(sqlite3_vtab *vtab, const char *schema, const char *name, int flags, char **problem)
 {
     FLOAT_GUARD();
@@ -446,7 +446,8 @@ static int table_integrity(sqlite3_vtab *vtab, const char *schema, const char *n
     return *problem ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-/* The header may be older than the SQLite that runs: what came later stands behind what it declares, as there. */
+/* The header may be older than the SQLite that runs. Members that came later follow the declared ones, as in SQLite's
+ * struct. */
 static const struct {
     sqlite3_module module;
 #if SQLITE_VERSION_NUMBER < 3044000

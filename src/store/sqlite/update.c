@@ -1,8 +1,8 @@
-/* INSERT, UPDATE and DELETE, one row a call.
+/* INSERT, UPDATE and DELETE, one row per call.
  *
- * A rowid is the row's handle: it can be given with an INSERT, if it was never used, and never changes. OR REPLACE goes by id:
- * the row with that id gets the new vector and payload, and keeps its handle. Every other way to resolve a conflict is
- * SQLite's, which learns of it by SQLITE_CONSTRAINT.
+ * A rowid is the row's handle. An INSERT may choose it if it was never used; it never changes. OR REPLACE goes by id: the row
+ * with that id gets the new vector and payload, and keeps its handle. SQLite resolves every other conflict itself;
+ * SQLITE_CONSTRAINT tells it that there is one.
  */
 #include "store/sqlite/table.h"
 
@@ -27,7 +27,7 @@ static bool is_unchanged(sqlite3_value *value)
     return sqlite3_value_nochange(value) != 0;
 }
 
-/* Reads a text without a NUL in it; numbers become texts as SQLite writes them, and NULL stays NULL. */
+/* Reads a text and refuses a NUL byte in it. Numbers become texts as SQLite writes them, and NULL stays NULL. */
 static ww_status read_text(sqlite3_value *value, const char *what, const char **text)
 {
     const int type = sqlite3_value_type(value);
@@ -69,7 +69,7 @@ static ww_status read_vector(table *t, sqlite3_value *value, new_row *new)
     return status;
 }
 
-/* Everything that can be refused, before anything is changed: OR FAIL keeps what was done before a refusal. */
+/* Checks everything before anything is changed: OR FAIL keeps what was done before a refusal. */
 static ww_status check_row(const table *t, new_row *new)
 {
     if (new->row.vector && !ww_core()->is_finite(new->row.vector, t->arguments.dim))
@@ -128,7 +128,7 @@ static ww_status make_way(writer *w, const char *id, int64_t handle)
     return status;
 }
 
-/* With a rowid of the caller's. */
+/* Inserts a row with the caller's rowid. */
 static ww_status insert_at(table *t, writer *w, new_row *new, bool replace)
 {
     bool live = false;
@@ -156,7 +156,7 @@ static ww_status insert(table *t, writer *w, sqlite3_value **values, sqlite3_int
     if (status != WW_OK)
         return status;
     if (type != SQLITE_NULL && (type != SQLITE_INTEGER || sqlite3_value_int64(values[1]) < 0))
-        return ww_fail(WW_INVALID_ARGUMENT, "rowid must be an integer from 0 on, or left out");
+        return ww_fail(WW_INVALID_ARGUMENT, "rowid must be an integer, 0 or more, or left out");
     if (type != SQLITE_NULL) {
         new.row.handle = sqlite3_value_int64(values[1]);
         status = insert_at(t, w, &new, replace);
@@ -172,7 +172,7 @@ static ww_status update(table *t, writer *w, sqlite3_value **values)
     const int64_t handle = sqlite3_value_int64(values[0]);
     new_row new;
     if (sqlite3_value_type(values[1]) != SQLITE_INTEGER || sqlite3_value_int64(values[1]) != handle)
-        return ww_fail(WW_INVALID_ARGUMENT, "rowid %lld cannot be changed: it names the row for good", (long long)handle);
+        return ww_fail(WW_INVALID_ARGUMENT, "rowid %lld cannot be changed: it names the row permanently", (long long)handle);
     ww_status status = read_row(t, values + FIRST_COLUMN, &new);
     if (status == WW_OK && new.changed & WRITER_ID &&sqlite3_vtab_on_conflict(t->db) == SQLITE_REPLACE)
         status = make_way(w, new.row.id, handle);
@@ -198,7 +198,7 @@ static ww_status command(table *t, writer *w, sqlite3_value **values)
     return status == WW_OK ? table_command(t, w, text) : status;
 }
 
-/* Before a change: the record as the file has it, and nothing of the host's on the tables. */
+/* Before a change: reads the record from the file and checks that nothing of the host's is on the tables. */
 static ww_status change_begin(table *t, writer **opened)
 {
     ww_status status = table_writer(t, opened);
@@ -210,11 +210,11 @@ static ww_status change_begin(table *t, writer **opened)
         return status;
     t->shadow_is_checked = true;
     t->written_by = writer_preparations(*opened);
-    status = writer_begin(*opened); /* with a sequence of its own: an id may come again in the next row of the statement */
+    status = writer_begin(*opened); /* a sequence per row: the next row of the statement may have the same id */
     return status == WW_OK ? table_check_record(t, writer_record(*opened)) : status;
 }
 
-/* After a change. If a statement was prepared, a trigger may have been added since the check, and has run. */
+/* After a change. If a statement was prepared again, a trigger may have been added after the check and may have run. */
 static ww_status change_end(table *t, writer *w)
 {
     ww_status status = writer_flush(w);
@@ -245,7 +245,7 @@ static ww_status change(table *t, int count, sqlite3_value **values, sqlite3_int
     return status;
 }
 
-/* SQLite undoes a statement of one row only together with its transaction, and it does that only for these codes. */
+/* SQLite can undo a one-row statement only by rolling back the transaction, and does so only for these codes. */
 static bool undoes_the_transaction(int code)
 {
     return code == SQLITE_NOMEM || code == SQLITE_IOERR || code == SQLITE_INTERRUPT || code == SQLITE_FULL;
@@ -262,7 +262,7 @@ int table_update(sqlite3_vtab *vtab, int count, sqlite3_value **values, sqlite3_
         table_leave(t);
     }
     const int code = table_failed(t, status);
-    /* A change that is half made must not be committed. */
+    /* A half-made change must not be committed. */
     const bool half_made = code != SQLITE_OK && sqlite3_total_changes64(t->db) != changes;
     return half_made && !undoes_the_transaction(code) ? SQLITE_IOERR : code;
 }

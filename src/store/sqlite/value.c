@@ -1,4 +1,5 @@
-/* Reading and writing vectors as blobs and JSON texts. Numbers in texts are read in the C locale, whatever the host's is. */
+/* Reading and writing vectors as blobs and JSON texts. Numbers in texts are read in the C locale, whatever the host's locale
+ * is. */
 #include "store/sqlite/value.h"
 
 #include <locale.h>
@@ -133,7 +134,7 @@ static const char *skip_space(const char *at)
     return at;
 }
 
-/* The numbers of a text that is JSON, from behind its "[". Commas and brackets are where they belong: json_check() saw them. */
+/* Reads the numbers of a JSON array; `at` is after its "[". json_check() has already checked commas and brackets. */
 static ww_status read_numbers(const char *at, locale_t c_locale, vector_buffer *buffer)
 {
     buffer->dim = 0;
@@ -145,8 +146,7 @@ static ww_status read_numbers(const char *at, locale_t c_locale, vector_buffer *
         if (!end)
             return ww_fail(WW_INVALID_ARGUMENT, "element %d of the JSON array is not a number", buffer->dim);
         if (buffer->dim == WW_DIM_MAX)
-            return ww_fail(WW_DIMENSION_MISMATCH, "a JSON array of more than %d numbers, the most that a vector has",
-                           WW_DIM_MAX);
+            return ww_fail(WW_DIMENSION_MISMATCH, "a JSON array of more than %d numbers, the maximum for a vector", WW_DIM_MAX);
         if (buffer->dim == buffer->capacity) {
             const ww_status status = buffer_reserve(buffer, buffer->dim < 64 ? 64 : 2 * buffer->dim);
             if (status != WW_OK)
@@ -166,7 +166,7 @@ static ww_status read_json(const char *text, size_t length, int32_t dim, vector_
                        fault.what, fault.line, fault.column);
     text = skip_space(text);
     if (*text != '[')
-        return ww_fail(WW_INVALID_ARGUMENT, "a JSON text that is no array; write it as [1, 2.5, -3]");
+        return ww_fail(WW_INVALID_ARGUMENT, "a JSON text that is not an array; write it as [1, 2.5, -3]");
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!c_locale)
         return memory_failed("a locale", 0);
@@ -209,18 +209,18 @@ ww_status vector_read(sqlite3_value *value, ww_vector_type type, int32_t dim, ve
 
 ww_status vector_check(const float *values, int32_t dim, ww_vector_type type)
 {
-    const float least = type == WW_VECTOR_I8 ? -128.0f : 0.0f, most = type == WW_VECTOR_I8 ? 127.0f : 255.0f;
+    const float min = type == WW_VECTOR_I8 ? -128.0f : 0.0f, max = type == WW_VECTOR_I8 ? 127.0f : 255.0f;
     for (int32_t i = 0; i < dim; i++) {
         const float value = values[i];
         const bool fits = type == WW_VECTOR_F32    ? true
                           : type == WW_VECTOR_F16  ? isfinite(f32_from_f16(f16_from_f32(value)))
                           : type == WW_VECTOR_BF16 ? isfinite(f32_from_bf16(bf16_from_f32(value)))
-                                                   : value >= least && value <= most && value == truncf(value);
+                                                   : value >= min && value <= max && value == truncf(value);
         if (!fits && TYPES[type].bytes == 2)
             return ww_fail(WW_INVALID_ARGUMENT, "element %d, %g, is too large for %s", i, (double)value, TYPES[type].name);
         if (!fits)
-            return ww_fail(WW_INVALID_ARGUMENT, "element %d, %g, is no integer from %g to %g; %s takes no other", i,
-                           (double)value, (double)least, (double)most, TYPES[type].name);
+            return ww_fail(WW_INVALID_ARGUMENT, "element %d, %g, is not an integer from %g to %g; %s takes no other", i,
+                           (double)value, (double)min, (double)max, TYPES[type].name);
     }
     return WW_OK;
 }
@@ -238,7 +238,7 @@ void vector_write(const float *values, int32_t dim, ww_vector_type type, void *b
         to[i] = type == WW_VECTOR_I8 ? (unsigned char)(signed char)values[i] : (unsigned char)values[i];
 }
 
-/* Six digits are enough for most numbers, and nine for every f32. */
+/* Six digits are enough for most numbers, nine for every f32. */
 static void append_number(sqlite3_str *json, float value, locale_t c_locale)
 {
     char text[32];

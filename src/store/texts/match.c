@@ -1,5 +1,5 @@
-/* Searching by words, alone or beside vectors: the words of texts by FTS5, the vectors by the mirror, both in the transaction
- * of the view, and one list of both. */
+/* Searching by words, alone or together with vectors. FTS5 searches the words and the mirror the vectors, both in the view's
+ * transaction; the hits are fused into one list. */
 #include <math.h>
 
 #include <warpwave/ranking.h>
@@ -18,11 +18,11 @@ typedef struct matching {
     view *v;
     const ww_query *query;
     text_tables tables;
-    uint64_t *admitted; /* places, by the query's mask and the list; NULL: all */
+    uint64_t *admitted; /* bits of places, by the query's mask and the list; NULL: all */
     int64_t limit;      /* of each part */
 } matching;
 
-/* Bits of the places that the query's mask and the list admit. */
+/* Sets the bits of the places that the query's mask and the list admit. */
 static ww_status admit(matching *m, const view_places *only)
 {
     const ww_query *query = m->query;
@@ -43,7 +43,7 @@ static ww_status admit(matching *m, const view_places *only)
     return WW_OK;
 }
 
-/* A collection without texts has nothing to find; if it has rows, the search fails with that reason. */
+/* In a collection without texts words find nothing. If it has rows, the search fails with that reason. */
 static ww_status texts_ready(const matching *m, bool *exist)
 {
     const ww_status status = texts_exist(&m->tables, exist);
@@ -77,7 +77,7 @@ static ww_status find_words(const matching *m, ww_results **results)
     return status;
 }
 
-/* Words only: the ranks are those of the one list. */
+/* For words only: the ranks are those of the one list. */
 static ww_status mark_parts(ww_results *results)
 {
     const ww_status status = ww_core()->results_parts(results);
@@ -87,7 +87,7 @@ static ww_status mark_parts(ww_results *results)
     return status;
 }
 
-/* Both, fused. */
+/* Searches both and fuses the hits. */
 static ww_status find_both(const matching *m, const view_places *only, ww_results **results)
 {
     ww_results *vectors = NULL, *words = NULL;
@@ -99,7 +99,7 @@ static ww_status find_both(const matching *m, const view_places *only, ww_result
     ww_status status = m->query->match->fuse
                            ? struct_read(&fuse, sizeof fuse, m->query->match->fuse, "ww_collection_query", "ww_fuse")
                            : WW_OK;
-    fuse.struct_size = sizeof fuse; /* all of it is ours now */
+    fuse.struct_size = sizeof fuse; /* the copy is of our version */
     fuse.limit = m->query->k;
     if (status == WW_OK)
         status = view_query(m->v, &nearest, only, &vectors);

@@ -10,8 +10,8 @@
 
 /* ---- the table ----------------------------------------------------------------------------------------------------------- */
 
-/* Is it ours? The name may be written in several ways, since SQLite writes it anew when the table is renamed; whatever follows
- * it must be ours, word by word. */
+/* Is the declaration ours? SQLite rewrites the name when the table is renamed, so it may be quoted in several ways. What
+ * follows the name must be exactly ours. */
 static bool is_ours(const char *sql)
 {
     static const char begin[] = "CREATE VIRTUAL TABLE ", end[] = INDEX_DECLARATION;
@@ -20,7 +20,7 @@ static bool is_ours(const char *sql)
            strcmp(sql + length - (sizeof end - 1), end) == 0 && strstr(sql, "USING fts5(") == sql + length - (sizeof end - 1);
 }
 
-/* What is in a file may be anybody's: the table is used only if its declaration is ours. */
+/* The file may come from anybody, so the table is used only if its declaration is ours. */
 ww_status texts_exist(const text_tables *t, bool *exist)
 {
     sqlite3_stmt *found = NULL;
@@ -55,8 +55,8 @@ static ww_status create(const text_tables *t)
                            : status;
 }
 
-/* Puts the index of a damaged table back to what a new one has, so that FTS5 opens the table: an empty structure and the
- * version of its format. The texts stay. */
+/* Resets the index of a damaged table to that of a new one, so that FTS5 can open the table: an empty structure and the version
+ * of its format. The texts stay. */
 static ww_status index_reset(const text_tables *t)
 {
     static const char *const STEPS[] = {
@@ -112,8 +112,8 @@ ww_status texts_rebuild(const text_tables *t)
     return status == WW_OK ? rebuild(t) : status;
 }
 
-/* FTS5 keeps the length of each indexed text in a table of its own, by which an entry without a text is found; entry 1 of its
- * data has the averages, and is always there. */
+/* FTS5 keeps the length of each indexed text in a separate table, which reveals entries without a text. Entry 1 of its data has
+ * the averages and always exists. */
 ww_status texts_check(const text_tables *t, int64_t *faults)
 {
     sqlite3_stmt *s = NULL;
@@ -145,7 +145,7 @@ ww_status texts_check(const text_tables *t, int64_t *faults)
 
 typedef enum text_statement { INSERT_TEXT, DELETE_TEXT } text_statement;
 
-/* Each names the database and the collection, in this order, once. */
+/* Each takes the database and the collection, in this order, once. */
 static const char *const TEXTS[TEXT_STATEMENTS] = {
     [INSERT_TEXT] = "INSERT INTO \"%w\".\"%w_fts\"(rowid, text) VALUES(?1, ?2)",
     [DELETE_TEXT] = "DELETE FROM \"%w\".\"%w_fts\" WHERE rowid = ?1",

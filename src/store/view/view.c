@@ -1,4 +1,4 @@
-/* A view's life, and which mirror answers for its snapshot. */
+/* Opening and closing a view, and choosing the mirror that answers for its snapshot. */
 #include "store/view/view_state.h"
 
 #include <string.h>
@@ -40,7 +40,8 @@ static bool file_key(const view *v, mirror_key *key)
     return true;
 }
 
-/* Counts this connection's use of its file: no other SQLite may have it. A file that is not there yet is counted later. */
+/* Counts this connection as a user of its file: no other SQLite may have it open. A file that does not exist yet is counted
+ * later. */
 static ww_status file_enter(view *v)
 {
     mirror_key file = {0};
@@ -185,7 +186,7 @@ static ww_status shared_ready(view *v)
     return status;
 }
 
-/* Brings the shared mirror up to the snapshot, if nobody else has done it. Anything that fails leaves no mirror behind. */
+/* Brings the shared mirror up to the snapshot, if nobody else has done so. After a failure there is no mirror. */
 static ww_status shared_catch_up(view *v)
 {
     mirror *m = v->shared;
@@ -193,7 +194,7 @@ static ww_status shared_catch_up(view *v)
     ww_core()->mirror_lock_write(m);
     const mirror_state state = ww_core()->mirror_state_of(m);
     if (!state.abandoned && state.loaded && state.sequence < v->record.log_start) {
-        ww_core()->mirror_abandon(m); /* the log no longer says which rows were removed since then */
+        ww_core()->mirror_abandon(m); /* the log of removals does not go back that far */
     } else if (!state.abandoned && (!state.loaded || state.sequence < v->record.sequence)) {
         status = view_catch_up(v, m, NULL);
         if (status != WW_OK)
@@ -203,11 +204,11 @@ static ww_status shared_catch_up(view *v)
     return status;
 }
 
-/* Locks the shared mirror at the state of `target`. WW_OK without the lock: the mirror has another state, and the caller needs
- * another way. */
+/* Locks the shared mirror if it can be at the state of `target`. Returns WW_OK without the lock if it cannot; then the caller
+ * needs another mirror. */
 static ww_status shared_lock(view *v, const collection_record *target, bool *locked)
 {
-    const bool may_read = target == &v->record && !v->uncertain; /* else the connection has changes that are not committed */
+    const bool may_read = target == &v->record && !v->uncertain; /* otherwise the connection may have uncommitted changes */
     *locked = false;
     for (;;) {
         ww_status status = shared_ready(v);
@@ -233,7 +234,7 @@ static ww_status shared_lock(view *v, const collection_record *target, bool *loc
     }
 }
 
-/* The changes of the connection's transaction, on top of the shared mirror, which is locked. */
+/* Reads the changes of the connection's transaction into the overlay. The shared mirror is locked. */
 static ww_status overlay_ready(view *v)
 {
     const mirror_state state = ww_core()->mirror_state_of(v->shared);
@@ -267,7 +268,7 @@ static ww_status overlay_ready(view *v)
 /* Reads all rows into a mirror of this view's own. */
 static ww_status own_ready(view *v)
 {
-    /* Nobody tells an uncertain view of a rollback to a savepoint, after which other rows may get the same sequence. */
+    /* An uncertain view does not learn of a rollback to a savepoint, after which other rows may get the same sequence. */
     const int64_t changes = v->uncertain ? sqlite3_total_changes64(v->db) : 0;
     if (v->own && v->own_uid == v->record.uid && v->own_epoch == v->record.epoch && v->own_changes == changes &&
         ww_core()->mirror_state_of(v->own).sequence == v->record.sequence)
@@ -285,7 +286,7 @@ static ww_status own_ready(view *v)
     return status;
 }
 
-/* Chooses the mirror that answers; `whole`: one that has all rows. */
+/* Chooses the mirror that answers; `whole`: it must have all rows, without an overlay. */
 static ww_status begin(view *v, bool search, bool whole)
 {
     view_end(v);
@@ -359,7 +360,7 @@ ww_status view_changed_first(view *v)
         return status;
     v->changed = true;
     v->record = v->base;
-    /* A mirror that is loaded is brought to this state now: afterwards the connection does not see it any more. */
+    /* Brings a loaded mirror to this state now, because afterwards the connection can no longer see it. */
     if (v->shared && v->key.uid == v->base.uid && v->key.epoch == v->base.epoch)
         status = shared_catch_up(v);
     return status;

@@ -9,7 +9,7 @@
  *                        connection.
  * So shared memory is never ahead of a commit, and a rollback only drops the overlay.
  *
- * A view belongs to its connection, and is used by one thread at a time, as that is. Loading is lazy: with the first search.
+ * A view belongs to its connection and, like it, is used by one thread at a time. The first search loads the rows.
  */
 #ifndef WW_STORE_VIEW_VIEW_H
 #define WW_STORE_VIEW_VIEW_H
@@ -25,18 +25,18 @@ typedef struct view view;
 typedef struct view_config {
     sqlite3 *db;
     const char *schema;      /* copied */
-    const char *name;        /* copied, too */
-    ww_device *device;       /* kept open; NULL: "auto" is opened with the first search */
-    const char *device_name; /* the device to open then instead of "auto"; may be NULL; copied */
+    const char *name;        /* copied */
+    ww_device *device;       /* retained; NULL: the first search opens "auto" */
+    const char *device_name; /* opened instead of "auto"; may be NULL; copied */
     ww_screen screen;
     bool keep_host_copy;
     ww_row_place rows;
-    bool restarts; /* the caller can begin another transaction: an old snapshot is not worth reading (view_is_behind()) */
+    bool restarts;        /* the caller can begin a new transaction, so an old snapshot is not read (view_is_behind()) */
     ww_progress progress; /* of loading, in rows; may be NULL */
     void *progress_user;
 } view_config;
 
-/* A list of places, in any order: only these rows are found, and of them those that the query's mask admits. */
+/* A list of places, in any order. A search finds only these rows, and only if the query's mask admits them. */
 typedef struct view_places {
     const int64_t *places;
     int64_t count;
@@ -47,33 +47,32 @@ typedef struct view_places {
 ww_status view_open(const view_config *config, view **opened);
 void view_close(view *v); /* accepts NULL */
 
-/* In a read transaction of the connection, the caller's, that lasts until view_end(): reads the record, and gets ready to
- * search (load, catch up, overlay) if `search`; else only view_record() and view_fetch_...() may be used, and nothing is
- * loaded. WW_NOT_FOUND if the collection is gone. With WW_OK the mirror is locked for reading: call view_end() soon. */
+/* Reads the record and, if `search`, gets ready to search (load, catch up, overlay); otherwise only view_record() and
+ * view_fetch_...() may be used, and nothing is loaded. The caller has begun a read transaction that lasts until view_end().
+ * WW_NOT_FOUND if the collection is gone. After WW_OK the mirror is locked for reading: call view_end() soon. */
 ww_status view_begin(view *v, bool search);
 void view_end(view *v);
 
 const collection_record *view_record(const view *v);
 
-/* How often its statements have been prepared (sqlite_preparations()). */
+/* Number of times that its statements have been prepared (sqlite_preparations()). */
 int64_t view_preparations(const view *v);
-/* Gives its statements up; they are prepared again when they are needed. Not between view_begin() and view_end(). */
+/* Finalizes its statements; they are prepared again when needed. Not between view_begin() and view_end(). */
 void view_finalize(view *v);
 
-/* Searches with a query that is checked (vectors/query/query.c): results have places as rows, handles, scores and what `fetch`
- * names. The query's mask is over places; `where` is not looked at. `only` may be NULL: all rows. */
+/* Searches with a checked query (vectors/query/query.c). Results have places as rows, handles, scores and what `fetch` names.
+ * The query's mask is over places; `where` is ignored. `only` may be NULL: all rows. */
 ww_status view_query(view *v, const ww_query *query, const view_places *only, ww_results **results);
 
 /* Searches with a query that has a `match`. With WW_MATCH_TEXT the view need not be ready to search. */
 ww_status view_match(view *v, const ww_query *query, const view_places *only, ww_results **results);
 
-/* Streams the rows in order of score, best first, for searches whose end is not known beforehand: rows from number `first` of
- * that order on, query->limit of them or fewer at the end, as results of one query. Each call doubles what it needs to compute.
- */
+/* Streams the rows in order of score, best first, for searches whose end is not known beforehand: up to query->limit rows,
+ * starting at number `first` of that order, as results of one query. Each call doubles the work. */
 ww_status view_ranked(view *v, const ww_query *query, const view_places *only, int64_t first, ww_results **results);
 
-/* Looks rows up in the snapshot: results of one query with one hit each, in the order of the list; what is not there is row -1.
- */
+/* Looks rows up in the snapshot. The results have one query with one hit per entry, in the order of the list; row -1 if not
+ * found. */
 typedef enum view_by { VIEW_BY_PLACE, VIEW_BY_HANDLE, VIEW_BY_ID, VIEW_ALL } view_by;
 typedef struct view_list {
     view_by by;
@@ -85,18 +84,19 @@ typedef struct view_list {
 } view_list;
 ww_status view_get(view *v, const view_list *list, ww_results **results);
 
-/* What the caller tells a view of a host's connection, whose transactions others begin and end:
- * changed_first    before the first change of a transaction (xBegin): what is in the file now is committed
- * rolled_back      a rollback, of all or to a savepoint (xRollback, xRollbackTo): the overlay is forgotten
- * ended            the transaction is over (xCommit, xRollback). */
+/* The caller reports the transactions of a host's connection to its view, because the host begins and ends them:
+ *   changed_first    before the first change of a transaction (xBegin): everything in the file now is committed
+ *   rolled_back      a full rollback or one to a savepoint (xRollback, xRollbackTo): the overlay is dropped
+ *   ended            the transaction is over (xCommit, xRollback). */
 ww_status view_changed_first(view *v);
-/* The view was opened in the middle of somebody's write transaction, so that what the connection sees may not be committed:
- * until the transaction ends, nothing that it reads goes to the shared mirror, and view_changed_first() is left out. */
+/* Call this if the view was opened in the middle of a write transaction, so that what the connection sees may be uncommitted.
+ * Until the transaction ends, nothing that the view reads goes into the shared mirror, and view_changed_first() is not
+ * called. */
 void view_uncertain(view *v);
 void view_rolled_back(view *v);
 void view_ended(view *v);
 
-/* A write that was committed, by rows that are still in memory. */
+/* A committed write whose rows are still in memory. */
 typedef struct view_commit {
     const collection_record *before; /* before and after its transaction */
     const collection_record *after;
@@ -105,44 +105,44 @@ typedef struct view_commit {
     int64_t removed_count;
 } view_commit;
 
-/* Makes room in the shared mirror, if it is loaded, for rows that are about to be written: what can fail comes before the
- * commit. `record` is what the file has now; `loaded` says whether view_committed() will have use for the rows. */
+/* Makes room in the shared mirror, if it is loaded, for rows that are about to be written, so that nothing can fail after the
+ * commit. `record` is what the file has now; `loaded` says whether view_committed() will use the rows. */
 ww_status view_reserve(view *v, const collection_record *record, int64_t rows_more, bool *loaded);
 
-/* Brings the shared mirror, if it is loaded and just this write behind, up to it, so that the next search need not read it.
- * Never fails: at worst that search reads everything. */
+/* Applies the write to the shared mirror if the mirror is loaded and only this write is missing, so that the next search need
+ * not read it. Never fails: at worst that search reads everything. */
 void view_committed(view *v, const view_commit *commit);
 
-/* With view_config.restarts: whether view_begin() failed because a write had come between the beginning of the transaction and
- * it; a new transaction will do. */
+/* With view_config.restarts: did view_begin() fail because a write came between the start of the transaction and it? Then a new
+ * transaction will succeed. */
 bool view_is_behind(const view *v);
 
 /* Build and calibrate the index of the rows in memory and hand it to a writer through the same connection, which has begun a
- * change. Between view_begin() and view_end(); of a host's connection, after view_begin_whole(). */
+ * change. Call them between view_begin() and view_end(), on a host's connection after view_begin_whole(). */
 ww_status view_build_index(view *v, const ww_ivf_config *config, writer *w);
 ww_status view_calibrate_index(view *v, const ww_calibrate_config *config, writer *w);
-/* As view_begin() with `search`, in one mirror, with uncommitted changes, too. */
+/* Like view_begin() with `search`, but with all rows, including uncommitted changes, in one mirror. */
 ww_status view_begin_whole(view *v);
 /* The transaction of a host's connection has built, calibrated or dropped an index. */
 void view_index_changed(view *v);
 /* WW_CORRUPT_FILE if there is an index that could not be read. Between view_begin() and view_end(). */
 ww_status view_check_index(const view *v);
-/* Figures of the index that there is. */
+/* Figures of the index. */
 ww_status view_describe_index(view *v, ww_ivf_info *info);
 
-/* The next reader reads the shared mirror anew. */
+/* Makes the next reader load the shared mirror again. */
 void view_reload(view *v);
 
-/* Has a group bring its rows to the members where they should be. With a transaction begun that is ended again. */
+/* Makes a group move its rows to the members that should have them. Call it after view_begin() and view_end(). */
 ww_status view_balance(view *v);
 
-/* From now on it searches on another device, which is kept open. */
+/* Moves the view to another device, which it retains. */
 ww_status view_move(view *v, ww_device *device);
 
 /* Checks what is in memory, between view_begin() and view_end(), as ww_collection_check() does. */
 ww_status view_check(view *v, ww_damage_report *report, ww_progress progress, void *user);
 
-/* Figures of what is in memory; zero if nothing is. */
+/* Figures of the mirror; zero if nothing is loaded. */
 ww_status view_describe(view *v, ww_collection_info *info);
 
 #endif

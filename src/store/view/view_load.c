@@ -1,7 +1,8 @@
 /* Reading vectors from the file into a mirror.
  *
- * SQLite is asked by the calling thread, whose connection it is, and fills one buffer while a second thread has the device take
- * the other one in: rows are copied, their norms and codes made. Few rows, as a catch-up usually has, are taken in at once.
+ * The calling thread, which owns the connection, fills one buffer from SQLite while a second thread adds the other buffer's
+ * rows to the mirror: the device copies them and computes norms and codes. A few rows, as in a typical catch-up, are added at
+ * once.
  */
 #include <pthread.h>
 #include <string.h>
@@ -34,17 +35,17 @@ typedef struct loader {
     mirror *m;
     int64_t rows_max; /* of a piece */
     piece pieces[2];
-    int filling; /* which of them */
+    int filling; /* index of the buffer being filled */
     int64_t done;
 
-    /* Between the two threads. */
+    /* Shared by the two threads. */
     bool started;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    const piece *handed; /* handed to the second thread, which has not read it yet */
-    bool finished;       /* no more will come */
-    ww_status status;    /* of the rows that it read */
+    const piece *handed; /* waiting for the second thread, or NULL */
+    bool finished;       /* no more pieces will come */
+    ww_status status;    /* of the second thread's rows */
     char reason[REASON_BYTES];
 } loader;
 
@@ -72,7 +73,7 @@ static bool is_finite(const loader *l, const piece *p, int64_t row, float *wide)
     return ww_core()->is_finite(wide, record->dim);
 }
 
-/* The device refuses a vector: this library did not write it, so the file was changed by something else. */
+/* Adds a piece to the mirror. If the device refuses a vector, something other than this library wrote it. */
 static ww_status take_in(const loader *l, const piece *p)
 {
     const mirror_rows rows = {.count = p->count, .elements = p->elements, .places = p->places, .handles = p->handles};
@@ -112,7 +113,7 @@ static void *take_in_all(void *argument)
     return NULL;
 }
 
-/* Waits until the second thread has nothing to do. With its lock. */
+/* Waits until the second thread has nothing to do. The caller holds its lock. */
 static ww_status wait_for_taker(loader *l)
 {
     while (l->handed)
@@ -129,13 +130,13 @@ static ww_status told(loader *l)
                    (long long)v->record.live);
 }
 
-/* Hands the piece that is full to the second thread, which is started with the first one. */
+/* Hands the full piece to the second thread, which is started for the first one. */
 static ww_status hand_over(loader *l)
 {
     piece *p = &l->pieces[l->filling];
     l->done += p->count;
     if (!l->started && thread_start(&l->thread, "ww-store-load", take_in_all, l) != 0) {
-        const ww_status status = take_in(l, p); /* no thread could be started: this thread does both */
+        const ww_status status = take_in(l, p); /* no thread could be started, so this one does both */
         p->count = 0;
         return status == WW_OK ? told(l) : status;
     }
@@ -151,7 +152,7 @@ static ww_status hand_over(loader *l)
     piece *next = &l->pieces[l->filling];
     next->count = 0;
     if (status == WW_OK && !next->elements)
-        status = piece_create(l, next); /* few rows need only one */
+        status = piece_create(l, next); /* few rows need only one buffer */
     return status == WW_OK ? told(l) : status;
 }
 
@@ -186,7 +187,7 @@ static void loader_destroy(loader *l)
     pthread_mutex_destroy(&l->lock);
 }
 
-/* The row that the statement stands on. */
+/* Reads the statement's current row. */
 static ww_status read_row(loader *l, sqlite3_stmt *s)
 {
     const view *v = l->v;

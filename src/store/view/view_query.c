@@ -1,4 +1,4 @@
-/* Searching a view, and fetching from the file what belongs to hits. */
+/* Searching a view, and fetching ids, payloads and vectors of hits from the file. */
 #include <math.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ static ww_status fetch_vector(view *v, ww_results *results, int64_t hit)
     return status;
 }
 
-/* The results have rows, which are places, and handles already. */
+/* The results already have handles, and places as rows. */
 static ww_status fetch(view *v, ww_results *results, uint32_t what)
 {
     const bool texts = (what & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)) != 0;
@@ -105,7 +105,7 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
 
 /* ---- masks --------------------------------------------------------------------------------------------------------------- */
 
-/* Is the kept mask the one of this list? */
+/* Was the kept mask made for this list? */
 static bool mask_is_kept(const view *v, const mirror *m, const view_places *only, int64_t rows)
 {
     return only->number != 0 && v->kept_mask && v->kept_number == only->number && v->kept_of == m &&
@@ -117,7 +117,7 @@ static bool admits(const ww_query *query, int64_t place)
     return !query->mask || (place >= 0 && place < query->mask_rows && query->mask[place / 64] >> (place % 64) & 1);
 }
 
-/* Makes in `mask` (memory_free()) the bits of the rows of `m` that the query's mask and the list admit. */
+/* Makes `mask` (memory_free()): the bits of the rows of `m` that the query's mask and the list admit. */
 static ww_status mask_make(const mirror *m, const ww_query *query, const view_places *only, int64_t rows, uint64_t **mask)
 {
     const size_t words = (size_t)divide_up_i64(rows, 64) + 1;
@@ -147,8 +147,8 @@ static void mask_keep(view *v, const mirror *m, const view_places *only, int64_t
 
 /* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
-/* The query, with a mask over the mirror's rows in place of that over places; it may be NULL, for all rows. What belongs to the
- * hits is in the file. */
+/* Runs the query with a mask over the mirror's rows instead of over places; NULL admits all rows. Fetches nothing: ids and
+ * payloads are in the file. */
 static ww_status search_masked(mirror *m, const ww_query *query, const uint64_t *mask, ww_results **results)
 {
     ww_query masked = *query;
@@ -167,7 +167,7 @@ typedef struct view_search {
     const view_places *only;
 } view_search;
 
-/* The mirror with the mask of the search, and with `removed`, bits of the rows that are still there, if that is not NULL. */
+/* Searches the mirror with the mask of the search and, if not NULL, with `removed`: the bits of rows that still exist. */
 static ww_status search_mirror(const view_search *s, mirror *m, const uint64_t *removed, ww_results **results)
 {
     const int64_t rows = ww_core()->mirror_state_of(m).rows;
@@ -190,18 +190,17 @@ static ww_status search_mirror(const view_search *s, mirror *m, const uint64_t *
     return status;
 }
 
-/* Does hit a come before hit b? Of equal scores the smaller place comes first; all places of the mirror are smaller than those
- * of the overlay. */
+/* Does score a of the mirror come before score b of the overlay? On a tie it does: all places of the mirror are smaller. */
 static bool is_better(ww_metric metric, float a, float b)
 {
     return metric == WW_L2 ? a <= b : a >= b;
 }
 
-/* The best of two results, query by query. */
+/* Merges two results, query by query, keeping the best hits. */
 static ww_status merge(const view_search *s, ww_results *const parts[2], ww_results **results)
 {
     const bool range = s->query->mode == WW_QUERY_RANGE;
-    const int64_t queries = s->query->query_count, most = range ? s->query->limit : s->query->k;
+    const int64_t queries = s->query->query_count, hits_max = range ? s->query->limit : s->query->k;
     ww_results *made = NULL;
     ww_status status = ww_core()->results_create(queries, parts[0]->starts[queries] + parts[1]->starts[queries], &made);
     if (status == WW_OK && range)
@@ -212,7 +211,7 @@ static ww_status merge(const view_search *s, ww_results *const parts[2], ww_resu
     for (int64_t q = 0; status == WW_OK && q < queries; q++) {
         int64_t at[2] = {parts[0]->starts[q], parts[1]->starts[q]};
         const int64_t end[2] = {parts[0]->starts[q + 1], parts[1]->starts[q + 1]};
-        for (int64_t n = 0; n < most && (at[0] < end[0] || at[1] < end[1]); n++, hits++) {
+        for (int64_t n = 0; n < hits_max && (at[0] < end[0] || at[1] < end[1]); n++, hits++) {
             const bool first = at[1] == end[1] || (at[0] < end[0] && is_better(s->v->record.metric, parts[0]->scores[at[0]],
                                                                                parts[1]->scores[at[1]]));
             const ww_results *from = parts[first ? 0 : 1];
@@ -233,14 +232,14 @@ static ww_status merge(const view_search *s, ww_results *const parts[2], ww_resu
     return status;
 }
 
-/* Hits with their places, handles and scores. */
+/* Finds the hits with their places, handles and scores. */
 static ww_status find(const view_search *s, ww_results **results)
 {
     view *v = s->v;
     if (!v->overlaid)
         return search_mirror(s, v->active, NULL, results);
     ww_results *parts[2] = {NULL, NULL};
-    ww_query quiet = *s->query; /* statistics and progress are those of the mirror, the larger part */
+    ww_query quiet = *s->query; /* statistics and progress come from the mirror, the larger part */
     quiet.stats = NULL;
     quiet.progress = NULL;
     quiet.nprobe = 0; /* the overlay has no index */
@@ -255,7 +254,7 @@ static ww_status find(const view_search *s, ww_results **results)
     return status;
 }
 
-/* Adds what belongs to the hits, and gives the results to the caller. */
+/* Fetches what the caller wants to know of the hits, and returns the results. */
 ww_status view_finish(view *v, ww_status status, uint32_t what, ww_results *made, ww_results **results)
 {
     if (status == WW_OK)
@@ -300,7 +299,7 @@ ww_status view_ranked(view *v, const ww_query *query, const view_places *only, i
 
 /* ---- looking up ---------------------------------------------------------------------------------------------------------- */
 
-/* Finds entry `i` of the list: place and handle, -1 both if it is not there. */
+/* Finds place and handle of entry `i` of the list; both -1 if it does not exist. */
 static ww_status look_up(view *v, const view_list *list, int64_t i, int64_t *place, int64_t *handle)
 {
     static const view_statement by[] = {

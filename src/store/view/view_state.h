@@ -5,8 +5,8 @@
 #include "store/view/view.h"
 
 typedef enum view_statement {
-    READ_VECTORS, /* place, handle, vector from a place on */
-    READ_REMOVED, /* places that went after a sequence */
+    READ_VECTORS, /* place, handle, vector, starting at a place */
+    READ_REMOVED, /* places removed after a sequence */
     READ_ENTRY,   /* place, id, payload of a handle */
     READ_VECTOR,  /* handle, vector of a place */
     FIND_BY_ID,   /* handle, place */
@@ -34,45 +34,46 @@ struct view {
     collection_record record; /* of the snapshot */
 
     mirror *shared; /* or NULL */
-    mirror_key key; /* of it */
+    mirror_key key; /* of `shared` */
     bool restarts;
-    bool behind; /* the snapshot was older than the shared mirror: a newer one would do */
+    bool behind; /* the snapshot was older than the shared mirror; a newer one will do */
 
-    bool changed;           /* the connection's transaction has changes, and before them the file had: */
+    bool changed;           /* the connection's transaction has changes */
     bool uncertain;         /* view_uncertain() */
-    collection_record base; /* this */
-    mirror *overlay;        /* vectors that came with them, or NULL */
-    uint64_t *overlay_mask; /* rows of the shared mirror that they left; memory_free() */
-    int64_t overlay_rows;   /* that the mask covers */
+    collection_record base; /* the record before those changes */
+    mirror *overlay;        /* vectors that the changes added, or NULL */
+    uint64_t *overlay_mask; /* rows of the shared mirror that the changes left; memory_free() */
+    int64_t overlay_rows;   /* covered by the mask */
 
-    mirror *own; /* read by this view alone, or NULL */
+    mirror *own; /* a private mirror, or NULL */
     int64_t own_uid, own_epoch;
-    int64_t own_changes; /* of the connection when it was read, if the view is uncertain; else 0 */
+    int64_t own_changes; /* the connection's change count when it was read, if the view is uncertain; else 0 */
 
-    bool index_changed;  /* by the transaction: what searches with the index does not have it */
+    bool index_changed;  /* by the transaction: the mirrors have the old index */
     int64_t index_reads; /* how often the tables of an index were read */
 
     mirror *active; /* between begin and end: shared or own, locked */
-    bool overlaid;  /* the overlay is searched, too */
+    bool overlaid;  /* the overlay must be searched too */
 
     uint64_t *kept_mask; /* of a list (view_places.number) */
     int64_t kept_number, kept_sequence, kept_rows;
     const mirror *kept_of;
 };
 
-/* Fetches what belongs to the hits of results whose rows are places; frees them if it, or what came before, failed. */
+/* Fetches what `what` names for the hits of results whose rows are places. Frees the results if this fails or `status` is a
+ * failure. */
 ww_status view_finish(view *v, ww_status status, uint32_t what, ww_results *made, ww_results **results);
 
-/* Prepares a statement if it is not. */
+/* Prepares a statement if necessary. */
 ww_status view_ready(view *v, view_statement which);
 
-/* Brings `m` from its state to the snapshot: what came, what went; all of it, if it is not loaded. Rows before `first_place`
- * are another mirror's: if they went, their places are given to `gone` (a mask over the rows of `base`), if there is one. With
- * the mirror's lock for writing. After a failure the mirror is neither old nor new. */
+/* Brings `m` to the snapshot: adds new rows and removes old ones, or loads everything. Rows before `first_place` belong to
+ * another mirror, `base`: if they were removed, their bits in `gone` (a mask over the rows of `base`) are cleared. The caller
+ * holds the mirror's lock for writing. After a failure the mirror is unusable. */
 typedef struct view_overlay {
     int64_t first_place;
     const mirror *base;
-    uint64_t *gone; /* bits are cleared */
+    uint64_t *gone; /* may be NULL */
 } view_overlay;
 ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay);
 

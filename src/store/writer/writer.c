@@ -1,4 +1,4 @@
-/* A writer: its life, the record of its collection, the index, and trimming the log of removals. */
+/* A writer: opening and closing, the record of its collection, the index, and trimming the log of removals. */
 #include "store/writer/writer.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "store/writer/writer_state.h"
 
 enum {
-    TRIM_EVERY = 64,       /* writes between two looks at how long the log of removals is; */
-    LOG_ENTRIES_MIN = 8192 /* a log may always have as many */
+    TRIM_EVERY = 64,       /* writes between two checks of the length of the log of removals */
+    LOG_ENTRIES_MIN = 8192 /* a log this short is never trimmed */
 };
 
 ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened)
@@ -145,14 +145,14 @@ static ww_status ask_number(writer *w, int64_t *number, const char *format, long
     return status;
 }
 
-/* Keeps the newer half of a log that is longer than the collection. Who is behind its beginning reads everything anew, which is
- * no more than reading the log. */
+/* Keeps the newer half of a log that is longer than the collection. A mirror older than the log reads everything again, which
+ * takes no longer than reading the log. */
 static ww_status trim_log(writer *w)
 {
     int64_t entries = 0, until = 0;
     ww_status status = ask_number(w, &entries, "SELECT count(*) FROM \"%w\".\"%w_removed\" WHERE sequence >= %lld", 0);
-    const int64_t most = w->record.live > LOG_ENTRIES_MIN ? w->record.live : LOG_ENTRIES_MIN;
-    if (status != WW_OK || entries <= most)
+    const int64_t entries_max = w->record.live > LOG_ENTRIES_MIN ? w->record.live : LOG_ENTRIES_MIN;
+    if (status != WW_OK || entries <= entries_max)
         return status;
     status = ask_number(w, &until, "SELECT sequence FROM \"%w\".\"%w_removed\" ORDER BY sequence LIMIT 1 OFFSET %lld",
                         (long long)(entries / 2));

@@ -1,9 +1,9 @@
-/* Writing rows: what both doors, the C calls and SQL, do to the tables of a collection.
+/* Writing rows to the tables of a collection, for both the C calls and SQL.
  *
  * A writer works through a connection, inside a transaction that its caller has begun and ends. It reads the collection's
  * record with the first change, keeps it while changes go on, and writes it back with writer_flush(): before the transaction is
- * committed, and before anybody looks at the file through the same connection. A change that fails may have been half made: its
- * caller rolls back (the transaction, or a savepoint around it) and calls writer_forget().
+ * committed, and before anybody reads the file through the same connection. A failed change may be half made: the caller rolls
+ * back (the transaction, or a savepoint around it) and calls writer_forget().
  */
 #ifndef WW_STORE_WRITER_WRITER_H
 #define WW_STORE_WRITER_WRITER_H
@@ -19,38 +19,39 @@ typedef struct writer writer;
 /* A row as it is written. */
 typedef struct writer_row {
     const char *id;       /* NULL: the handle in decimal */
-    const char *payload;  /* JSON, NULL: none. Checked by the writer */
-    size_t payload_bytes; /* without a NUL, which is not needed; 0 with a payload: strlen() */
-    bool payload_checked; /* already: it is JSON */
-    const float *vector;  /* dim floats, which become the collection's type; checked */
-    const void *elements; /* or dim elements in that type, in place of `vector`; checked */
+    const char *payload;  /* JSON, checked by the writer; NULL: none */
+    size_t payload_bytes; /* without a NUL, which is not needed; 0: strlen() */
+    bool payload_checked; /* the caller knows that it is JSON */
+    const float *vector;  /* dim floats, converted to the collection's type; checked */
+    const void *elements; /* instead of `vector`: dim elements in that type; checked */
     const char *text;     /* UTF-8, checked; NULL: none */
-    int64_t handle;       /* in: -1, or one that shall be used, not smaller than any that was ever given. out: the row's */
+    int64_t handle;       /* in: -1, or the handle to use, larger than any before. out: the row's handle */
     int64_t place;        /* out */
-    int64_t batch_row;    /* for messages: 1 and up in a batch; 0: it is not a row of one */
+    int64_t batch_row;    /* for messages: from 1 in a batch; 0: not in a batch */
 } writer_row;
 
 /* What writer_update() changes. */
 enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4, WRITER_TEXT = 8 };
 
-/* Keeps the connection, and statements on it that are prepared when they are first used. */
+/* Keeps the connection; prepares statements on it when they are first used. */
 ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened);
 void writer_close(writer *w); /* accepts NULL */
 
 /* Reads the record if it is not known. */
 ww_status writer_read(writer *w);
 
-/* How often its statements have been prepared: by it, and by SQLite anew, because the schema, TEMP's too, had changed. */
+/* How often its statements have been prepared: by the writer, and again by SQLite after a change of the schema, including
+ * TEMP's. */
 int64_t writer_preparations(const writer *w);
 
-/* Begins a change with a sequence of its own: one for a batch, or for a statement. Reads the record if it is not known. */
+/* Begins a change with a new sequence, for a batch or a statement. Reads the record if it is not known. */
 ww_status writer_begin(writer *w);
 
-/* May a new row get this handle, chosen by the caller? WW_INVALID_ARGUMENT if it was given before, WW_OUT_OF_RANGE if it leaves
- * too few for the rows that come. */
+/* May a new row get this handle, chosen by the caller? WW_INVALID_ARGUMENT if it was used before, WW_OUT_OF_RANGE if it leaves
+ * too few for later rows. */
 ww_status writer_check_handle(const writer *w, int64_t handle);
 
-/* Adds a row. WW_DUPLICATE_ID if the id is there, WW_INVALID_ARGUMENT for a bad id, payload, vector, or a handle that was given
+/* Adds a row. WW_DUPLICATE_ID if the id exists, WW_INVALID_ARGUMENT for a bad id, payload or vector, or a handle that was used
  * before. */
 ww_status writer_insert(writer *w, writer_row *row);
 
@@ -60,24 +61,24 @@ ww_status writer_upsert(writer *w, writer_row *row);
 /* Changes what `what` names of the row with row->handle. WW_NOT_FOUND, WW_DUPLICATE_ID. */
 ww_status writer_update(writer *w, writer_row *row, int what);
 
-/* Removes the row with this handle. WW_NOT_FOUND. `place`, which may be NULL, gets where its vector was. */
+/* Removes the row with this handle. WW_NOT_FOUND. `place`, which may be NULL, gets the place of its vector. */
 ww_status writer_remove(writer *w, int64_t handle, int64_t *place);
 
 /* A copy of the payload of the row with this handle (memory_free()); NULL: it has none. WW_NOT_FOUND. */
 ww_status writer_payload(writer *w, int64_t handle, char **payload);
 
-/* The handle and place of an id, -1 if it is not there. */
+/* The handle and place of an id; -1 if it does not exist. */
 ww_status writer_find(writer *w, const char *id, int64_t *handle, int64_t *place);
 
-/* Changes the row with row->id, which is WW_NOT_FOUND if it is not there; as writer_update() otherwise. `old_place`, which may
- * be NULL, gets where its vector was. */
+/* Like writer_update(), for the row with row->id; WW_NOT_FOUND if there is none. `old_place`, which may be NULL, gets the old
+ * place of its vector. */
 ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_place);
 
 /* Removes all rows, with a new epoch. */
 ww_status writer_clear(writer *w);
 
-/* Write an index that was built from the rows of a mirror, which has all of the collection's; what a calibration has learnt;
- * and that there is no index any more. After writer_begin(). */
+/* Write an index that was built from a mirror with all of the collection's rows; write what a calibration has learnt; drop the
+ * index. Call them after writer_begin(). */
 ww_status writer_build_index(writer *w, const struct ivf *index, const mirror *rows);
 ww_status writer_calibrate_index(writer *w, const struct ivf_calibration *learnt);
 ww_status writer_drop_index(writer *w);
@@ -88,7 +89,7 @@ ww_status writer_flush(writer *w);
 /* The record as it is now, with changes; valid after writer_read() and writer_begin(). */
 const collection_record *writer_record(const writer *w);
 
-/* After a rollback, of all or to a savepoint, and after a commit: what is known of the record is not true any more. */
+/* Forgets the record. Call it after a commit and after a full rollback or one to a savepoint. */
 void writer_forget(writer *w);
 
 #endif

@@ -1,4 +1,4 @@
-/* Rows through prepared statements: checks, and what a change does to the tables. */
+/* Checks rows and writes them to the tables with prepared statements. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum { HANDLE_TEXT_BYTES = 24, ROW_TEXT_BYTES = 64 };
 
-/* Each names the database and a collection, in this order, once. */
+/* Each takes the database and the collection, in this order, once. */
 static const char *const TEXTS[STATEMENT_COUNT] = {
     [INSERT_ROW] = "INSERT INTO \"%w\".\"%w_rows\"(handle, place, id, payload) VALUES(?1, ?2, ?3, ?4)",
     [INSERT_VECTOR] = "INSERT INTO \"%w\".\"%w_vectors\"(place, handle, vector) VALUES(?1, ?2, ?3)",
@@ -33,7 +33,7 @@ static ww_status ready(writer *w, statement which)
                                 : schema_statement(w->db, &w->statements[which], TEXTS[which], w->schema, w->record.name);
 }
 
-/* Runs a statement that gives no rows. `constraint` says that a value was there already. */
+/* Runs a statement that returns no rows. `constraint` says that a value already existed. */
 static ww_status run(writer *w, statement which, bool *constraint)
 {
     sqlite3_stmt *s = w->statements[which];
@@ -124,7 +124,7 @@ static ww_status elements_ready(writer *w)
     return w->floats && w->elements ? WW_OK : memory_failed("a vector", 2 * dim * sizeof *w->floats);
 }
 
-/* Gives the row's vector in the collection's type, in row->elements, and makes sure that it is finite. */
+/* Converts the row's vector to the collection's type, in row->elements, and checks that it is finite. */
 static ww_status check_vector(writer *w, writer_row *row)
 {
     const int32_t type = (int32_t)w->record.type, dim = w->record.dim;
@@ -206,7 +206,7 @@ static ww_status insert_vector(writer *w, const writer_row *row)
                                                        : status;
 }
 
-/* The entry with an id of the caller's. */
+/* Inserts the entry with the caller's id. */
 static ww_status insert_named(writer *w, const writer_row *row)
 {
     bool taken = false;
@@ -233,7 +233,7 @@ static ww_status check_room(const writer *w)
     return w->record.next_handle < INT64_MAX ? WW_OK : no_handle_left(w);
 }
 
-/* The entry with its handle as id; numbers that the caller took for ids are left out, unless the handle was asked for. */
+/* Inserts the entry with its handle as id. Skips handles that are already some row's id, unless the caller chose the handle. */
 static ww_status insert_numbered(writer *w, writer_row *row, bool asked)
 {
     for (; row->handle < INT64_MAX; row->handle++) {

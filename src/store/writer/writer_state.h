@@ -27,12 +27,12 @@ struct writer {
     char *name;
     sqlite3_stmt *find, *update; /* of the record */
     sqlite3_stmt *statements[STATEMENT_COUNT];
-    bool known;   /* the record is what the file has, except for changes */
+    bool known;   /* the record is the file's, plus our changes */
     bool changed; /* the record must be written */
     collection_record record;
-    float *floats;              /* a vector on its way from or to the collection's type; */
-    void *elements;             /* and in it */
-    int64_t change_first_place; /* places from here on were given by the change under way */
+    float *floats;              /* a vector being converted from or to the collection's type */
+    void *elements;             /* the same vector in that type */
+    int64_t change_first_place; /* the current change assigned the places from here on */
     text_writer texts;
     index_writer index;
 };

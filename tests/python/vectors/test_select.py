@@ -106,8 +106,8 @@ def test_a_where_in_sql_binds_lists_and_dates(stored):
 
 
 @pytest.mark.parametrize("where, parameters, message", [
-    ("id = :ids", {"ids": ["1"]}, "stands alone behind IN"),
-    ("id IN (:ids, '2')", {"ids": ["1"]}, "stands alone behind IN"),
+    ("id = :ids", {"ids": ["1"]}, "must stand alone after IN"),
+    ("id IN (:ids, '2')", {"ids": ["1"]}, "must stand alone after IN"),
     ("id IN (:ids)", {"ids": [["1"]]}, "JSON array of numbers"),
     ("id IN ?", [["1"]], "a list needs a parameter with a name"),
 ])

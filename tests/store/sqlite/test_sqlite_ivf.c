@@ -97,7 +97,7 @@ static void what_makes_no_sense_is_refused(void **state)
         {"INSERT INTO docs(vector, nprobe) VALUES ('[1, 2]', 3)", "nprobe cannot be written"},
         {"SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND nprobe = 2", "need k"},
         {"SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND k = 2 AND radius = 3 AND nprobe = 2", "no radius"},
-        {"SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND k = 2 AND nprobe = 0", "from 1 on"},
+        {"SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND k = 2 AND nprobe = 0", "1 or more"},
         {"SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND k = 2 AND recall = 2", "at most 1"},
         {"SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND k = 2 AND recall = 0.5 AND nprobe = 1", "both given"},
         {"SELECT id FROM docs WHERE nprobe = 2", "need a query"},

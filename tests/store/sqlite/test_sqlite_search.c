@@ -437,7 +437,7 @@ static void questions_that_make_no_sense_are_refused(void **state)
          ":b"},
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1 AND filter = 'id = :a' AND parameters = '{\"a\": "
          "[1]}'",
-         "stands alone behind IN"},
+         "must stand alone after IN"},
         {"INSERT INTO docs(id, vector, parameters) VALUES('new', '[1,2,3,4,5]', '[]')", "parameters cannot be written"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -72,7 +72,7 @@ static void a_handle_is_never_used_twice_and_never_changes(void **state)
     sql_run(db, "DELETE FROM docs WHERE rowid = 2");
     sql_fails(db, "INSERT INTO docs(rowid, id, vector) VALUES (2, 'again', '[1,1]')", "handle 2 was given before");
     sql_fails(db, "INSERT INTO docs(rowid, id, vector) VALUES (1, 'again', '[1,1]')", "rowid 1 is there already");
-    sql_fails(db, "INSERT INTO docs(rowid, id, vector) VALUES (-1, 'again', '[1,1]')", "rowid must be an integer from 0 on");
+    sql_fails(db, "INSERT INTO docs(rowid, id, vector) VALUES (-1, 'again', '[1,1]')", "rowid must be an integer, 0 or more");
     sql_fails(db, "UPDATE docs SET rowid = 9 WHERE rowid = 1", "cannot be changed");
     sql_fails(db, "UPDATE docs SET rowid = rowid + 1", "cannot be changed");
     sql_run(db, "INSERT INTO docs(id, vector) VALUES ('next', '[1,1]')");
@@ -261,10 +261,10 @@ static void wrong_arguments_make_no_table(void **state)
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=70000)", "dim is 70000");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=three)", "dim is three");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, dim=3)", "dim is given twice");
-    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, metric=hamming)", "known are cosine, l2 and dot");
-    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, type=f64)", "known are f32");
+    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, metric=hamming)", "it must be cosine, l2 or dot");
+    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, type=f64)", "it must be f32");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, colour=red)", "unknown argument colour");
-    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, rows=disk)", "known are device and host");
+    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, rows=disk)", "it must be device or host");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, rows=host, rows=host)", "rows is given twice");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(embedding float[3])", "has no value; write dim=384");
     sql_fails(db, "CREATE VIRTUAL TABLE warpwave_x USING warpwave(dim=3)", "warpwave_");

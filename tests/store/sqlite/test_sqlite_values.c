@@ -73,7 +73,7 @@ static void types_have_blobs_of_their_own(void **state)
     sql_fails(db, "SELECT ww_vector('[1.5]', 'i8')", "element 0, 1.5, is no integer from -128 to 127");
     sql_fails(db, "SELECT ww_vector('[0, -1]', 'u8')", "element 1, -1, is no integer from 0 to 255");
     sql_fails(db, "SELECT ww_vector('[65520]', 'f16')", "too large for f16");
-    sql_fails(db, "SELECT ww_vector('[1]', 'f64')", "known are f32, f16, bf16, i8 and u8");
+    sql_fails(db, "SELECT ww_vector('[1]', 'f64')", "it must be f32, f16, bf16, i8 or u8");
     sql_fails(db, "SELECT ww_to_json(x'00', 'f16')", "a blob of 1 bytes");
 }
 
