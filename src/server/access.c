@@ -1,4 +1,4 @@
-/* Who may ask. */
+/* Access control: keys and the Host header. */
 #include "server/access.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 
 /* ---- keys ---------------------------------------------------------------------------------------------------------------- */
 
-/* Reads a key a line. Empty lines do not count. */
+/* Reads one key per line; skips empty lines. */
 static ww_status keys_read(const char *path, key_list *list)
 {
     char line[KEY_BYTES_MAX + 2];
@@ -42,7 +42,7 @@ static ww_status keys_read(const char *path, key_list *list)
     return status;
 }
 
-/* Looks at every byte of every key, whatever it finds. */
+/* Always compares every byte of every key, so that the time says nothing about them. */
 static bool keys_have(const key_list *list, const char key[KEY_BYTES_MAX])
 {
     unsigned found = 0;
@@ -76,7 +76,7 @@ ww_status access_reload(access_rules *rules)
     return WW_OK;
 }
 
-/* Whether other machines reach the address. */
+/* Can other machines reach the address? */
 static bool is_public(const char *address)
 {
     return strcmp(address, "::1") != 0 && strncmp(address, "127.", 4) != 0 && strcmp(address, "localhost") != 0;
@@ -89,7 +89,7 @@ ww_status access_open(access_rules *rules, const server_config *config)
     if (is_public(config->address) && !config->key_file && !config->no_auth)
         return ww_fail(
             WW_INVALID_ARGUMENT,
-            "other machines reach the address %s, and there is no key: give --api-key-file, or --no-auth if everybody "
+            "other machines can reach the address %s, and there is no key: give --api-key-file, or --no-auth if everybody "
             "may read and write",
             config->address);
     return access_reload(rules);
@@ -103,7 +103,7 @@ void access_close(access_rules *rules)
     *rules = (access_rules){0};
 }
 
-/* The key of the request, zeros behind it; false if there is none or it is too long. */
+/* Copies the key of the request, padded with zeros; false if there is none or it is too long. */
 static bool key_of(request *r, char key[KEY_BYTES_MAX])
 {
     const char *given = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "api-key");
@@ -125,7 +125,7 @@ static bool check_key(access_rules *rules, request *r)
     pthread_rwlock_rdlock(&rules->lock);
     const bool needed = rules->keys.count + rules->read_only.count > 0;
     const bool writes = given && keys_have(&rules->keys, key), reads = given && keys_have(&rules->read_only, key);
-    const bool key_writes = rules->keys.count > 0; /* else read-only keys say who reads, and nobody writes */
+    const bool key_writes = rules->keys.count > 0; /* with only read-only keys nobody can write */
     pthread_rwlock_unlock(&rules->lock);
     if (!needed || r->route->right == RIGHT_NONE || writes || (reads && r->route->right == RIGHT_READ))
         return true;
@@ -153,8 +153,8 @@ static bool host_name(const char *header, char *name, size_t capacity)
     return true;
 }
 
-/* A page that a browser has loaded from elsewhere can reach this server by a name of its own (DNS rebinding), but not by an
- * address: so addresses pass, and names that were given. */
+/* A web page from elsewhere can reach this server by a name of its own (DNS rebinding), but not by an address. So addresses and
+ * the configured names are allowed. */
 static bool check_host(const access_rules *rules, request *r)
 {
     char name[256];

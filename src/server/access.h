@@ -1,4 +1,4 @@
-/* Who may ask: keys, the Host header, and the origins of web pages. */
+/* Access control: keys, the Host header, and the origins of web pages. */
 #ifndef WW_SERVER_ACCESS_H
 #define WW_SERVER_ACCESS_H
 
@@ -12,7 +12,7 @@ struct request;
 
 enum { KEY_BYTES_MAX = 256, KEYS_MAX = 64 };
 
-/* Keys of one kind. Each takes KEY_BYTES_MAX bytes, zeros behind its text, so that comparing takes the same time for all. */
+/* Keys of one kind. Each takes KEY_BYTES_MAX bytes, padded with zeros, so that comparing takes the same time for all. */
 typedef struct key_list {
     char (*keys)[KEY_BYTES_MAX];
     size_t count;
@@ -20,11 +20,11 @@ typedef struct key_list {
 
 typedef struct access_rules {
     const server_config *config;
-    pthread_rwlock_t lock; /* of the keys, which SIGHUP replaces */
+    pthread_rwlock_t lock; /* protects the keys, which SIGHUP replaces */
     key_list keys, read_only;
 } access_rules;
 
-/* Reads the files of keys; refuses a public address without one. */
+/* Reads the key files; refuses a public address without one. */
 ww_status access_open(access_rules *rules, const server_config *config);
 ww_status access_reload(access_rules *rules);
 void access_close(access_rules *rules);

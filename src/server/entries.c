@@ -48,7 +48,7 @@ static void entry_free(entry *e)
     memory_free(e);
 }
 
-/* Opens a collection of the store, which is called `shown` here. */
+/* Opens a collection of the store; `shown` is its name in this entry. */
 static ww_status open_entry(server *s, const char *name, const char *shown, entry *e)
 {
     ww_collection_info info = ww_collection_info_default();
@@ -65,7 +65,7 @@ static ww_status open_entry(server *s, const char *name, const char *shown, entr
     return status;
 }
 
-/* Opens the collections whose names begin with that of the entry and a slash. */
+/* Opens the collections whose names begin with the entry's name and a slash. */
 static ww_status open_parts(server *s, entry *e)
 {
     ww_results *list = NULL;
@@ -102,7 +102,7 @@ void entry_set_prefixes(server *s, entry *e, const ww_store_model *model)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* An entry with two references: the list's and the caller's. */
+/* Creates an entry with two references: the list's and the caller's. */
 static ww_status entry_create(server *s, const char *name, entry **made)
 {
     entry *e = memory_alloc_zeroed(1, sizeof *e);
@@ -224,7 +224,8 @@ ww_status entries_load(server *s)
     ww_results *list = NULL;
     ww_status status = ww_store_list(s->store, &list);
     for (int64_t i = 0; status == WW_OK && i < ww_results_count(list, 0); i++) {
-        entry *e = entry_open(s, ww_results_id(list, 0, i)); /* one that is damaged is not served, and says so when asked for */
+        entry *e =
+            entry_open(s, ww_results_id(list, 0, i)); /* a damaged one is not served; requests for it fail with the reason */
         if (e)
             entry_release(s, e);
     }

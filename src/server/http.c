@@ -1,4 +1,4 @@
-/* Between libmicrohttpd and requests: reading them, suspending them, sending answers, and the access log. */
+/* Connects libmicrohttpd with requests: reads them, suspends them, sends answers, and writes the access log. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -56,7 +56,7 @@ static void log_request(const request *r, double seconds)
     out_quoted(&line, r->url ? r->url : "", r->url ? strlen(r->url) : 0);
     out_format(&line, ",\"status\":%d,\"request_bytes\":%zu,\"ms\":%.3f}\n", r->status, r->body_length, 1e3 * seconds);
     if (!line.failed)
-        (void)!write(s->log, line.bytes, line.length); /* a log that cannot be written must not end an answer */
+        (void)!write(s->log, line.bytes, line.length); /* a failing log must not stop an answer */
     out_free(&line);
 }
 
@@ -159,7 +159,7 @@ static enum MHD_Result respond(request *r)
 {
     server *s = r->server;
     pthread_mutex_lock(&s->lock);
-    r->state = REQUEST_DONE; /* also of one that was answered at once */
+    r->state = REQUEST_DONE; /* even if it was answered immediately */
     pthread_mutex_unlock(&s->lock);
     if (r->answer.failed && !r->stream)
         r->status = 507; /* no memory for the answer */
@@ -232,14 +232,14 @@ int http_framing_check(const http_framing *f, int64_t body_bytes_max, const char
     return length > body_bytes_max ? 413 : 200;
 }
 
-/* A request that a page sends before its own: which methods and headers are permitted. */
+/* Answers a CORS preflight: which methods and headers are permitted. */
 static void answer_preflight(request *r)
 {
     r->status = access_origin(&r->server->access, r) ? 204 : 403;
     r->content_type = "text/plain";
 }
 
-/* What can be refused before the body comes. False: there is an answer. */
+/* Checks what can be refused before the body arrives. False: the request has been answered. */
 static bool begin(request *r)
 {
     server *s = r->server;
@@ -267,7 +267,7 @@ static bool begin(request *r)
     return true;
 }
 
-/* Appends a piece of the body. What is beyond the limit is not kept. */
+/* Appends a piece of the body. Drops what exceeds the limit. */
 static bool add_body(request *r, const char *bytes, size_t count)
 {
     const size_t limit = (size_t)r->server->config.body_bytes;
@@ -291,7 +291,7 @@ static bool add_body(request *r, const char *bytes, size_t count)
     return true;
 }
 
-/* The whole request is here: checks it, and puts it where it waits. */
+/* The request is complete: checks it and puts it into its queue. */
 static enum MHD_Result process(request *r)
 {
     server *s = r->server;
@@ -307,14 +307,14 @@ static enum MHD_Result process(request *r)
     queue *q = &s->store_queue;
     if (r->route->work == WORK_COLLECTION) {
         r->entry = entry_find(s, r->names[0]);
-        q = r->entry ? &r->entry->queue : q; /* else the store is asked first */
+        q = r->entry ? &r->entry->queue : q; /* otherwise the store looks for the collection first */
     } else if (r->route->work == WORK_MODEL) {
         q = r->queue;
     }
     if (r->documents && !documents_prefix(r))
         return respond(r);
     if (r->documents)
-        q = &r->documents->model->queue; /* which sends it on to the collection */
+        q = &r->documents->model->queue; /* its worker sends the request on to the collection */
     MHD_suspend_connection(r->connection);
     watch_add(r);
     queue_submit(q, r);
@@ -344,7 +344,7 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
     return process(r);
 }
 
-/* Escapes in paths are resolved part by part (route.c): %2F is no slash. */
+/* Escapes in paths are decoded part by part (route.c): %2F does not separate parts. */
 static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
 {
     (void)cls;
@@ -387,8 +387,8 @@ static ww_status listen_at(server *s, int *listening)
     return WW_OK;
 }
 
-/* Has the system permit as many open files as the connections need. Returns how many connections there may be: some files are
- * kept for the store and the models. */
+/* Raises the limit of open files to what the connections need. Returns how many connections are possible; some files are
+ * reserved for the store and the models. */
 static int64_t connections_possible(int64_t wanted)
 {
     enum { FILES_KEPT = 256, CONNECTIONS_MIN = 16 };

@@ -1,14 +1,14 @@
-/* What of HTTP is checked here and not by the library. */
+/* Checks of HTTP that the library does not do. */
 #ifndef WW_SERVER_HTTP_H
 #define WW_SERVER_HTTP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long a connection may be without a complete request, and how long its header may be. */
+/* How long a connection may stay without a complete request, and the maximum size of a header. */
 enum { HTTP_IDLE_SECONDS = 60, HTTP_HEADER_BYTES = 64 << 10 };
 
-/* The headers that say where a body ends. Two that contradict each other are how requests are smuggled past a proxy. */
+/* The headers that say where a body ends. If two of them contradict each other, a request could be smuggled past a proxy. */
 typedef struct http_framing {
     int lengths, encodings, hosts; /* how many headers there are */
     const char *length;

@@ -67,7 +67,7 @@ static void put_durations(const metrics *m, out *o)
     out_format(o, "warpwave_request_duration_seconds_count %lld\n", below);
 }
 
-/* A label's value: as a text of JSON, whose escapes Prometheus reads the same way. */
+/* The label's value is written as a JSON string, whose escapes Prometheus reads the same way. */
 static void put_queue(out *o, const char *kind, const char *name, long long waiting)
 {
     out_format(o, "warpwave_queue_length{kind=\"%s\",name=", kind);

@@ -1,4 +1,4 @@
-/* Notes beside collections. */
+/* Notes about collections. */
 #include "server/notes.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "server/state.h"
 
-/* Opens the collection of notes; makes it if `needed`. */
+/* Opens the collection of notes; creates it if `needed`. */
 static ww_status open_notes(server *s, bool needed)
 {
     if (s->notes)

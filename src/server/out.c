@@ -11,7 +11,7 @@
 
 enum { FIRST_BYTES = 512, NUMBER_BYTES = 40 };
 
-/* Room for `count` bytes and a NUL. */
+/* Makes room for `count` bytes and a NUL. */
 static bool reserve(out *o, size_t count)
 {
     if (o->failed)
@@ -73,7 +73,7 @@ static void put_escape(out *o, unsigned char c)
 
 void out_quoted(out *o, const char *text, size_t length)
 {
-    size_t plain = 0; /* bytes before `i` that were not written yet */
+    size_t plain = 0; /* bytes before `i` that are not written yet */
     out_bytes(o, "\"", 1);
     for (size_t i = 0; i < length;) {
         uint32_t character = 0;
@@ -105,7 +105,7 @@ static void put_number(out *o, double value, int digits)
     char text[NUMBER_BYTES];
     const int length = snprintf(text, sizeof text, "%.*g", digits, value);
     out_bytes(o, text, (size_t)length);
-    if (strspn(text, "-0123456789") == (size_t)length) /* clients tell reals from integers by this */
+    if (strspn(text, "-0123456789") == (size_t)length) /* clients distinguish reals from integers by the point */
         out_bytes(o, ".0", 2);
 }
 

@@ -1,5 +1,5 @@
-/* Queues and the workers that run them. A queue that has something to do is in the list of scheduled ones once; a worker takes
- * the first queue with everything that waits in it. */
+/* Queues and the workers that run them. A queue that has work is in the list of scheduled queues once; a worker takes the first
+ * queue and everything that waits in it. */
 #include "server/state.h"
 
 #include "base/memory.h"
@@ -10,7 +10,7 @@ void queue_init(queue *q, server *s, const char *name, bool (*run)(queue *q, req
     *q = (queue){.server = s, .name = name, .run = run};
 }
 
-/* Puts a queue that is not there into the list of those to run. With the lock. */
+/* Appends a queue to the list of scheduled ones, if it is not in it. The caller holds the lock. */
 static void enlist(queue *q)
 {
     server *s = q->server;
@@ -22,7 +22,7 @@ static void enlist(queue *q)
     s->last_scheduled = q;
 }
 
-/* Has a worker run a queue. With the lock. */
+/* Makes a worker run a queue. The caller holds the lock. */
 static void schedule(queue *q)
 {
     if (q->scheduled)
@@ -53,13 +53,13 @@ void queue_submit(queue *q, request *r)
     if (stopping)
         request_fail(r, 503, "the server is stopping");
     else if (full)
-        request_fail(r, 429, "%lld requests wait already; try again", (long long)s->config.queue_limit);
+        request_fail(r, 429, "%lld requests are already waiting; try again", (long long)s->config.queue_limit);
     else
-        request_fail(r, 504, "the deadline is over");
+        request_fail(r, 504, "the deadline has passed");
     request_done(r);
 }
 
-/* Everything that waits in a queue, as running. With the lock. */
+/* Takes everything that waits in a queue and marks it as running. The caller holds the lock. */
 static request *take_all(queue *q)
 {
     request *taken = q->first;
@@ -92,10 +92,11 @@ static void *work(void *argument)
         entry *held = q->held;
         q->scheduled = false;
         if (more || q->first)
-            enlist(q); /* this worker goes on with the list: waking another for each token would cost more than the token */
+            enlist(
+                q); /* this worker continues with the list: waking another one for each token would cost more than the token */
         pthread_mutex_unlock(&s->lock);
         if (held)
-            entry_release(s, held); /* from here on the queue may be gone */
+            entry_release(s, held); /* after this the queue may no longer exist */
         pthread_mutex_lock(&s->lock);
     }
     pthread_mutex_unlock(&s->lock);

@@ -14,7 +14,7 @@
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------- */
 
-/* The kind of an error in OpenAI's words. */
+/* The type of an error in OpenAI's API. */
 static const char *error_type(int status)
 {
     if (status == 401 || status == 403)

@@ -1,7 +1,7 @@
-/* A request: what came, where it waits, and what is answered.
+/* A request: what it contains, where it waits, and its answer.
  *
  * A thread of the HTTP library reads the request and has its route check it (route.prepare). Then the connection is suspended
- * and the request waits in a queue. A worker computes and calls request_done(), which is the last that it does with the
+ * and the request waits in a queue. A worker computes the answer and calls request_done(), after which it must not touch the
  * request: the connection is resumed, and the HTTP library sends the answer and frees the request.
  */
 #ifndef WW_SERVER_REQUEST_H
@@ -38,40 +38,40 @@ struct request {
     server *server;
     struct MHD_Connection *connection;
     client *client;
-    const route *route; /* NULL: none fits */
-    char *url;          /* without what stands behind the question mark */
+    const route *route; /* NULL: none matches */
+    char *url;          /* without the query string */
     char method[8];
-    char *names[PATH_NAMES_MAX]; /* what stands in the place of {name} and {id} in the route's path */
-    char *body;                  /* with a NUL behind it */
+    char *names[PATH_NAMES_MAX]; /* the parts of the path that match {name} and {id} of the route */
+    char *body;                  /* NUL-terminated */
     size_t body_length, body_capacity;
-    uint64_t number;      /* never used again */
-    double begun_seconds; /* on a clock that only goes forward */
+    uint64_t number;      /* never reused */
+    double begun_seconds; /* on a monotonic clock */
     double deadline_seconds;
 
     /* Guarded by the server's lock. */
     request_state state;
     queue *queue;
     request *previous, *next;               /* in the queue */
-    request *previous_active, *next_active; /* of all that wait or run */
-    atomic_bool gone;                       /* the client has left, or the deadline is over */
+    request *previous_active, *next_active; /* in the list of all that wait or run */
+    atomic_bool gone;                       /* the client has left, or the deadline has passed */
 
     entry *entry; /* the collection, retained */
     void *plan;   /* what prepare() read from the body */
     void (*plan_free)(void *plan);
-    documents *documents; /* texts in place of vectors; NULL: none */
+    documents *documents; /* texts instead of vectors; NULL: none */
 
     int status; /* of HTTP */
     out answer;
     const char *content_type;        /* NULL: JSON */
-    const char *const (*headers)[2]; /* further ones, names and values, up to a name that is NULL; NULL: none */
-    stream *stream;                  /* in place of `answer` */
+    const char *const (*headers)[2]; /* additional headers, names and values, ended by a NULL name; NULL: none */
+    stream *stream;                  /* instead of `answer` */
 };
 
-/* Answers with a failure. The message is put into the form that the route's API has. Return false, for `return
- * request_fail(...)` in functions that say whether to go on. */
+/* Answers with a failure, in the form of the route's API. Returns false, for `return request_fail(...)` in functions that say
+ * whether to continue. */
 __attribute__((format(printf, 3, 4))) bool request_fail(request *r, int status, const char *format, ...);
 
-/* The same with the calling thread's message and the HTTP status that fits. */
+/* The same with the calling thread's message and the matching HTTP status. */
 bool request_fail_status(request *r, ww_status status);
 
 /* The static analyzer cannot see that they return false. */
@@ -80,13 +80,13 @@ bool request_fail_status(request *r, ww_status status);
 #define request_fail_status(...) ((void)(request_fail_status)(__VA_ARGS__), false)
 #endif
 
-/* Gives the request a plan: `bytes` of zeros, which plan_free() frees with the request. NULL: the request failed. */
+/* Allocates the request's plan: `bytes` zero bytes, which plan_free() frees with the request. NULL: the request failed. */
 void *request_plan_create(request *r, size_t bytes, void (*plan_free)(void *plan));
 
-/* The end of a worker's part: the answer goes out. */
+/* Ends the worker's part: the answer is sent. */
 void request_done(request *r);
 
-/* A value behind the question mark, with its escapes (route.h: url_decode()), or NULL. */
+/* A value of the query string, with its escapes (route.h: url_decode()), or NULL. */
 const char *request_argument(const request *r, const char *name);
 
 /* Begins and ends the answer in the form of Qdrant's API, {"result": ..., "status": "ok", "time": ...}. */
@@ -98,20 +98,19 @@ void request_result_true(request *r);
 
 /* ---- reading the body ---------------------------------------------------------------------------------------------------- */
 
-/* Checks that the body is a JSON object, and gives it; NULL after an answer that says why not. */
+/* Checks that the body is a JSON object and returns it; NULL after an answer that says why it is not. */
 const char *request_body(request *r);
 
 /* A value of an object, NULL if it is missing or null. */
 const char *json_given(const char *object, const char *key);
 
-/* Reads a value of an object, if it is given. Where it has another type the request fails, with `where` before the key in the
- * message. */
+/* Each reads a value of an object, if it is given. The request fails if the value has another type. */
 bool request_read_integer(request *r, const char *object, const char *key, int64_t minimum, int64_t *value);
 bool request_read_number(request *r, const char *object, const char *key, double *value);
 bool request_read_bool(request *r, const char *object, const char *key, bool *value);
 
-/* A copy of a text without its escapes; the caller frees it. NULL, and the request failed, if it is no text or has a NUL in it.
- */
+/* Copies a text without its escapes; the caller frees it. NULL, and the request failed, if the value is not a text or contains
+ * a NUL. */
 char *request_copy_text(request *r, const char *value, const char *what);
 
 #endif

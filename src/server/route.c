@@ -63,7 +63,7 @@ char *url_decode(const char *text, size_t length, int *status)
     return copy;
 }
 
-/* Does the path fit? Gives where the parts in braces are. */
+/* Does the path match? Finds the parts in braces. */
 static bool fits(const char *pattern, const char *path, const char *parts[PATH_NAMES_MAX], size_t lengths[PATH_NAMES_MAX])
 {
     size_t names = 0;
@@ -166,7 +166,7 @@ static void put_route(out *o, const route *at)
                                             {"500", "The device or the store failed; the message says how."},
                                             {"501", "This is not supported."},
                                             {"503", "The server is loading or stopping, or the store is busy."},
-                                            {"504", "The deadline is over."},
+                                            {"504", "The deadline has passed."},
                                             {"507", "There is no memory or no room on the disk."}};
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
         out_text(o, ",");
@@ -175,7 +175,7 @@ static void put_route(out *o, const route *at)
     out_text(o, "}}");
 }
 
-/* Is there a route with this path and a smaller number? */
+/* Is this the first route with its path? */
 static bool path_is_new(size_t number)
 {
     for (size_t i = 0; i < number; i++)

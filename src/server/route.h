@@ -1,12 +1,12 @@
-/* The table of routes: from it requests find their handlers, and /openapi.json is made. */
+/* The table of routes, which maps requests to handlers and describes them in /openapi.json. */
 #ifndef WW_SERVER_ROUTE_H
 #define WW_SERVER_ROUTE_H
 
 #include "server/request.h"
 
 typedef enum right {
-    RIGHT_NONE, /* anybody, also without a key */
-    RIGHT_READ, /* a key of either kind, where there are keys */
+    RIGHT_NONE, /* anybody, even without a key */
+    RIGHT_READ, /* a key of either kind, if there are keys */
     RIGHT_WRITE
 } right;
 
@@ -22,14 +22,14 @@ struct route {
     const char *path; /* "/collections/{name}/points/{id}" */
     right right;
     work work;
-    /* Reads and checks the request, on a thread of the HTTP library. False: it has an answer. May be NULL. */
+    /* Reads and checks the request, on a thread of the HTTP library. False: the request is answered. May be NULL. */
     bool (*prepare)(request *r);
     /* Computes the answer, on a worker's thread. */
     void (*run)(request *r);
     const char *summary;
     const char *body;   /* the properties of the body in OpenAPI, as JSON; NULL: there is no body */
     const char *answer; /* what the answer is, in words */
-    bool batched;       /* run() is called for all that wait together, as a list by `next` */
+    bool batched;       /* one call of run() gets all waiting requests, as a list linked by `next` */
 };
 
 /* The routes of a family of endpoints. */
@@ -40,8 +40,8 @@ typedef struct route_table {
 
 extern const route_table routes_service, routes_collections, routes_points, routes_search, routes_openai, routes_page;
 
-/* A copy (memory_free()) of a part of a URL with %20 and the like resolved. NULL where that makes a NUL, with status 400, or
- * without memory, with 507. */
+/* Copies (memory_free()) a part of a URL and decodes %20 and the like. Returns NULL with status 400 if that makes a NUL, with
+ * 507 if out of memory. */
 char *url_decode(const char *text, size_t length, int *status);
 
 /* Finds the route for a request and sets r->route and r->names. Returns 200, or 400, 404, 405 or 507. */

@@ -1,4 +1,4 @@
-/* The life of a server. */
+/* Starting and stopping a server. */
 #include "server/server.h"
 
 #include <errno.h>
@@ -97,7 +97,7 @@ ww_status server_reload(server *s)
 
 /* ---- stopping ------------------------------------------------------------------------------------------------------------ */
 
-/* Waits until no request is under way, or the time is over. */
+/* Waits until no request is active or drain_seconds have passed. */
 static void drain(server *s)
 {
     const double end = server_seconds() + s->config.drain_seconds;
@@ -110,7 +110,7 @@ static void drain(server *s)
     }
 }
 
-/* What still waits is answered; what runs is asked to end and waited for: a write is never cut. */
+/* Answers requests that still wait, and asks running ones to end and waits for them: a write is never interrupted. */
 static void give_up_rest(server *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -141,7 +141,7 @@ void server_stop(server *s)
         drain(s);
         give_up_rest(s);
     }
-    workers_stop(s); /* the threads that resume connections end before the daemon does */
+    workers_stop(s); /* the threads that resume connections must end before the daemon */
     maps_wait(s);
     watch_stop(s);
     if (s->daemon)

@@ -21,18 +21,18 @@ enum { SERVER_LIST_MAX = 32 };
 
 typedef struct server_config {
     const char *store;   /* the file */
-    ww_device *device;   /* which the server keeps open for itself by the store and the models */
+    ww_device *device;   /* retained by the store and the models */
     const char *address; /* "127.0.0.1", "::1", "0.0.0.0" */
-    int32_t port;        /* 0: any that is free; server_port() says which */
+    int32_t port;        /* 0: any free port; server_port() returns it */
     const char *model_names[SERVER_LIST_MAX];
     const char *model_paths[SERVER_LIST_MAX];
     size_t model_count;
-    const char *key_file, *read_only_key_file; /* a key a line; NULL: none */
-    bool no_auth;                              /* a public address without keys is wanted */
+    const char *key_file, *read_only_key_file; /* one key per line; NULL: none */
+    bool no_auth;                              /* allow a public address without keys */
     const char *certificate, *private_key;     /* PEM files; NULL: no TLS */
-    const char *hosts[SERVER_LIST_MAX];        /* names that requests may give as Host, beside addresses and localhost */
+    const char *hosts[SERVER_LIST_MAX];        /* names allowed in Host, besides addresses and localhost */
     size_t host_count;
-    const char *origins[SERVER_LIST_MAX]; /* whose pages may call: CORS */
+    const char *origins[SERVER_LIST_MAX]; /* CORS: whose pages may call */
     size_t origin_count;
     const char *access_log; /* a file; "-" is stdout; NULL: none */
     int64_t queue_limit;    /* requests that may wait in one queue */
@@ -45,17 +45,17 @@ typedef struct server_config {
 
 server_config server_config_default(void);
 
-/* Opens the store and the models, binds the address and answers requests from then on. Refuses a public address without a key.
+/* Opens the store and the models, binds the address and starts to answer requests. Refuses a public address without a key.
  * Blocks until the models are loaded; /readyz answers 503 meanwhile. */
 ww_status server_start(const server_config *config, server **started);
 
 int32_t server_port(const server *s);
 
-/* Reads the files of keys and certificates again. If that fails the old ones stay. */
+/* Reads the key and certificate files again. If that fails, the old ones stay in use. */
 ww_status server_reload(server *s);
 
-/* Stops: not ready, no new connections, requests that are there are finished or, after drain_seconds, answered with 503; then
- * the store is closed and everything freed. Accepts NULL. */
+/* Stops the server: no new connections; current requests finish or, after drain_seconds, are answered with 503. Then closes the
+ * store and frees everything. Accepts NULL. */
 void server_stop(server *s);
 
 #endif

@@ -1,11 +1,11 @@
-/* The server itself: what it is, whether it is well, and its figures. */
+/* The server itself: version, health and metrics. */
 #include <string.h>
 
 #include "server/route.h"
 #include "server/state.h"
 #include "server/ui/ui.h"
 
-/* The version of Qdrant's API that is spoken here: clients compare it with their own. */
+/* The version of Qdrant's API that the server implements: clients compare it with their own. */
 #define QDRANT_VERSION "1.19.0"
 
 static bool say(request *r, int status, const char *text)
@@ -16,7 +16,7 @@ static bool say(request *r, int status, const char *text)
     return true;
 }
 
-/* Browsers get the page. */
+/* Browsers get the page, other clients JSON. */
 static bool root(request *r)
 {
     if (page_root(r))

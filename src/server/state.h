@@ -20,18 +20,18 @@ enum { PREFIX_BYTES = 256 }; /* as in ww_store_model */
 struct queue {
     server *server;
     const char *name; /* for metrics */
-    /* Computes what was taken: a list by `next`, in the order of arrival. Calls request_done() for each sooner or later.
-     * Returns true if it has more to do without new requests. */
+    /* Computes the taken requests, a list linked by `next`, in the order of arrival. Calls request_done() for each sooner or
+     * later. Returns true if it has more to do without new requests. */
     bool (*run)(queue *q, request *taken);
     void *owner;
-    entry *held; /* the collection whose queue it is, retained while it is scheduled; NULL: another queue */
+    entry *held; /* the queue's collection, retained while the queue is scheduled; NULL: not a collection's queue */
     request *first, *last;
     int64_t waiting;
-    bool scheduled; /* in the list of those to run, or running */
+    bool scheduled; /* in the list of scheduled queues, or running */
     queue *next_scheduled;
 };
 
-/* A collection that is served. It lives as long as somebody holds a reference. */
+/* A served collection. It lives as long as there are references to it. */
 struct entry {
     char *name;
     ww_collection *collection;
@@ -41,12 +41,12 @@ struct entry {
     queue queue;
     int64_t references;
     entry *next;
-    /* Vectors with names: each has a collection of its own, "docs/image" beside "docs", with the payloads once more, so that
-     * filters work there. Then `collection` has the ids and payloads of all points, and no vectors that mean anything. */
-    entry *parts; /* `name` is the vector's */
+    /* Each named vector has its own collection, "docs/image" beside "docs", with a copy of the payloads, so that filters work
+     * there. `collection` then has the ids and payloads of all points, and meaningless vectors. */
+    entry *parts; /* their `name` is the vector's */
     size_t part_count;
-    struct map_job *map; /* NULL until somebody asks for it */
-    /* What the collection's model wants before texts; guarded by the server's lock. */
+    struct map_job *map; /* NULL until requested */
+    /* The prefixes that the collection's model needs; guarded by the server's lock. */
     char query_prefix[PREFIX_BYTES], document_prefix[PREFIX_BYTES];
 };
 
@@ -55,8 +55,8 @@ struct client {
     server *server;
     int socket;
     uint64_t number;
-    request *request;     /* that was begun and not answered; NULL: none */
-    double since_seconds; /* the connection was made, or the last request was answered */
+    request *request;     /* begun but not answered; NULL: none */
+    double since_seconds; /* when the connection was opened or the last request answered */
     client *previous, *next;
 };
 
@@ -71,19 +71,18 @@ typedef struct served_model {
     ww_model_info info;
     int64_t created; /* seconds since 1970 */
     queue queue;
-    struct generation *generations; /* that are running, of a decoder */
+    struct generation *generations; /* running ones, of a decoder */
 } served_model;
 
 struct server {
     server_config config;
     ww_store *store;
-    ww_collection
-        *notes; /* what Qdrant's API keeps and the store does not: aliases and indexes. NULL until something is kept */
+    ww_collection *notes; /* aliases and indexes of Qdrant's API (notes.h). NULL until there is one */
     access_rules access;
     metrics metrics;
     struct MHD_Daemon *daemon;
     pool *samplers;                  /* threads that choose tokens; NULL: there are no models */
-    char *certificate, *private_key; /* PEM texts, with the lock; NULL: no TLS */
+    char *certificate, *private_key; /* PEM texts, guarded by the lock; NULL: no TLS */
     int32_t port;
     int log; /* a file descriptor, -1: none */
     double started_seconds;
@@ -93,7 +92,7 @@ struct server {
     pthread_cond_t work; /* a queue was scheduled, or it is time to stop */
     queue *first_scheduled, *last_scheduled;
     client *clients;
-    client **clients_by_socket; /* NULL where there is none */
+    client **clients_by_socket; /* NULL entries: no client */
     size_t socket_capacity;
     uint64_t connections;
     request *active;
@@ -119,7 +118,8 @@ struct server {
 
 void queue_init(queue *q, server *s, const char *name, bool (*run)(queue *q, request *taken));
 
-/* Puts a request whose connection is suspended into a queue. Where the queue is full or the server stops it is answered. */
+/* Puts a request whose connection is suspended into a queue. If the queue is full or the server is stopping, the request
+ * fails. */
 void queue_submit(queue *q, request *r);
 
 /* Starts and ends the workers. */
@@ -130,22 +130,22 @@ void workers_stop(server *s);
 
 ww_status watch_start(server *s);
 void watch_stop(server *s);
-void watch_add(request *r);    /* it waits: from now on its deadline is looked at */
+void watch_add(request *r);    /* the request waits: starts to watch its deadline */
 void watch_remove(request *r); /* before it is freed */
 
-/* A new connection, and the end of one. NULL without memory: then only the HTTP library looks at it. */
+/* Called for a new connection, and at its end. NULL if out of memory: then nobody notices if that client leaves. */
 client *watch_client(server *s, int socket);
 void watch_client_end(client *c);
 void watch_client_request(client *c, request *r); /* NULL: it was answered */
 
 /* ---- collections (entries.c) --------------------------------------------------------------------------------------------- */
 
-/* The collection of a name or an alias, retained; NULL if it is not known. */
+/* Finds a collection by name or alias and retains it; NULL if it is not known. */
 entry *entry_find(server *s, const char *name);
 
-/* The same, and looks into the store where it is not known: another process may have made it. NULL after a failure. */
+/* The same, but looks into the store if it is not known: another process may have created it. NULL after a failure. */
 entry *entry_open(server *s, const char *name);
-/* The part with a vector's name; the entry itself where vectors have no names and none is given. NULL: there is none. */
+/* The part with a vector's name; the entry itself if vectors have no names and none is given. NULL: there is none. */
 const entry *entry_part(const entry *e, const char *name);
 void entry_release(server *s, entry *e);
 void entry_set_prefixes(server *s, entry *e, const ww_store_model *model);
@@ -155,10 +155,10 @@ bool alias_forget(server *s, const char *name); /* false: there is none */
 ww_status entries_load(server *s);
 void entries_free(server *s);
 
-/* Runs what waits for a collection: searches together, then the others. */
+/* Runs the requests for a collection: searches together, then the others. */
 bool collection_run(queue *q, request *taken);
 
-/* Runs what is asked of the store itself, and sends requests for collections on to their queues. */
+/* Runs the store's own requests, and sends requests for collections on to their queues. */
 bool store_run(queue *q, request *taken);
 
 /* ---- models (openai/) ---------------------------------------------------------------------------------------------------- */

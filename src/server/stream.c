@@ -74,7 +74,7 @@ bool stream_is_left(stream *s)
 void stream_leave(stream *s)
 {
     pthread_mutex_lock(&s->lock);
-    wake(s); /* the HTTP library finds out that nobody is there */
+    wake(s); /* the HTTP library notices that the client has left */
     s->left = true;
     pthread_mutex_unlock(&s->lock);
 }

@@ -10,11 +10,11 @@
 
 typedef struct stream stream;
 
-/* Makes one with two references: the worker's and the answer's. NULL without memory. */
+/* Creates a stream with two references: the worker's and the answer's. NULL if out of memory. */
 stream *stream_create(struct MHD_Connection *connection);
 void stream_release(stream *s);
 
-/* The worker's side: appends; ends; asks whether the client has left. */
+/* The worker's side: append text, end the stream, ask whether the client has left. */
 void stream_write(stream *s, const out *text);
 void stream_end(stream *s);
 bool stream_is_left(stream *s);

@@ -1,7 +1,7 @@
-/* The certificate of the server and its key, by GnuTLS, which is known here only.
+/* The certificate of the server and its key. Only this file uses GnuTLS.
  *
- * Each handshake gets copies of its own, so that replacing the certificate waits for no connection. Reading the PEM texts takes
- * a tenth of the time of a handshake.
+ * Each handshake gets its own copies, so that the certificate can be replaced at any time. Parsing the PEM texts takes a tenth
+ * of the time of a handshake.
  */
 #include "server/tls.h"
 
@@ -47,7 +47,7 @@ static gnutls_datum_t datum(char *text)
     return (gnutls_datum_t){(unsigned char *)text, (unsigned)strlen(text)};
 }
 
-/* GnuTLS says whether both are PEM texts, and whether the key is that of the certificate. */
+/* Checks that both are PEM texts and that the key belongs to the certificate. */
 static ww_status check_pair(const server_config *config, char *certificate, char *private_key)
 {
     const gnutls_datum_t pair[2] = {datum(certificate), datum(private_key)};
@@ -96,7 +96,7 @@ void tls_free(server *s)
     s->certificate = s->private_key = NULL;
 }
 
-/* Copies of both texts as they are now. */
+/* Copies the current texts. */
 static bool copy_pair(server *s, char *pair[2])
 {
     pthread_mutex_lock(&s->lock);
@@ -106,8 +106,8 @@ static bool copy_pair(server *s, char *pair[2])
     return pair[0] && pair[1];
 }
 
-/* The certificates of a chain and the key, which GnuTLS frees after the handshake: with its own functions, so this memory is
- * its own, too. */
+/* Imports the chain and the key. GnuTLS frees them after the handshake with its own functions, so its own functions must
+ * allocate them. */
 static int import_pair(char *const pair[2], gnutls_pcert_st **chain, unsigned *chain_length, gnutls_privkey_t *key)
 {
     const gnutls_datum_t certificate = datum(pair[0]), private_key = datum(pair[1]);

@@ -1,6 +1,6 @@
-/* Clients that leave, and deadlines. The HTTP library does not look at suspended connections, so this thread does: a request
- * whose client has gone, or whose time is over, leaves its queue at once and is answered; one that runs is marked, and its
- * worker gives it up as soon as it can. Nobody else's work is touched. */
+/* Clients that leave, and deadlines. The HTTP library does not look at suspended connections, so this thread does: a waiting
+ * request whose client has left, or whose deadline has passed, leaves its queue and is answered immediately. A running one is
+ * marked, and its worker gives it up as soon as it can. Other requests are not affected. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,7 +17,7 @@ enum { EVENTS = 64, TICK_MS = 50, SLOW_SECONDS = 1, SOCKET_BITS = 24 };
 
 /* ---- connections --------------------------------------------------------------------------------------------------------- */
 
-/* Room for a socket in the table. With the lock. */
+/* Makes room for a socket in the table. The caller holds the lock. */
 static bool reserve_socket(server *s, size_t socket)
 {
     if (socket < s->socket_capacity)
@@ -53,7 +53,7 @@ client *watch_client(server *s, int socket)
         s->clients->previous = c;
     s->clients = c;
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.u64 = c->number << SOCKET_BITS | (uint64_t)socket};
-    (void)epoll_ctl(s->watch, EPOLL_CTL_ADD, socket, &event); /* without it deadlines still hold */
+    (void)epoll_ctl(s->watch, EPOLL_CTL_ADD, socket, &event); /* without it only deadlines end requests */
     pthread_mutex_unlock(&s->lock);
     return c;
 }
@@ -80,7 +80,7 @@ void watch_client_request(client *c, request *r)
     pthread_mutex_unlock(&c->server->lock);
 }
 
-/* Ends a connection whose request is not complete: the HTTP library closes it then. With the lock. */
+/* Ends a connection whose request is not complete: the HTTP library then closes it. The caller holds the lock. */
 static void hang_up(const client *c)
 {
     if (!c->request || c->request->state == REQUEST_READING)
@@ -125,7 +125,7 @@ void watch_remove(request *r)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Takes a request out of its queue. With the lock. */
+/* Takes a request out of its queue. The caller holds the lock. */
 static void unqueue(request *r)
 {
     queue *q = r->queue;
@@ -133,10 +133,11 @@ static void unqueue(request *r)
     *(r->next ? &r->next->previous : &q->last) = r->previous;
     r->previous = r->next = NULL;
     q->waiting--;
-    r->state = REQUEST_RUNNING; /* this thread has it now */
+    r->state = REQUEST_RUNNING; /* now this thread owns it */
 }
 
-/* Marks a request, and gives it back if it waits, so that the caller answers it without the lock. With the lock. */
+/* Marks a request as gone. Returns it if it was waiting: the caller must answer it after unlocking. The caller holds the
+ * lock. */
 static request *give_up(request *r)
 {
     atomic_store(&r->gone, true);
@@ -148,7 +149,7 @@ static request *give_up(request *r)
     return r;
 }
 
-/* One request whose deadline is over; NULL if there is none that waits. */
+/* Finds a waiting request whose deadline has passed; NULL if there is none. */
 static request *next_late(server *s, double now)
 {
     request *late = NULL;
@@ -160,7 +161,7 @@ static request *next_late(server *s, double now)
     return late;
 }
 
-/* The client has closed its side. Another one may have its socket by now, with another number. */
+/* The client has closed the connection. Another client may have the socket by now, with another number. */
 static void client_left(server *s, uint64_t event)
 {
     request *waiting = NULL;

@@ -155,7 +155,7 @@ static void points_are_coloured_by_a_field(void **state)
     json_decref(legend);
     legend = colours_by("n", generation, &second); /* 30 numbers: too many for a colour each */
     assert_string_equal(json_string_value(json_object_get(legend, "kind")), "scale");
-    assert_float_equal(json_real_value(json_object_get(legend, "most")), 29, 0);
+    assert_float_equal(json_real_value(json_object_get(legend, "max")), 29, 0);
     assert_int_equal(second, 250 / 29);
     json_decref(legend);
     legend = colours_by("none", generation, &second);

@@ -32,10 +32,10 @@ void documents_free(documents *d)
 bool is_document(const char *value)
 {
     const char *text = value && json_type_of(value) == JSON_OBJECT ? json_given(value, "text") : NULL;
-    return text && json_type_of(text) == JSON_TEXT; /* a vector may be called "text", too */
+    return text && json_type_of(text) == JSON_TEXT; /* a vector may also be named "text" */
 }
 
-/* The model that the document names, or the only one that embeds; NULL: the request failed. */
+/* Finds the model that the document names, or the only one that embeds. NULL: the request failed. */
 static served_model *model_of(request *r, const char *value)
 {
     server *s = r->server;
@@ -53,7 +53,7 @@ static served_model *model_of(request *r, const char *value)
     if (found && (name || encoders == 1))
         return found;
     if (encoders == 0)
-        request_fail(r, 400, "a text in place of a vector needs a model that embeds: the server has none, --model serves one");
+        request_fail(r, 400, "a text in place of a vector needs a model that embeds: the server has none; --model serves one");
     else
         request_fail(r, 400,
                      name ? "text: the model that it names does not embed here"
@@ -61,7 +61,7 @@ static served_model *model_of(request *r, const char *value)
     return NULL;
 }
 
-/* Room for one more text. */
+/* Makes room for one more text. */
 static bool reserve(documents *d)
 {
     if (d->inputs.count < d->capacity)
@@ -108,7 +108,7 @@ int64_t document_add(request *r, const char *value, float **base, int64_t offset
     return m->info.width;
 }
 
-/* The prefix that the texts of a request need. */
+/* Finds the prefix that the texts of a request need. */
 static void find_prefix(const request *r, char prefix[PREFIX_BYTES])
 {
     server *s = r->server;
@@ -143,7 +143,7 @@ bool documents_prefix(request *r)
     return true;
 }
 
-/* The model that the collection keeps; the one of the texts if it keeps none. */
+/* Reads the model of the collection; if it has none, uses that of the texts. */
 static ww_status read_model(const request *r, ww_store_model *kept)
 {
     const documents *d = r->documents;
@@ -169,7 +169,7 @@ documents_state documents_check(request *r)
         return DOCUMENTS_REFUSED;
     }
     if (strcmp(kept.fingerprint, d->model->info.fingerprint) != 0) {
-        request_fail(r, 400, "text: the vectors of '%s' are of the model '%s', not of '%s'", r->entry->name, kept.name,
+        request_fail(r, 400, "text: the vectors of '%s' were made by the model '%s', not by '%s'", r->entry->name, kept.name,
                      d->model->name);
         return DOCUMENTS_REFUSED;
     }

@@ -1,4 +1,4 @@
-/* /v1/embeddings: texts and tokens of all requests that wait go through the model together. */
+/* /v1/embeddings: the model embeds the texts and tokens of all waiting requests together. */
 #include <string.h>
 
 #include "base/json/json_value.h"
@@ -9,7 +9,7 @@
 typedef struct embedding_plan {
     embedding_inputs inputs;
     bool base64;
-    bool bare; /* the answer is the list of vectors only, as TEI's */
+    bool bare; /* the answer is only the list of vectors, as in TEI's API */
     int32_t dimensions;
 } embedding_plan;
 
@@ -47,12 +47,12 @@ static bool add_tokens(request *r, const char *list, const served_model *m, embe
         p->tokens[p->token_count++] = (int32_t)number.integer;
     }
     if (count == 0 || count > (size_t)m->info.context)
-        return request_fail(r, 400, "input: %zu tokens; 1 to %lld are possible", count, (long long)m->info.context);
+        return request_fail(r, 400, "input: %zu tokens; it must be 1 to %lld", count, (long long)m->info.context);
     p->counts[p->count++] = count;
     return true;
 }
 
-/* A text, a list of texts, a list of tokens, or a list of those. */
+/* Reads a text, a list of texts, a list of tokens, or a list of lists of tokens. */
 static bool read_input(request *r, const char *input, const served_model *m, embedding_inputs *p)
 {
     const bool list = input && json_type_of(input) == JSON_LIST;
@@ -63,7 +63,7 @@ static bool read_input(request *r, const char *input, const served_model *m, emb
     size_t count = 1;
     for (const char *at = list ? json_first(input) : NULL; at; at = json_next(at))
         count++;
-    const size_t room = (size_t)(json_end(input) - input); /* a token takes a byte of text at least */
+    const size_t room = (size_t)(json_end(input) - input); /* a token takes at least a byte of text */
     if (texts) {
         p->texts = memory_alloc_zeroed(count, sizeof *p->texts);
         p->bytes = memory_alloc_zeroed(count, sizeof *p->bytes);
@@ -172,7 +172,7 @@ static void answer(request *r, const served_model *m, float *vectors)
     out_text(&r->answer, "{\"object\":\"list\",\"data\":[");
     for (size_t i = 0; i < p->count; i++) {
         out_format(&r->answer, "%s{\"object\":\"embedding\",\"index\":%zu,\"embedding\":", i > 0 ? "," : "", i);
-        if (plan->base64) /* little-endian floats, which every machine that this runs on has */
+        if (plan->base64) /* little-endian floats, as on every machine that this runs on */
             put_base64(&r->answer, (const unsigned char *)(vectors + i * width), width * sizeof(float));
         else
             out_floats(&r->answer, vectors + i * width, (int64_t)width);
@@ -185,7 +185,7 @@ static void answer(request *r, const served_model *m, float *vectors)
 
 /* ---- computing ----------------------------------------------------------------------------------------------------------- */
 
-/* The inputs of one kind, of all requests together. */
+/* The inputs of one kind, texts or tokens, of all requests. */
 typedef struct inputs {
     const char **texts;
     size_t *bytes, *counts;
@@ -246,7 +246,7 @@ static ww_status embed(served_model *m, request *list, bool texts, float **vecto
     return status;
 }
 
-/* Puts the vectors of documents where they belong, and sends the request on to its collection. */
+/* Copies the vectors of documents to their places, and sends the request on to its collection. */
 static void send_on(request *r, const served_model *m, const float *vectors)
 {
     const documents *d = r->documents;
@@ -256,7 +256,7 @@ static void send_on(request *r, const served_model *m, const float *vectors)
     queue_submit(r->entry ? &r->entry->queue : &r->server->store_queue, r);
 }
 
-/* Answers the requests to rerank, and gives the list of the others. */
+/* Answers the requests to rerank, and returns the list of the others. */
 static request *without_reranks(served_model *m, request *taken)
 {
     request *others = NULL, **end = &others;

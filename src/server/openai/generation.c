@@ -8,7 +8,7 @@
 
 enum { PIECE_TOKENS = 256 }; /* of a prompt in one pass, so that others do not wait long for their tokens */
 
-/* A choice of an answer, in the list of those that run. */
+/* Creates a choice of an answer, in the model's list of running ones. */
 static generation *generation_create(generation_answer *a, ww_session *session, size_t fed)
 {
     generation *g = memory_alloc_zeroed(1, sizeof *g);
@@ -23,7 +23,7 @@ static generation *generation_create(generation_answer *a, ww_session *session, 
     return g;
 }
 
-/* Takes a request in. A stream begins now; another request is answered at the end. */
+/* Starts a request. A stream begins now; other requests are answered at the end. */
 static void admit(served_model *m, request *r)
 {
     generation_answer *a = memory_alloc_zeroed(1, sizeof *a);
@@ -65,7 +65,7 @@ static bool is_left(const generation_answer *a)
     return a->stream ? stream_is_left(a->stream) : atomic_load(&a->request->gone);
 }
 
-/* What a session gets in this pass. */
+/* The tokens that a session gets in this pass. */
 static size_t next_tokens(const generation *g, const int32_t **ids)
 {
     const generation_plan *p = g->answer->plan;
@@ -83,7 +83,7 @@ static ww_status sample(generation *g)
     return ww_session_sample(g->session, &sampling, &g->token);
 }
 
-/* What fails here is done again by choose(), on the thread whose message the client gets. */
+/* If this fails, choose() does it again on the thread whose message the client gets. */
 static void sample_item(void *context, int64_t item, int32_t worker)
 {
     (void)worker;
@@ -91,7 +91,7 @@ static void sample_item(void *context, int64_t item, int32_t worker)
     g->sampled = sample(g) == WW_OK;
 }
 
-/* Chooses the next token, and tells its text. */
+/* Chooses the next token and sends its text. */
 static void choose(generation *g)
 {
     const generation_plan *p = g->answer->plan;
@@ -120,7 +120,7 @@ static void choose(generation *g)
     generation_tell(g);
 }
 
-/* The other choices begin where the prompt ends. */
+/* Forks the other choices at the end of the prompt. */
 static ww_status branch(generation *g)
 {
     generation_answer *a = g->answer;
@@ -137,7 +137,7 @@ static ww_status branch(generation *g)
     return WW_OK;
 }
 
-/* Behind a pass. */
+/* After a pass. */
 static void advance(generation *g, size_t fed)
 {
     const generation_plan *p = g->answer->plan;
@@ -154,7 +154,7 @@ static void advance(generation *g, size_t fed)
         generation_fail(g, status);
 }
 
-/* Behind a pass: going through the vocabularies of several sessions takes longer than the pass, so threads share it. */
+/* After a pass. Sampling for several sessions takes longer than the pass, so threads share it. */
 static void sample_all(served_model *m, size_t count)
 {
     generation **ready = count > 1 ? memory_alloc(count * sizeof *ready) : NULL;
@@ -170,7 +170,7 @@ static void sample_all(served_model *m, size_t count)
     memory_free(ready);
 }
 
-/* One pass for all sessions. If it fails, each is tried alone, so that only those fail that cannot go on. */
+/* One pass for all sessions. If it fails, each session is tried alone, so that only those that cannot continue fail. */
 static void pass(served_model *m, size_t count)
 {
     ww_session **sessions = memory_alloc((count + 1) * sizeof *sessions);
@@ -185,7 +185,7 @@ static void pass(served_model *m, size_t count)
         memory ? ww_sessions_feed(sessions, ids, counts, count) : memory_failed("sessions", count * sizeof *sessions);
     if (status == WW_OK)
         sample_all(m, count);
-    for (generation *g = m->generations; g; g = g->next) { /* choices that are made meanwhile are put before this one */
+    for (generation *g = m->generations; g; g = g->next) { /* new choices are inserted before this one */
         const int32_t *own = NULL;
         const size_t tokens = next_tokens(g, &own);
         const ww_status alone = status == WW_OK || !memory ? status : ww_session_feed(g->session, own, tokens);
@@ -199,14 +199,14 @@ static void pass(served_model *m, size_t count)
     memory_free(counts);
 }
 
-/* Ends those that are done, and those whose clients have left. Returns how many go on. */
+/* Ends generations that are done and those whose clients have left. Returns how many continue. */
 static size_t sweep(served_model *m)
 {
     size_t count = 0;
     for (generation **at = &m->generations; *at;) {
         generation *g = *at;
         if (!g->finish && !g->answer->failed && is_left(g->answer))
-            generation_fail(g, ww_fail(WW_CANCELLED, "the client has gone, or the deadline is over"));
+            generation_fail(g, ww_fail(WW_CANCELLED, "the client has left, or the deadline has passed"));
         if (g->finish || g->answer->failed) {
             *at = g->next;
             generation_end(g);

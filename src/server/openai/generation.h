@@ -14,22 +14,22 @@ typedef struct generation_plan {
     int32_t *prompt;
     size_t prompt_count;
     int64_t tokens_max;
-    ww_sampling sampling; /* choice i has the seed plus i, and a grammar of its own */
+    ww_sampling sampling; /* choice i uses the seed plus i, and its own grammar */
     ww_grammar *grammars[CHOICES_MAX];
     size_t choices;
     char *stops[STOPS_MAX];
     size_t stop_count;
     bool logprobs;
-    int32_t top_logprobs; /* of other tokens, for each token */
-    bool tools;           /* the text may have calls of tools */
-    bool tool_forced;     /* the text is one call, which the grammar makes; the tag before it is in the prompt */
+    int32_t top_logprobs; /* alternatives reported for each token */
+    bool tools;           /* the text may contain tool calls */
+    bool tool_forced;     /* the grammar forces one call; the tag before it is in the prompt */
 } generation_plan;
 
 void generation_plan_free(void *plan);
 
 typedef struct generation generation;
 
-/* What the choices of a request share. It ends with the last of them. */
+/* What the choices of a request share. It is freed with the last one. */
 typedef struct generation_answer {
     served_model *model;
     generation_plan *plan;
@@ -39,13 +39,13 @@ typedef struct generation_answer {
     int64_t created;
     size_t begun, ended_count;      /* choices */
     generation *ended[CHOICES_MAX]; /* by number */
-    bool failed;                    /* and the client was told */
+    bool failed;                    /* and the client got an error */
 } generation_answer;
 
-/* Tokens with their logarithms of probabilities, that were not told yet: JSON of the two APIs. */
+/* Tokens with their log probabilities that were not sent yet, as JSON of the two APIs. */
 typedef struct logprob_lists {
-    out content;                       /* of conversations */
-    out tokens, values, tops, offsets; /* of completions */
+    out content;                       /* for conversations */
+    out tokens, values, tops, offsets; /* for completions */
     bool begun;
 } logprob_lists;
 
@@ -54,22 +54,22 @@ struct generation {
     generation_answer *answer;
     size_t number; /* of the choice */
     ww_session *session;
-    size_t fed;    /* tokens of the prompt */
+    size_t fed;    /* number of prompt tokens fed so far */
     int32_t token; /* the one to feed next, once the prompt is fed */
-    bool sampled;  /* it was chosen by another thread */
+    bool sampled;  /* another thread has chosen it */
     int64_t generated;
     text_stream pieces;
     out text;
     size_t sent; /* bytes of `text` */
-    bool told;   /* something was, so that everybody knows who speaks */
+    bool told;   /* the first event, with the role, was sent */
     logprob_lists logprobs;
-    const char *finish; /* why it ended; NULL: it goes on */
+    const char *finish; /* why it ended; NULL: it continues */
 };
 
 /* Appends the text of a token, and looks for stops. */
 ww_status generation_add(generation *g, int32_t token);
 
-/* Tells what is new as events of a stream; and that the prompt is still being read. */
+/* Send new text as events of a stream; report that the prompt is still being read. */
 void generation_tell(generation *g);
 void generation_ping(generation *g);
 
@@ -79,7 +79,7 @@ void generation_end(generation *g);
 /* Ends all choices of the answer with the calling thread's message. */
 void generation_fail(generation *g, ww_status status);
 
-/* The text of a message: a text, or a list of {"type": "text", "text": ...}. NULL: the request failed. */
+/* Copies the text of a message: a text, or a list of {"type": "text", "text": ...}. NULL: the request failed. */
 char *message_text(request *r, const char *content);
 
 /* ---- logprobs.c */
@@ -92,17 +92,17 @@ void logprobs_free(logprob_lists *lists);
 /* Reads `tools` and `tool_choice`. False: the request failed. */
 bool tools_read(request *r, const served_model *m, const char *body);
 
-/* The conversation with its tools as the template writes it, to the plan's prompt. */
+/* Tokenizes the conversation with its tools, as the template writes it, into the plan's prompt. */
 bool tools_tokenize(request *r, const served_model *m, const char *body);
 
-/* Where the first call begins in a text; the length of the text if there is none. */
+/* The position of the first call in the text; the length of the text if there is none. */
 size_t tools_begin(const generation *g);
 
-/* How much of the end of a text could be the beginning of a call. */
+/* The number of bytes at the end of the text that could begin a call. */
 size_t tools_held(const generation *g);
 
-/* Writes [{"id": ..., "function": ...}, ...]. Returns how many calls there are; 0: nothing was written. `indexed`: as events
- * do. */
+/* Writes [{"id": ..., "function": ...}, ...]. Returns the number of calls; 0: nothing was written. `indexed`: with the index
+ * that events need. */
 size_t tools_put_calls(out *o, const generation *g, bool indexed);
 
 #endif

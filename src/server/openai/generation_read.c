@@ -58,12 +58,12 @@ static bool read_sampling(request *r, const char *body, generation_plan *p)
         return false;
     s->seed = (uint64_t)seed;
     if (s->temperature < 0 || s->temperature > 2)
-        return request_fail(r, 400, "temperature: is %g; 0 to 2 are possible", s->temperature);
+        return request_fail(r, 400, "temperature: is %g; it must be 0 to 2", s->temperature);
     return s->top_p > 0 && s->top_p <= 1 ? true
-                                         : request_fail(r, 400, "top_p: is %g; above 0 and up to 1 is possible", s->top_p);
+                                         : request_fail(r, 400, "top_p: is %g; it must be above 0 and at most 1", s->top_p);
 }
 
-/* How many choices, and whether tokens come with their probabilities: true and top_logprobs of a conversation, a number of a
+/* Reads the number of choices, and whether to report log probabilities: true and top_logprobs in a conversation, a number in a
  * completion. */
 static bool read_choices(request *r, const char *body, generation_plan *p)
 {
@@ -111,26 +111,26 @@ static bool text_is(const char *value, const char *text)
     return value && json_type_of(value) == JSON_TEXT && json_text_is(value, text, strlen(text));
 }
 
-/* A grammar for each choice. */
+/* Makes a grammar for each choice. */
 static bool make_grammars(request *r, const served_model *m, ww_grammar_kind kind, const char *text, size_t bytes)
 {
     generation_plan *p = r->plan;
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < p->choices; i++)
         status = ww_grammar_create(m->model, kind, text, bytes, &p->grammars[i]);
-    if (status == WW_UNSUPPORTED) /* a keyword or a type that is not known: what the client sent can be changed */
+    if (status == WW_UNSUPPORTED) /* an unknown keyword or type is the client's mistake */
         return request_fail(r, 400, "%s", ww_error_message());
     return status == WW_OK ? true : request_fail_status(r, status);
 }
 
-/* What the text must be: `response_format`, or `grammar`, a text in GBNF. */
+/* Reads what the text must match: `response_format`, or `grammar`, a text in GBNF. */
 static bool read_grammar(request *r, const served_model *m, const char *body)
 {
     static const char object[] = "{\"type\":\"object\"}";
     const char *format = json_given(body, "response_format"), *given = json_given(body, "grammar"), *schema = object;
     const char *type = format && json_type_of(format) == JSON_OBJECT ? json_given(format, "type") : NULL;
     if (format && given)
-        return request_fail(r, 400, "grammar: cannot be given beside response_format");
+        return request_fail(r, 400, "grammar: cannot be given together with response_format");
     if (given) {
         char *text = request_copy_text(r, given, "grammar");
         const bool made = text && make_grammars(r, m, WW_GRAMMAR_GBNF, text, strlen(text));
@@ -212,7 +212,6 @@ bool prepare_completion(request *r)
     return read;
 }
 
-/* The text of a message: a text, or a list of {"type": "text", "text": ...}. */
 char *message_text(request *r, const char *content)
 {
     out joined = {0};

@@ -9,7 +9,7 @@
 
 /* ---- the text ------------------------------------------------------------------------------------------------------------ */
 
-/* Looks for a stop in what was not sent; the text ends before it. */
+/* Looks for a stop in the unsent text; the text ends before it. */
 static bool find_stop(generation *g)
 {
     for (size_t i = 0; i < g->answer->plan->stop_count; i++) {
@@ -24,7 +24,7 @@ static bool find_stop(generation *g)
     return false;
 }
 
-/* How much may be sent: what could be the beginning of a stop or of a call is held back. */
+/* The length of the text that may be sent. Text that could begin a stop or a call is held back. */
 static size_t sendable(const generation *g)
 {
     const char *text = g->text.bytes;
@@ -32,8 +32,8 @@ static size_t sendable(const generation *g)
     size_t held = tools_held(g);
     for (size_t i = 0; i < g->answer->plan->stop_count; i++) {
         const char *stop = g->answer->plan->stops[i];
-        const size_t most = strlen(stop) - 1 < length - g->sent ? strlen(stop) - 1 : length - g->sent;
-        for (size_t begun = most; begun > held; begun--)
+        const size_t begun_max = strlen(stop) - 1 < length - g->sent ? strlen(stop) - 1 : length - g->sent;
+        for (size_t begun = begun_max; begun > held; begun--)
             if (memcmp(text + length - begun, stop, begun) == 0)
                 held = begun;
     }
@@ -57,12 +57,12 @@ ww_status generation_add(generation *g, int32_t token)
     }
     if (status == WW_OK && find_stop(g)) {
         g->finish = "stop";
-        g->pieces.begun_bytes = 0; /* what follows a stop is not told */
+        g->pieces.begun_bytes = 0; /* text after a stop is not sent */
     }
     return status;
 }
 
-/* The end of the text: a character that was begun becomes U+FFFD. */
+/* Ends the text: an incomplete character becomes U+FFFD. */
 static void finish_text(generation *g)
 {
     text_stream_finish(&g->pieces);
@@ -80,7 +80,7 @@ static void put_head(out *o, const generation_answer *a, const char *object)
     out_quoted(o, a->model->name, strlen(a->model->name));
 }
 
-/* The end of a choice. A text with calls ends because of them. */
+/* Writes the end of a choice. A text with calls ends because of them. */
 static void put_finish(out *o, generation *g, const char *finish, bool calls)
 {
     logprobs_put(o, g);
@@ -99,7 +99,7 @@ static void put_usage(out *o, const generation_answer *a)
                (long long)generated, (long long)a->plan->prompt_count + generated);
 }
 
-/* What is new of a conversation; the first event says who speaks. */
+/* Writes new text of a conversation; the first event has the role. */
 static size_t put_delta(out *o, const generation *g, size_t end, bool last)
 {
     size_t calls = 0;
@@ -128,7 +128,7 @@ static size_t put_delta(out *o, const generation *g, size_t end, bool last)
     return calls;
 }
 
-/* One event with a piece of the text. */
+/* Writes one event with a piece of the text. */
 static void put_event(out *o, generation *g, size_t end, const char *finish)
 {
     const bool chat = g->answer->plan->chat;
@@ -169,7 +169,7 @@ void generation_ping(generation *g)
     out_free(&comment);
 }
 
-/* The end of one choice of a stream. */
+/* Ends one choice of a stream. */
 static void end_choice(generation *g)
 {
     out event = {0};
@@ -260,7 +260,7 @@ void generation_fail(generation *g, ww_status status)
     }
 }
 
-/* All choices have ended. */
+/* Answers once all choices have ended. */
 static void answer_end(generation_answer *a)
 {
     if (!a->failed && a->stream)

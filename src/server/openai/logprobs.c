@@ -1,5 +1,4 @@
-/* Logarithms of the probabilities that the model gave to tokens: of all tokens together at temperature 1, whatever was asked
- * for. */
+/* Log probabilities of tokens: over the whole vocabulary at temperature 1, whatever sampling the request asked for. */
 #include <math.h>
 #include <string.h>
 
@@ -44,7 +43,7 @@ static ww_status put_entry(out *o, const generation *g, int32_t token, float log
     return status;
 }
 
-/* The `count` most probable tokens, the smaller of equal ones first. Returns how many there are. */
+/* Finds the `count` most probable tokens, on ties the smaller one first. Returns how many there are. */
 static int32_t find_top(const float *logits, int64_t vocabulary, int32_t *top, int32_t count)
 {
     int32_t found = 0;

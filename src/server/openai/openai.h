@@ -10,14 +10,14 @@ typedef enum model_task { TASK_EMBED, TASK_RERANK, TASK_GENERATE, TASK_ANY } mod
 /* Can the model do it? A decoder that embeds or reranks does not generate. */
 bool model_can(const served_model *m, model_task task);
 
-/* The model that the body names, whose queue the request gets; NULL after a failure. model_for_task(): where the body names
- * none, as in TEI's API, the only model that can do it. */
+/* Finds the model that the body names and sets the request's queue to its queue. NULL after a failure. If the body names none,
+ * as in TEI's API, model_for_task() takes the only model that can do the task. */
 served_model *model_of_request(request *r, const char *body, model_task task);
 served_model *model_for_task(request *r, const char *body, model_task task);
 
 /* ---- embeddings.c */
 bool prepare_embeddings(request *r);
-bool prepare_embed(request *r); /* of TEI's API */
+bool prepare_embed(request *r); /* TEI's API */
 bool embeddings_run(queue *q, request *taken);
 
 /* ---- rerank.c */

@@ -1,4 +1,4 @@
-/* Reranking: /v1/rerank as Cohere and Jina have it, and TEI's /rerank. A request has one query and is one call of the library.
+/* Reranking: /v1/rerank as in Cohere's and Jina's APIs, and TEI's /rerank. A request has one query and is one library call.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@ typedef struct rerank_plan {
     char *query;
     char **texts;
     size_t count;
-    int64_t top;    /* of the answer */
-    bool tei, raw;  /* raw: scores as the model gives them, not as probabilities */
+    int64_t top;    /* results in the answer */
+    bool tei, raw;  /* raw: the model's own scores, not probabilities */
     bool with_text; /* the answer has the texts */
 } rerank_plan;
 

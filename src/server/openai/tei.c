@@ -1,4 +1,4 @@
-/* The rest of the API of text-embeddings-inference: tokens, and what the model is. */
+/* The rest of the API of text-embeddings-inference: tokenizing, and describing the model. */
 #include <string.h>
 
 #include "base/json/json_value.h"

@@ -1,6 +1,6 @@
-/* Tools: the model's template gets them, and calls are read from the text, as models write them that were taught
- * <tool_call>{"name": ..., "arguments": {...}}</tool_call>. Where a call is required, its tag is put at the end of the prompt
- * and a grammar of the tools' schemas makes the rest. */
+/* Tools: the model's template gets them, and calls are read from the generated text, in the form <tool_call>{"name": ...,
+ * "arguments": {...}}</tool_call>. If a call is required, its tag goes at the end of the prompt, and a grammar made of the
+ * tools' schemas constrains the rest. */
 #include <string.h>
 
 #include "base/json/json.h"
@@ -18,7 +18,7 @@ static bool text_is(const char *value, const char *text)
     return value && json_type_of(value) == JSON_TEXT && json_text_is(value, text, strlen(text));
 }
 
-/* The function of a tool: {"type": "function", "function": {...}}. NULL: it is none. */
+/* The function of a tool, {"type": "function", "function": {...}}; NULL if it has another form. */
 static const char *function_of(const char *tool)
 {
     const char *function = json_type_of(tool) == JSON_OBJECT && text_is(json_given(tool, "type"), "function")
@@ -33,7 +33,8 @@ static void put_value(out *o, const char *value)
     out_bytes(o, value, (size_t)(json_end(value) - value));
 }
 
-/* The schema of a call of one of the tools, or of the one with the name (a text of JSON; NULL: any). Returns how many fit. */
+/* Writes the schema of a call to any of the tools, or only to the named one (a JSON string; NULL: any). Returns how many
+ * match. */
 static size_t put_schema(out *o, const char *tools, const char *wanted)
 {
     size_t count = 0;
@@ -60,7 +61,7 @@ static bool force_call(request *r, const served_model *m, const char *tools, con
     generation_plan *p = r->plan;
     out schema = {0};
     if (p->grammars[0]) {
-        request_fail(r, 400, "tool_choice: a call cannot be required beside response_format or grammar");
+        request_fail(r, 400, "tool_choice: a call cannot be required together with response_format or grammar");
         return false;
     }
     ww_status status = WW_OK;
@@ -108,7 +109,7 @@ bool tools_read(request *r, const served_model *m, const char *body)
 
 /* ---- the conversation ---------------------------------------------------------------------------------------------------- */
 
-/* Calls of an earlier answer. Their arguments are texts with JSON in the API, and objects for templates. */
+/* Writes the calls of an earlier answer. Their arguments are JSON in a string in the API, and objects for templates. */
 static bool put_earlier_calls(request *r, out *o, const char *calls)
 {
     out_text(o, ",\"tool_calls\":[");
@@ -135,7 +136,7 @@ static bool put_earlier_calls(request *r, out *o, const char *calls)
     return true;
 }
 
-/* A message with its content as one text. */
+/* Writes a message with its content as one text. */
 static bool put_message(request *r, out *o, const char *message)
 {
     const char *role = json_type_of(message) == JSON_OBJECT ? json_given(message, "role") : NULL;
@@ -212,13 +213,13 @@ size_t tools_held(const generation *g)
     return 0;
 }
 
-/* Where a call is in the list; `indexed`: the list is one of an event, whose calls say so. */
+/* The index of a call in its list; `indexed`: written with the call, as events need it. */
 typedef struct call_place {
     size_t number;
     bool indexed;
 } call_place;
 
-/* One call from the part of the text that has its JSON; false: it is none. */
+/* Writes a call from its JSON in the text; false if that is not a call. */
 static bool put_call(out *o, const generation *g, text_span json, call_place at)
 {
     const size_t bytes = json.to - json.from;

@@ -7,7 +7,7 @@ let reachable = true;
 
 export const setKey = (text) => { key = text; };
 export const hasKey = () => key !== "";
-// `key` is called where a key is needed and returns a promise of one; `reach` where the server stops or starts to answer.
+// `key` is called when a key is needed and returns a promise of one; `reach` when the server stops or starts to answer.
 export const listen = (handlers) => Object.assign(listeners, handlers);
 
 function reached(value) {
@@ -75,7 +75,7 @@ export const text = async (path) => (await checked("GET", path)).text();
 
 const name = (text) => encodeURIComponent(text);
 export const collectionPath = (collection) => `/collections/${name(collection)}`;
-// `rest` is "/map", say; `using` the name of a vector where vectors have names.
+// `rest` is "/map", say; `using` the name of a vector if vectors have names.
 export const ownPath = (collection, rest = "", using = undefined) => `/warpwave/collections/${name(collection)}${rest}${using === undefined ? "" : `?using=${name(using)}`}`;
 
 export const overview = () => result("GET", "/warpwave/overview");

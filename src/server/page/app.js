@@ -1,4 +1,4 @@
-// The frame around the views: navigation, the key, and what to say when the server does not answer.
+// The frame around the views: navigation, the key, and the message when the server does not answer.
 import { listen, overview, setKey } from "/ui/api.js";
 import { button, dialog, el, field, problem, replace, select, visible } from "/ui/dom.js";
 import { closePanel } from "/ui/panel.js";

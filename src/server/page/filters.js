@@ -1,4 +1,4 @@
-// Filters built from the payloads' own keys, with the values that there are and their counts.
+// Filters built from the payloads' own keys, with the existing values and their counts.
 import { ask, collectionPath, ownPath, result } from "/ui/api.js";
 import { button, count, el, replace, select, visible } from "/ui/dom.js";
 import { inline } from "/ui/payload.js";
@@ -20,7 +20,7 @@ export const facet = async (collection, key, filter, limit = 50) =>
   (await ask("POST", `${collectionPath(collection)}/facet`, { key, limit, filter })).result.hits;
 
 const WAYS = {
-  is: "is", not: "is not", contains: "contains", words: "has the words", between: "is between", there: "is there", missing: "is missing",
+  is: "is", not: "is not", contains: "contains", words: "has the words", between: "is between", there: "exists", missing: "is missing",
 };
 
 function waysOf(field) {
@@ -31,7 +31,7 @@ function waysOf(field) {
   return [...ways, "there", "missing"];
 }
 
-// Text fields have few values or many: with many, the first way is by words.
+// A text field with many values is first filtered by words, one with few by value.
 class Condition {
   constructor(builder, field) {
     this.builder = builder;
@@ -138,7 +138,7 @@ export class FilterBuilder {
   }
 }
 
-// Rows that have a text in one of their fields.
+// Conditions for rows that have the text in one of their fields.
 export async function anywhere(collection, text) {
   const fields = (await fieldsOf(collection)).filter((field) => field.types.includes("text") || field.types.includes("list"));
   return fields.length ? { should: fields.map((field) => ({ key: field.key, match: { substring: text } })) } : null;

@@ -106,7 +106,7 @@ export function parse(text) {
 
 export const isNumber = (value) => typeof value === "number" || typeof value === "bigint" || value instanceof KeptNumber;
 
-// Characters that nobody sees, or that turn the direction of writing: never written as they are.
+// Invisible characters and bidirectional controls: always written as escapes.
 const UNSEEN = /[\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 const escaped = (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0");
 

@@ -39,7 +39,7 @@ class MapView {
     this.colourBy = select([["", "one colour"]], "", () => this.colour());
     this.tool = "move";
     const vectors = info.vectors.map((one) => one.name);
-    this.using = vectors.includes(parameters.get("vector")) ? parameters.get("vector") : vectors[0]; // undefined where vectors have no names
+    this.using = vectors.includes(parameters.get("vector")) ? parameters.get("vector") : vectors[0]; // undefined if vectors have no names
     const vector = vectors.length > 0 && select(vectors.map((name) => [name, visible(name)]), this.using, (name) => {
       location.hash = `#/map/${encodeURIComponent(collection)}?vector=${encodeURIComponent(name)}`;
     });
@@ -127,7 +127,7 @@ class MapView {
     for (const one of fields.slice(0, 8)) {
       const values = await facet(this.collection, one.key, undefined, 21);
       if (values.length < 2 || values.length > 20) continue;
-      if (this.colourBy.value === "") this.colourBy.value = one.key; // else somebody was faster
+      if (this.colourBy.value === "") this.colourBy.value = one.key; // unless the user has already chosen
       break;
     }
     await this.colour();
@@ -185,7 +185,7 @@ class MapView {
     if (legend.kind === "scale") {
       const strip = el("div", { class: "strip" });
       strip.style.background = `linear-gradient(90deg, ${SCALE.join(", ")})`;
-      return replace(this.key, el("h2", {}, inline(this.colourBy.value, 40)), strip, el("div", { class: "strip-ends" }, el("span", {}, String(legend.least)), el("span", {}, String(legend.most))),
+      return replace(this.key, el("h2", {}, inline(this.colourBy.value, 40)), strip, el("div", { class: "strip-ends" }, el("span", {}, String(legend.min)), el("span", {}, String(legend.max))),
         legend.missing > 0 && entry(NONE, "without a value", legend.missing));
     }
     replace(this.key, el("h2", {}, inline(this.colourBy.value, 40)), legend.values.map((value, i) => entry(i, inline(value.value, 40), value.count)),

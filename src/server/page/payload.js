@@ -16,7 +16,7 @@ export function inline(value, length = 80) {
   return shorten(visible(text).replace(/\s+/g, " "), length);
 }
 
-// What a row says of itself: {title, body, rest}, of which rest is [key, value] for what else is short.
+// A summary of a row: {title, body, rest}; rest has [key, value] of the other short values.
 export function summary(row) {
   const payload = row.text === undefined ? row.payload : { ...row.payload, [TEXT]: row.text };
   if (!payload || typeof payload !== "object" || Array.isArray(payload))

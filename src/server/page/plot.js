@@ -105,7 +105,7 @@ function boundsOf(points) {
   return { x: x0, y: y0, width: x1 - x0, height: y1 - y0 };
 }
 
-// A shuffled order, always the same for as many points: no part of the rows covers the others.
+// A shuffled order, always the same for the same number of points, so that no group of rows covers the others.
 function shuffled(n) {
   const order = Uint32Array.from({ length: n }, (_, i) => i);
   for (let i = n - 1, seed = 1; i > 0; i--) {
@@ -121,7 +121,7 @@ function shuffled(n) {
 const SCENE_SIZE = 1.5, MAGNIFIED_MAX = 2, REST_MS = 140;
 
 export class Plot {
-  // Returns null where there is no WebGL2.
+  // Returns null without WebGL2.
   static on(canvas) {
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: true, premultipliedAlpha: true });
     return gl ? new Plot(canvas, gl) : null;
@@ -214,7 +214,7 @@ export class Plot {
     this.redraw();
   }
 
-  // ---- where we are: the centre in the points' numbers, and pixels of the page for each unit
+  // ---- the view: the centre in the points' coordinates, and page pixels per unit
 
   fit() {
     if (!this.points) return;
@@ -222,8 +222,8 @@ export class Plot {
     this.x = bounds.x + bounds.width / 2;
     this.y = bounds.y + bounds.height / 2;
     this.zoom = 0.92 * Math.min(this.canvas.clientWidth / bounds.width, this.canvas.clientHeight / bounds.height);
-    this.least = this.zoom / 4;
-    this.fitted = true; // until somebody moves
+    this.zoomMin = this.zoom / 4;
+    this.fitted = true; // until the user moves
     this.draw();
   }
 
@@ -238,7 +238,7 @@ export class Plot {
   zoomBy(factor, px = this.canvas.clientWidth / 2, py = this.canvas.clientHeight / 2) {
     const [x, y] = this.placeOf(px, py);
     this.fitted = false;
-    this.zoom = Math.max(this.least, Math.min(this.least * 40000, this.zoom * factor));
+    this.zoom = Math.max(this.zoomMin, Math.min(this.zoomMin * 40000, this.zoom * factor));
     const [nx, ny] = this.placeOf(px, py);
     this.x += x - nx;
     this.y += y - ny;
@@ -249,7 +249,7 @@ export class Plot {
     this.fitted = false;
     this.x = this.points[2 * i];
     this.y = this.points[2 * i + 1];
-    this.zoom = Math.max(this.zoom, this.least * 4);
+    this.zoom = Math.max(this.zoom, this.zoomMin * 4);
     this.draw();
   }
 
@@ -325,11 +325,11 @@ export class Plot {
     this.draw();
   }
 
-  // Points grow with the zoom, and are smaller where there are many, or little room.
+  // Points grow with the zoom, and are smaller if there are many of them or the canvas is small.
   size() {
     const room = Math.min(800, Math.sqrt(this.canvas.clientWidth * this.canvas.clientHeight));
     const base = Math.max(1.6, Math.min(5.5, (0.7 * room) / Math.sqrt(this.count)));
-    return this.ratio * Math.min(14, base * Math.sqrt(Math.max(1, this.zoom / (4 * this.least))));
+    return this.ratio * Math.min(14, base * Math.sqrt(Math.max(1, this.zoom / (4 * this.zoomMin))));
   }
 
   paint() {

@@ -1,4 +1,4 @@
-// Search in words, by a row's vector, or by a vector that is pasted; what each answer cost, and what is certain.
+// Search in words, by a row's vector, or by a pasted vector; shows what each answer cost and which hits are proven.
 import { ask, collectionPath, rows } from "/ui/api.js";
 import { FilterBuilder } from "/ui/filters.js";
 import { button, bytes, count, duration, el, field, plural, problem, replace, select, shorten, visible } from "/ui/dom.js";
@@ -6,7 +6,7 @@ import { isNumber, parse } from "/ui/json.js";
 import { openPanel } from "/ui/panel.js";
 import { idText, rowCard } from "/ui/payload.js";
 
-const PAYLOAD_BYTES = 8192; // larger payloads are shown by their beginning
+const PAYLOAD_BYTES = 8192; // of larger payloads only the beginning is shown
 
 // The hits of a query with their rows: {hits: [{id, score, row}], cost, seconds}.
 export async function query(collection, { vector, text, model, without, limit, filter, params, using }, signal) {
@@ -21,7 +21,7 @@ export async function query(collection, { vector, text, model, without, limit, f
   return { hits, cost: answer.cost, seconds: Number(answer.time) };
 }
 
-// `using` is the name of the vector; undefined where vectors have no names.
+// `using` is the name of the vector; undefined if vectors have no names.
 export async function vectorOf(collection, id, using) {
   const [row] = (await rows(collection, { ids: [id], with_payload: false, with_vector: true }, { using })).rows;
   if (!row) throw new Error(using === undefined ? `there is no row ${shorten(id, 60)}` : `no row ${shorten(id, 60)} has a vector "${using}"`);
@@ -46,7 +46,7 @@ function parseVector(text, dim) {
   return value;
 }
 
-// The score as a bar: from the worst to the best that is shown, so that differences can be seen.
+// The score as a bar, scaled from the worst to the best score shown, so that differences are visible.
 function scoreBar(score, best, worst, distance) {
   const share = best === worst ? 1 : distance ? (worst - score) / (worst - best) : (score - worst) / (best - worst);
   const fill = el("span");

@@ -10,7 +10,7 @@ const EVERY_MS = 2000, KEPT = 150; // five minutes
 const samples = []; // kept while the tab is open, whichever view is shown
 let timer = null;
 
-// Counters of Prometheus's format by name; those with labels as lists.
+// Reads counters in Prometheus's format by name; those with labels become lists.
 function read(text) {
   const figures = { at: performance.now() / 1000, requests: 0, failed: 0, buckets: [], queues: [] };
   for (const line of text.split("\n")) {
@@ -43,7 +43,7 @@ async function sample() {
   timer = setTimeout(sample, EVERY_MS);
 }
 
-// The time below which a share of the requests between two samples stayed, by the buckets' bounds.
+// The quantile of request times between two samples, from the histogram's buckets.
 function quantile(before, after, share) {
   const added = after.buckets.map(([bound, value], i) => [bound, value - before.buckets[i][1]]);
   const total = added[added.length - 1][1];
@@ -56,7 +56,7 @@ function series(of) {
   const values = [];
   for (let i = 1; i < samples.length; i++) {
     const before = samples[i - 1], after = samples[i];
-    values.push([after.at, after.requests < before.requests ? null : of(before, after, after.at - before.at)]); // fewer: it was started again
+    values.push([after.at, after.requests < before.requests ? null : of(before, after, after.at - before.at)]); // fewer: the server was restarted
   }
   return values;
 }

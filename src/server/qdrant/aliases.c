@@ -56,7 +56,7 @@ static bool remove_alias(request *r, const char *name)
     return alias_forget(r->server, name) ? true : request_fail(r, 404, "Not found: Alias %s does not exists!", name);
 }
 
-/* The new name of an alias, for the collection of the old one. */
+/* Renames an alias; the collection stays the same. */
 static bool rename_alias(request *r, const char *old, const char *new)
 {
     char collection[256] = "";

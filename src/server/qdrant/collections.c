@@ -1,5 +1,5 @@
-/* Collections of Qdrant's API: making, describing and dropping them, their aliases and indexes. All of it is asked of the
- * store. */
+/* Collections of Qdrant's API: creating, describing and dropping them, their aliases and indexes. The store's worker does all
+ * of it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,8 +26,8 @@ bool store_run(queue *q, request *taken)
     for (request *r = taken, *next; r; r = next) {
         next = r->next;
         if (atomic_load(&r->gone)) {
-            request_fail(r, 499, "the client has gone, or the deadline is over");
-        } else if (r->route->work == WORK_COLLECTION) { /* of a collection that was not known */
+            request_fail(r, 499, "the client has left, or the deadline has passed");
+        } else if (r->route->work == WORK_COLLECTION) { /* for a collection that was not known */
             if (find_collection(r)) {
                 queue_submit(&r->entry->queue, r);
                 continue;
@@ -47,7 +47,7 @@ static const char *const distances[] = {[WW_COSINE] = "Cosine", [WW_L2] = "Eucli
 enum { PARTS_MAX = 64 };
 
 typedef struct create_plan {
-    ww_collection_config config; /* of the collection itself */
+    ww_collection_config config; /* of the main collection */
     ww_collection_config parts[PARTS_MAX];
     char names[PARTS_MAX][256];
     size_t part_count;
@@ -98,7 +98,7 @@ static bool read_vectors(request *r, const char *vectors, ww_collection_config *
     return true;
 }
 
-/* {"image": {"size": 4, "distance": "Dot"}, ...}: the points themselves have no vectors then. */
+/* {"image": {"size": 4, "distance": "Dot"}, ...}: then the points themselves have no vectors. */
 static bool read_parts(request *r, const char *vectors, create_plan *p)
 {
     p->config = ww_collection_config_default();
@@ -141,7 +141,8 @@ static bool prepare_create(request *r)
     return read;
 }
 
-/* Makes the collections of the parts, and then the one itself. Parts without it are of a call that was cut short. */
+/* Creates the collections of the parts, then the main one. Parts without a main collection are left from an interrupted
+ * call. */
 static ww_status create_all(server *s, const create_plan *p)
 {
     ww_status status = WW_OK;
@@ -178,7 +179,7 @@ static void run_create(request *r)
     request_result_true(r);
 }
 
-/* Settings of indexes and optimizers, which there are none of: answers are exact whatever they say. */
+/* Accepts settings of indexes and optimizers and ignores them: answers are exact in any case. */
 static bool prepare_patch(request *r)
 {
     return request_body(r) != NULL;
@@ -333,7 +334,7 @@ static void put_description(request *r, const entry *e, const ww_collection_info
                 "\"flush_interval_sec\":0,\"max_optimization_threads\":null},\"wal_config\":{\"wal_capacity_mb\":32,"
                 "\"wal_segments_ahead\":0},\"quantization_config\":null},\"payload_schema\":{");
     snprintf(prefix, sizeof prefix, "index:%s:", e->name);
-    (void)notes_each(r->server, prefix, tell_index, &list); /* without them the description is still right */
+    (void)notes_each(r->server, prefix, tell_index, &list); /* the description is correct without them */
     out_text(o, "}}");
 }
 
@@ -354,7 +355,7 @@ static void run_describe(request *r)
 
 /* ---- indexes ------------------------------------------------------------------------------------------------------------- */
 
-/* An index changes no answer here; which fields are said to have one is kept, because clients read it back. */
+/* An index changes no answer here. The declared fields are stored only because clients read them back. */
 static bool prepare_index(request *r)
 {
     const char *body = request_body(r);
@@ -366,7 +367,7 @@ static bool prepare_index(request *r)
     return true;
 }
 
-/* The answer behind a change of the indexes. */
+/* The answer after a change of the indexes. */
 static void put_changed(request *r, ww_status status)
 {
     if (status != WW_OK) {
@@ -434,9 +435,9 @@ static const route routes[] = {
      "Whether it is there.", false},
     {"GET", COLLECTION "/aliases", RIGHT_READ, WORK_STORE, NULL, run_list_aliases, "List the aliases of a collection", NULL,
      "Its aliases.", false},
-    {"PUT", COLLECTION "/index", RIGHT_WRITE, WORK_STORE, prepare_index, run_index, "Say that a key of payloads is indexed",
+    {"PUT", COLLECTION "/index", RIGHT_WRITE, WORK_STORE, prepare_index, run_index, "Declare a payload key as indexed",
      "\"field_name\":{\"type\":\"string\"},\"field_schema\":{}", "The number and the state of the operation.", false},
-    {"DELETE", COLLECTION "/index/{field_name}", RIGHT_WRITE, WORK_STORE, NULL, run_unindex, "Say that it is not any more",
+    {"DELETE", COLLECTION "/index/{field_name}", RIGHT_WRITE, WORK_STORE, NULL, run_unindex, "Declare it as no longer indexed",
      NULL, "The number and the state of the operation.", false},
 };
 

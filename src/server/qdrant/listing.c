@@ -65,7 +65,7 @@ static ww_status append(listing *l, const char *id, double value)
 }
 
 /* ---- lists by ids ----------------------------------------------------------------------------------------------------------
- * The rows of a list that has as many as are wanted are a heap with the largest id first: a smaller one takes its place. */
+ * A full list is a heap with the largest id first; a row with a smaller id replaces that one. */
 
 static void sift(listing *l, int64_t at)
 {
@@ -103,7 +103,7 @@ static ww_status add_id(listing *l, const list_part *part, const char *id)
 
 /* ---- lists by values ----------------------------------------------------------------------------------------------------- */
 
-/* The values of one point that an order takes. */
+/* The values of one point by which it is ordered. */
 typedef struct order_values {
     listing *to;
     const list_order *order;
@@ -131,7 +131,7 @@ static ww_status add_values(listing *l, const list_order *order, const char *id,
     return values.status;
 }
 
-/* A point with a value twice is listed once for it. */
+/* A point that has a value twice is listed once for it. */
 static void remove_twins(listing *l)
 {
     int64_t kept = 0;
@@ -145,7 +145,7 @@ static void remove_twins(listing *l)
 
 /* ---- lists --------------------------------------------------------------------------------------------------------------- */
 
-/* What listing_make() goes through the rows with. */
+/* State of listing_make() while it goes through the rows. */
 typedef struct listing_rows {
     listing *list;
     const list_order *order; /* NULL: by ids */
@@ -219,7 +219,7 @@ typedef struct list_plan {
     point_id offset;
     bool has_offset;
     list_order order;
-    values_key key; /* of facets */
+    values_key key; /* for facets */
 } list_plan;
 
 static void list_free(void *plan)
@@ -259,7 +259,7 @@ bool prepare_scroll(request *r)
     return order ? list_order_read(r, order, &p->order) : true;
 }
 
-/* The page that a list begins with, with everything that was selected. */
+/* Writes the first page of the list, with everything that was selected. */
 static ww_status put_page(request *r, const list_plan *p, const listing *l)
 {
     const listed *rows = l->rows;
@@ -296,7 +296,7 @@ void run_scroll(request *r)
     const list_plan *p = r->plan;
     listing l;
     const list_part part = {p->has_offset ? p->offset : NULL,
-                            p->limit < WW_ROWS_MAX ? p->limit + 1 : 0}; /* where the next begins */
+                            p->limit < WW_ROWS_MAX ? p->limit + 1 : 0}; /* one more, which begins the next page */
     ww_status status = listing_make(&l, r->entry, p->filter, &p->order, part);
     if (status == WW_OK)
         status = put_page(r, p, &l);

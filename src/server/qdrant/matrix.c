@@ -1,4 +1,4 @@
-/* The scores between points of a random sample: for each of them its nearest in the sample. */
+/* Scores between points of a random sample: for each point, its nearest neighbours in the sample. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ bool prepare_matrix(request *r)
 /* A sample and what is nearest to each of its points. */
 typedef struct matrix {
     listing list;
-    const char **ids; /* of the sample, by id */
+    const char **ids; /* of the sample, sorted */
     int64_t count;
     ww_results *vectors, *nearest;
 } matrix;
@@ -55,7 +55,7 @@ static int compare_texts(const void *first, const void *second)
     return point_id_compare(*(const char *const *)first, *(const char *const *)second);
 }
 
-/* The points of the sample, which have the vector. */
+/* Chooses the points of the sample, which have the vector. */
 static ww_status choose_sample(matrix *m, const entry *e, const entry *part, const matrix_plan *p)
 {
     char *resolved = NULL;
@@ -78,7 +78,7 @@ static ww_status choose_sample(matrix *m, const entry *e, const entry *part, con
     return points_get(part, m->ids, count, WW_FETCH_IDS | WW_FETCH_VECTORS, &m->vectors);
 }
 
-/* Searches for every point of the sample among them; itself is one more hit. */
+/* Searches the sample for the neighbours of each of its points; the point itself is one more hit. */
 static ww_status search_sample(matrix *m, const entry *part, int64_t limit)
 {
     const size_t dim = (size_t)part->dim, count = (size_t)m->count;

@@ -1,5 +1,4 @@
-/* What changes points: one operation is one body of upsert, delete, set payload and so on, read and checked before anything
- * runs. */
+/* Changes to points: an operation is the body of an upsert, a delete and so on, read and checked before anything runs. */
 #ifndef WW_SERVER_QDRANT_OPERATION_H
 #define WW_SERVER_QDRANT_OPERATION_H
 
@@ -20,51 +19,51 @@ typedef enum operation_kind {
 
 typedef enum update_mode {
     UPDATE_OR_INSERT,
-    INSERT_ONLY, /* points that are there stay as they are */
-    UPDATE_ONLY  /* points that are not there are left out */
+    INSERT_ONLY, /* existing points are not changed */
+    UPDATE_ONLY  /* points that do not exist are skipped */
 } update_mode;
 
 typedef char point_id[POINT_ID_BYTES];
 
-/* A vector with a name, of a point of an upsert. */
+/* A named vector of a point of an upsert. */
 typedef struct named_vector {
     char name[128];
     int64_t point; /* its number in the operation */
-    float *values; /* NULL: the vector of a text */
+    float *values; /* NULL: a model embeds a text */
     int64_t dim;
     int64_t text_offset; /* in text_vectors of the operation */
 } named_vector;
 
 typedef struct operation {
     operation_kind kind;
-    point_id *ids; /* of points that are named */
+    point_id *ids; /* of the points given by id */
     int64_t count, capacity;
     float *vectors; /* count x dim of upserts */
     int64_t dim;
-    named_vector *named; /* in place of `vectors`; NULL: vectors have no names */
+    named_vector *named; /* instead of `vectors`; NULL: vectors have no names */
     int64_t named_count, named_capacity;
-    float *text_vectors; /* of texts for vectors with names, once they are embedded */
+    float *text_vectors; /* of the texts for named vectors, once embedded */
     int64_t text_floats, text_capacity;
     const char *vector_names; /* JSON list of vectors to delete, in the request's body */
-    char **payloads;          /* of upserts, a NULL among them is none */
-    char *filter;             /* in place of ids; NULL: there are ids */
+    char **payloads;          /* of upserts; NULL: the point has none */
+    char *filter;             /* instead of ids; NULL: there are ids */
     char *payload;            /* JSON object to set */
-    values_key *keys;         /* of payloads: those to delete, or the one where to set; none: at the top */
+    values_key *keys;         /* payload keys to delete, or the one to set under; none: the top level */
     size_t key_count;
     update_mode mode;    /* of upserts */
-    char *update_filter; /* points that are there are changed only if they meet it; NULL: all are */
+    char *update_filter; /* existing points are changed only if they meet it; NULL: all are */
 } operation;
 
-/* Reads the body of an operation. False: the request failed. The caller frees the operation in either case. */
+/* Reads the body of an operation. False: the request failed. The caller frees the operation, even after a failure. */
 bool operation_read(request *r, const char *object, operation_kind kind, operation *out);
 void operation_free(operation *o);
 
-/* Read a vector, and a list of ids, into memory that the caller frees in either case (memory_free()). `what` is their place in
+/* Read a vector, and a list of ids. The caller frees the memory (memory_free()), even after a failure. `what` is their place in
  * the body, for messages. False: the request failed. */
 bool point_vector_read(request *r, const char *value, const char *what, float **vector, int64_t *dim);
 bool point_ids_read(request *r, const char *list, const char *what, point_id **ids, int64_t *count);
 
-/* Carries it out. */
+/* Runs the operation. */
 ww_status operation_run(entry *e, const operation *o);
 
 #endif

@@ -31,7 +31,7 @@ void operation_free(operation *o)
 
 /* ---- one point ----------------------------------------------------------------------------------------------------------- */
 
-/* Room for one more point with a vector of `dim` numbers; 0: points without vectors. */
+/* Makes room for one more point with a vector of `dim` numbers; 0: points without vectors. */
 static bool reserve(request *r, operation *o, int64_t dim)
 {
     if (o->payloads && o->count < o->capacity)
@@ -59,7 +59,7 @@ static bool read_id(request *r, const char *value, int64_t number, point_id id)
     return request_fail(r, 400, "points[%lld].id: an unsigned number of 64 bits or a UUID is needed", (long long)number);
 }
 
-/* What a vector is, if it is no list of numbers. */
+/* Says what the vector is instead of a list of numbers. */
 static bool refuse_vector(request *r, const char *value, const char *what)
 {
     const char *first = value && json_type_of(value) == JSON_LIST ? json_first(value) : NULL;
@@ -70,7 +70,7 @@ static bool refuse_vector(request *r, const char *value, const char *what)
     return request_fail(r, 400, "%s: a list of numbers is needed", what);
 }
 
-/* Reads numbers into `out`, if that is not NULL; returns how many there are, -1 if one of them is none. */
+/* Reads numbers into `vector`, if that is not NULL. Returns their count, -1 if an element is not a number. */
 static int64_t read_numbers(const char *list, float *vector)
 {
     int64_t count = 0;
@@ -116,7 +116,7 @@ bool point_ids_read(request *r, const char *list, const char *what, point_id **i
     return true;
 }
 
-/* Where the vector of the next point is in the body, for messages. */
+/* The place of the next point's vector in the body, for messages. */
 typedef char point_place[40];
 
 static const char *vector_place(const operation *o, point_place place)
@@ -125,7 +125,7 @@ static const char *vector_place(const operation *o, point_place place)
     return place;
 }
 
-/* Room for one more vector with a name. */
+/* Makes room for one more named vector. */
 static bool reserve_named(request *r, operation *o)
 {
     if (o->named && o->named_count < o->named_capacity)
@@ -139,7 +139,7 @@ static bool reserve_named(request *r, operation *o)
     return true;
 }
 
-/* Room for the vectors of texts, which the model fills in later. */
+/* Makes room for the vectors of texts, which the model fills in later. */
 static bool reserve_texts(request *r, operation *o, int64_t dim)
 {
     if (o->text_floats + dim <= o->text_capacity)
@@ -195,7 +195,7 @@ static bool read_named_vectors(request *r, const char *object, operation *o)
 static bool read_vector(request *r, const char *value, operation *o)
 {
     const char *named = value && json_type_of(value) == JSON_OBJECT ? json_find(value, "", 0) : NULL;
-    value = named ? named : value; /* {"": [...]} is the one without a name */
+    value = named ? named : value; /* {"": [...]} is the unnamed vector */
     const bool text = is_document(value);
     if (value && json_type_of(value) == JSON_OBJECT && !text && !json_given(value, "indices"))
         return read_named_vectors(r, value, o);
@@ -217,11 +217,11 @@ static bool read_vector(request *r, const char *value, operation *o)
     return true;
 }
 
-/* A payload as a copy; one that is missing or null is none. */
+/* Copies a payload; if it is missing or null, there is none. */
 static bool read_payload(request *r, const char *value, operation *o)
 {
     char *copy = NULL;
-    if (!o->payloads) /* reserve() has made it */
+    if (!o->payloads) /* reserve() has allocated it */
         return request_fail(r, 500, "no room for a payload");
     if (value && json_type_of(value) != JSON_NULL) {
         if (json_type_of(value) != JSON_OBJECT)
@@ -234,7 +234,7 @@ static bool read_payload(request *r, const char *value, operation *o)
     return true;
 }
 
-/* What belongs to one point of an upsert. */
+/* The parts of one point of an upsert. */
 typedef struct point_parts {
     const char *id, *vector, *payload;
 } point_parts;
@@ -262,7 +262,7 @@ static bool read_points(request *r, const char *list, operation *o)
     return true;
 }
 
-/* One name of {"image": [[...], ...], "text": [...]}, and the vector of the next point. */
+/* One name of {"image": [[...], ...], "text": [...]}, and its next point's vector. */
 typedef struct named_column {
     const char *key, *at;
 } named_column;
@@ -292,7 +292,7 @@ static bool read_named_columns(request *r, named_column *columns, size_t count, 
     return read;
 }
 
-/* A batch whose vectors have names. */
+/* Reads a batch with named vectors. */
 static bool read_named_batch(request *r, const char *ids, const char *vectors, const char *payloads, operation *o)
 {
     named_column columns[COLUMNS_MAX];
@@ -339,7 +339,7 @@ static bool read_columns(request *r, const char *batch, operation *o)
     return vector || payload ? request_fail(r, 400, "batch: ids, vectors and payloads have different lengths") : true;
 }
 
-/* The ids of points, or a filter that finds them. */
+/* Reads the ids of points, or a filter that finds them. */
 static bool read_selector(request *r, const char *object, operation *o)
 {
     const char *list = json_given(object, "points");
@@ -350,7 +350,7 @@ static bool read_selector(request *r, const char *object, operation *o)
     return point_ids_read(r, list, "points", &o->ids, &o->count);
 }
 
-/* Keys of payloads: a list of texts, or one. */
+/* Reads payload keys: a list of texts, or one text. */
 static bool read_keys(request *r, const char *value, operation *o)
 {
     const bool list = value && json_type_of(value) == JSON_LIST;

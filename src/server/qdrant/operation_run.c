@@ -1,4 +1,4 @@
-/* Carrying out operations on points: one call of the store, so one transaction each. */
+/* Running operations on points: each is one call of the store, so one transaction. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static int compare_places(const void *first, const void *second)
     return ids != 0 ? ids : (a->number > b->number) - (a->number < b->number);
 }
 
-/* The points of which no later one has the same id, in their order; `kept` has room for all. */
+/* Keeps, in order, the points whose id does not occur again later; `kept` has room for all. */
 static ww_status keep_last(const operation *o, int64_t *kept, int64_t *count)
 {
     place *places = memory_alloc((size_t)(o->count + 1) * sizeof *places);
@@ -46,7 +46,7 @@ static ww_status keep_last(const operation *o, int64_t *kept, int64_t *count)
 
 static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found);
 
-/* Does the filter of the operation admit what has this id? */
+/* Does the operation's filter admit the point with this id? */
 static ww_status admitted_by_filter(const entry *e, const operation *o, const char *id, bool *admitted)
 {
     out text = {0};
@@ -60,7 +60,7 @@ static ww_status admitted_by_filter(const entry *e, const operation *o, const ch
     return status;
 }
 
-/* The points of an upsert that its mode and filter leave, in their order. */
+/* Keeps, in order, the points of an upsert that its mode and filter allow. */
 static ww_status keep_changed(const entry *e, const operation *o, int64_t *kept, int64_t *count)
 {
     ww_results *there = NULL;
@@ -118,7 +118,7 @@ static ww_status upsert(entry *e, const operation *o)
 
 /* ---- vectors with names -------------------------------------------------------------------------------------------------- */
 
-/* All names and sizes, before anything is written. */
+/* Checks all names and sizes before anything is written. */
 static ww_status check_named(const entry *e, const operation *o)
 {
     if (e->part_count == 0 && o->named_count == 0)
@@ -138,9 +138,9 @@ static ww_status check_named(const entry *e, const operation *o)
     return WW_OK;
 }
 
-/* Rows of one part, or of the points themselves. */
+/* Rows of one part, or of the main collection. */
 typedef struct part_rows {
-    const char **ids, **payloads, **missing; /* missing: points that do not have this vector */
+    const char **ids, **payloads, **missing; /* missing: points without this vector */
     float *vectors;
     int64_t count, missing_count;
 } part_rows;
@@ -165,13 +165,13 @@ static ww_status part_rows_make(part_rows *rows, int64_t count, int32_t dim)
                : memory_failed("points", (size_t)count * (size_t)dim * sizeof(float));
 }
 
-/* The payload of a point: that of the upsert, or for new vectors the one that it has. */
+/* The payload of a point: that of the upsert, or for new vectors the existing one. */
 static const char *payload_of(const operation *o, const ww_results *old, int64_t number)
 {
     return old ? ww_results_payload(old, 0, number) : o->payloads[number];
 }
 
-/* The points of `kept` that have the part's vector, and those that have not. */
+/* Splits the points of `kept` into those with and those without the part's vector. */
 static void part_rows_fill(part_rows *rows, const entry *part, const operation *o, const int64_t *kept, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -202,7 +202,7 @@ static ww_status upsert_rows(const entry *to, const part_rows *from)
     return from->count > 0 ? ww_collection_upsert(to->collection, &rows) : WW_OK;
 }
 
-/* Writes one part. New vectors leave the others of a point alone; an upsert replaces them all. */
+/* Writes one part. Updating vectors leaves a point's other vectors alone; an upsert replaces them all. */
 static ww_status upsert_part(const entry *part, const operation *o, const int64_t *kept, int64_t count, const ww_results *old)
 {
     part_rows rows;
@@ -219,7 +219,7 @@ static ww_status upsert_part(const entry *part, const operation *o, const int64_
     return status;
 }
 
-/* The points themselves come first: what has no point is never found by its vector alone. */
+/* Writes the points themselves first, so that no vector is found without its point. */
 static ww_status upsert_named(entry *e, const operation *o)
 {
     part_rows points = {0};
@@ -254,7 +254,7 @@ static ww_status upsert_named(entry *e, const operation *o)
 
 /* ---- payloads ------------------------------------------------------------------------------------------------------------ */
 
-/* A payload without what the keys lead to: one after the other. */
+/* Writes a payload without the values that the keys lead to. */
 static void put_without_keys(out *all, const operation *o, const char *old)
 {
     out from = {0}, to = {0};
@@ -274,7 +274,7 @@ static void put_without_keys(out *all, const operation *o, const char *old)
     out_free(&to);
 }
 
-/* The new payload of a point, with a NUL behind it. */
+/* Writes the new payload of a point, with a NUL after it. */
 static void put_payload(out *all, const operation *o, const char *old)
 {
     if (o->kind == OPERATION_OVERWRITE_PAYLOAD)
@@ -286,7 +286,7 @@ static void put_payload(out *all, const operation *o, const char *old)
     out_bytes(all, "", 1);
 }
 
-/* The same payloads for the rows of a part that has them. */
+/* Sets the same payloads in a part, for the points that it has. */
 static ww_status set_part_payloads(const entry *part, const char **ids, const char **payloads, int64_t count)
 {
     ww_results *there = NULL;
@@ -347,7 +347,7 @@ static ww_status find_points(const entry *e, const operation *o, uint32_t fetch,
     return status;
 }
 
-/* Does a JSON list have the text? */
+/* Does the JSON list contain the text? */
 static bool lists_name(const char *list, const char *name)
 {
     for (const char *at = json_first(list); at; at = json_next(at))
@@ -356,7 +356,7 @@ static bool lists_name(const char *list, const char *name)
     return false;
 }
 
-/* Deletes points, or with `names` their vectors of these names. */
+/* Deletes points, or with `names` only their vectors with these names. */
 static ww_status delete_points(entry *e, const ww_results *found, const char *names)
 {
     const int64_t count = ww_results_count(found, 0);

@@ -5,7 +5,7 @@
 
 #include "base/json/json_value.h"
 
-/* What is left of a path. */
+/* The rest of a path. */
 typedef struct path {
     const filter_part *parts;
     int32_t count;
@@ -29,7 +29,7 @@ static void put_value(out *o, const char *value)
     out_bytes(o, value, (size_t)(json_end(value) - value));
 }
 
-/* The comma before a member or an element, where one is needed. */
+/* Writes the comma before a member or an element, if needed. */
 static void put_comma(out *o, bool *begun)
 {
     out_text(o, *begun ? "," : "");
@@ -44,7 +44,7 @@ static void put_member(out *o, const char *key, const char *value, bool *begun)
     put_value(o, value);
 }
 
-/* Has the object the key, which is a text of JSON? */
+/* Does the object have the key, a JSON string? */
 static bool has_key(const char *object, const char *key)
 {
     char name[256];
@@ -54,7 +54,7 @@ static bool has_key(const char *object, const char *key)
     for (const char *at = json_first(object); at; at = json_next(at))
         if ((size_t)(json_end(at) - at) == bytes && memcmp(at, key, bytes) == 0)
             return true;
-    return false; /* a longer one is compared as it is written */
+    return false; /* a longer key is compared as written, with its escapes */
 }
 
 static bool is_object(const char *value)
@@ -75,7 +75,7 @@ static void put_merged(out *o, const char *old, const char *set)
     out_text(o, "}");
 }
 
-/* `old` (NULL: none) with `set` merged where the path leads. A path has at most FILTER_FIELD_PARTS_MAX parts. */
+/* Writes `old` (NULL: none) with `set` merged at the path. A path has at most FILTER_FIELD_PARTS_MAX parts. */
 static void put_set(out *o, const char *old, path p, const char *set)
 {
     bool begun = false;

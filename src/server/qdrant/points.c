@@ -178,7 +178,7 @@ static bool prepare_get(request *r)
     return p && parts_read(r, body, &p->with) && point_ids_read(r, json_given(body, "ids"), "ids", &p->ids, &p->count);
 }
 
-/* The id of the path as a list with one element, which point_ids_read() reads as any other. */
+/* Makes a list with the path's id as its only element, for point_ids_read(). */
 static bool prepare_get_one(request *r)
 {
     get_plan *p = get_create(r);
@@ -249,13 +249,13 @@ static const route routes[] = {
      false},
     {"PUT", POINTS "/vectors", RIGHT_WRITE, WORK_COLLECTION, prepare_vectors, run_change, "Give points new vectors",
      "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED, false},
-    {"POST", POINTS "/vectors/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_vectors, run_change,
-     "Delete vectors with names", "\"vector\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, false},
-    {"POST", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_set, run_change, "Set keys of payloads",
+    {"POST", POINTS "/vectors/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_vectors, run_change, "Delete named vectors",
+     "\"vector\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, false},
+    {"POST", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_set, run_change, "Set payload keys",
      "\"payload\":{\"type\":\"object\"},\"key\":{\"type\":\"string\"}," SELECTOR, CHANGED, false},
     {"PUT", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_overwrite, run_change, "Replace payloads",
      "\"payload\":{\"type\":\"object\"}," SELECTOR, CHANGED, false},
-    {"POST", POINTS "/payload/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_keys, run_change, "Delete keys of payloads",
+    {"POST", POINTS "/payload/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_keys, run_change, "Delete payload keys",
      "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, false},
     {"POST", POINTS "/payload/clear", RIGHT_WRITE, WORK_COLLECTION, prepare_clear, run_change, "Remove payloads", SELECTOR,
      CHANGED, false},

@@ -102,7 +102,7 @@ static void search_all(search *s)
         search_all(&s->children[i]);
 }
 
-/* Groups are made of all rows in the order of their scores: as many are looked at as there are. */
+/* Groups are made of all rows in the order of their scores, so the search looks at every row. */
 static bool prepare_groups(request *r)
 {
     const char *body = request_body(r);
@@ -119,7 +119,7 @@ static bool prepare_groups(request *r)
     p->group_limit = p->searches->limit;
     search_all(p->searches);
     p->group_payload = p->searches->with.payload;
-    p->searches->with.payload = true; /* which has the key */
+    p->searches->with.payload = true; /* it has the key */
     return true;
 }
 
@@ -165,7 +165,7 @@ static bool tell_whether_key(void *user, const char *value)
     return *keys;
 }
 
-/* Puts a point into the group of one of its keys. */
+/* Adds a point to the group of one of its keys. */
 static bool tell_key(void *user, const char *value)
 {
     grouping *g = user;
@@ -187,7 +187,7 @@ static bool tell_key(void *user, const char *value)
     return !g->failed;
 }
 
-/* The point of another collection whose id is the key of a group. */
+/* Writes the point of another collection whose id is the key of a group. */
 static void put_lookup(request *r, const search_plan *p, const entry *from, const char *key)
 {
     point_id id;
@@ -316,7 +316,7 @@ static void answer(request *r)
     put_answer(r, p);
 }
 
-/* All searches that wait, a list by `next`. */
+/* Runs all waiting searches, a list linked by `next`. */
 static void run_searches(request *list)
 {
     size_t count = 0, at = 0;
@@ -354,7 +354,7 @@ bool collection_run(queue *q, request *taken)
         next = r->next;
         r->next = NULL;
         if (atomic_load(&r->gone)) {
-            request_fail(r, 499, "the client has gone, or the deadline is over");
+            request_fail(r, 499, "the client has left, or the deadline has passed");
             request_done(r);
             continue;
         }

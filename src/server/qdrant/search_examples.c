@@ -1,5 +1,5 @@
-/* Searches by examples: recommend, discover and context, with the scores that Qdrant defines for them. Each is made of the
- * scores of a row against every example. A score counts more if it is larger, so of distances the negative square is taken. */
+/* Searches by examples: recommend, discover and context, with the scores that Qdrant defines for them. Each combines the scores
+ * of a row against every example. Larger scores must be better, so distances are squared and negated. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static bool reserve(request *r, search *s, size_t count)
     return s->examples ? true : request_fail_status(r, memory_failed("examples", count * sizeof *s->examples));
 }
 
-/* A text that a model embeds. */
+/* Reads a text that a model embeds. */
 static bool read_document(request *r, const char *value, search_example *x)
 {
     x->dim = document_add(r, value, &x->vector, 0);
@@ -27,7 +27,7 @@ static bool read_document(request *r, const char *value, search_example *x)
     return x->vector ? true : request_fail_status(r, memory_failed("a query", (size_t)x->dim * sizeof *x->vector));
 }
 
-/* A vector, the id of a point, or a text, for which there is room. */
+/* Adds a vector, the id of a point, or a text. The caller has made room. */
 static bool add_example(request *r, const char *value, bool negative, search *s)
 {
     search_example *x = &s->examples[s->example_count++];
@@ -89,7 +89,7 @@ bool search_read_recommend(request *r, const char *value, search *s)
            add_examples(r, negative, true, s);
 }
 
-/* {"positive": ..., "negative": ...}, or a list of such pairs, behind `target` if there is one. */
+/* Reads {"positive": ..., "negative": ...}, or a list of such pairs, after `target` if there is one. */
 static bool read_pairs(request *r, const char *target, const char *pairs, search *s)
 {
     const bool list = pairs && json_type_of(pairs) == JSON_LIST;
@@ -126,7 +126,8 @@ bool search_read_lookup(request *r, const char *value, search *s)
     if (!collection || json_type_of(collection) != JSON_TEXT ||
         (size_t)(json_end(collection) - collection) > sizeof s->lookup.collection ||
         !vector_name_read(vector, s->lookup.vector))
-        return request_fail(r, 400, "lookup_from: the name of a collection is needed, and of a vector where it has one");
+        return request_fail(r, 400,
+                            "lookup_from: the name of a collection is needed, and that of a vector if vectors have names");
     s->lookup.collection[json_text_read(collection, s->lookup.collection)] = '\0';
     return true;
 }
@@ -172,7 +173,7 @@ static ww_status get_vector(const entry *from, search_example *x, bool several)
     return status;
 }
 
-/* The mean of the positive examples, and as far again from the mean of the negative ones. */
+/* The mean of the positive examples, moved away from the mean of the negative ones by their difference. */
 static ww_status average(search *s)
 {
     const size_t dim = (size_t)s->target->dim;
@@ -231,7 +232,7 @@ static float sigmoid(float x)
     return isfinite(x) ? x / (1 + fabsf(x)) : x;
 }
 
-/* From 0 to 1. */
+/* Returns 0 to 1. */
 static float scaled_sigmoid(float x)
 {
     return 0.5F * (sigmoid(x) + 1);
@@ -253,7 +254,7 @@ static float sum_scores(const search *s, const float *scores)
     return sums[0] - sums[1];
 }
 
-/* How many pairs have the row on their positive side, less the others; then the target decides. */
+/* The number of pairs with the row on their positive side minus the others; then the target decides. */
 static float discover_score(const search *s, const float *scores)
 {
     int rank = 0;
@@ -278,7 +279,7 @@ static float combine(const search *s, const float *scores)
                                           : context_score(s, scores);
 }
 
-/* Every row of the filter with its score against every example. */
+/* Scores every row that the filter admits against every example. */
 static ww_status score_rows(const search *s, ww_results **results)
 {
     const entry *e = s->target;
@@ -313,8 +314,8 @@ static int compare_handles(const void *first, const void *second)
     return (a->handle > b->handle) - (a->handle < b->handle);
 }
 
-/* The scores of all rows, row by row in order of handles, `examples` for each; and the hits of the first example in that order.
- */
+/* Sorts the scores by the rows' handles, one per example for each row, and gives the hits of the first example in that
+ * order. */
 static void arrange(const search *s, const ww_results *results, scored_row *rows, float *scores, int64_t *hits)
 {
     const int64_t count = ww_results_count(results, 0);

@@ -1,6 +1,6 @@
 /* Fusion: the hits of several searches become one list.
  *
- * All hits are sorted by id, so that those of one point stand together, and then by the fused score: n log n for n hits. The
+ * All hits are sorted by id, so that those of one point are adjacent, and then by the fused score: n log n for n hits. The
  * contributions to a point are added in the order in which they were found, so its score does not depend on the sort.
  */
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "server/qdrant/search.h"
 
-/* Where the scores of one search lie, for SEARCH_DBSF. */
+/* Mean and deviation of the scores of one search, for SEARCH_DBSF. */
 typedef struct distribution {
     double mean;
     double deviation; /* 0: all scores are equal, or there is only one */
@@ -27,7 +27,7 @@ static distribution distribution_of(const search *s)
     return (distribution){mean, s->found_count < 2 ? 0 : sqrt(squares / (double)(s->found_count - 1))};
 }
 
-/* What a hit adds to the score of its point: by its rank, counted from 0, or by the place of its score in the distribution. */
+/* What a hit adds to the score of its point: by its rank, counted from 0, or by its score's position in the distribution. */
 static double rank_share(const search *s, size_t child, int64_t rank)
 {
     const double weight = s->weights ? s->weights[child] : 1;
@@ -72,7 +72,7 @@ int compare_found_scores(const void *first, const void *second)
     return (a->hit > b->hit) - (a->hit < b->hit);
 }
 
-/* Makes one hit of those with the same id. Returns how many points there are. */
+/* Merges hits with the same id into one. Returns the number of points. */
 static int64_t unite(found_point *found, int64_t count)
 {
     int64_t points = 0;

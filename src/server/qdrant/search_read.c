@@ -40,7 +40,7 @@ static bool read_weights(request *r, const char *list, search *s)
         const json_number number = json_number_of(at);
         s->weights[count] = number.is_integer ? (double)number.integer : number.real;
     }
-    return count == s->child_count ? true : request_fail(r, 400, "query.rrf.weights: as many numbers as prefetches are needed");
+    return count == s->child_count ? true : request_fail(r, 400, "query.rrf.weights: one number per prefetch is needed");
 }
 
 static bool read_rrf(request *r, const char *rrf, search *s)
@@ -52,7 +52,7 @@ static bool read_rrf(request *r, const char *rrf, search *s)
     return weights ? read_weights(r, weights, s) : true;
 }
 
-/* A query that fuses what was prefetched. */
+/* Reads a query that fuses prefetches. */
 static bool read_fusion(request *r, const char *value, search *s)
 {
     const char *fusion = json_given(value, "fusion"), *rrf = json_given(value, "rrf");
@@ -71,7 +71,7 @@ static bool read_fusion(request *r, const char *value, search *s)
 static bool read_sample(request *r, const char *value, search *s)
 {
     s->kind = SEARCH_SAMPLE;
-    s->offset = 0; /* there is nothing to skip at random */
+    s->offset = 0; /* an offset means nothing in a random order */
     return json_type_of(value) == JSON_TEXT && json_text_is(value, "random", 6)
                ? true
                : request_fail(r, 400, "query.sample: random is needed");
@@ -104,7 +104,7 @@ static bool read_query(request *r, const char *value, search *s)
     return search_read_nearest(r, value, s);
 }
 
-/* What a search above says of rows and what this one does must both hold. */
+/* A row must meet the filter of the search above and the search's own. */
 static bool join_filters(request *r, const char *above, char **own)
 {
     out both = {0};
@@ -145,7 +145,7 @@ static bool read_prefetch(request *r, const char *value, search *s, tree_place a
     return true;
 }
 
-/* What searches of both APIs have. */
+/* Reads what searches of both APIs have in common. */
 static bool read_common(request *r, const char *object, search *s, tree_place at)
 {
     const char *using = json_given(object, "using"), *params = json_given(object, "params");
@@ -180,7 +180,7 @@ static bool read_tree(request *r, const char *object, search *s, tree_place at)
     if (prefetch && !read_prefetch(r, prefetch, s, at))
         return false;
     if (!query && s->child_count > 0)
-        return request_fail(r, 400, "query: is needed where there is a prefetch");
+        return request_fail(r, 400, "query: is needed if there is a prefetch");
     return query ? read_query(r, query, s) : true;
 }
 

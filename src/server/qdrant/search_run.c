@@ -1,5 +1,5 @@
-/* Computing searches together. The leaves of all trees come first: those with the same k, filter and selection are one call of
- * the library. Then each tree is put together from its leaves. */
+/* Computing searches together. The leaves of all trees come first: those with the same k, filter and selection share one
+ * library call. Then each tree is evaluated from its leaves. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ void kept_free(kept_results *kept)
     *kept = (kept_results){0};
 }
 
-/* The message of this thread is the reason. */
+/* Stores this thread's message as the reason. */
 static void search_failed(search *s, ww_status status)
 {
     char message[1024];
@@ -47,7 +47,7 @@ static void search_failed(search *s, ww_status status)
 
 /* ---- one call for searches that are alike -------------------------------------------------------------------------------- */
 
-/* As many hits as the search may have to look at. */
+/* The number of hits that the search may have to look at. */
 static int64_t depth_of(const search *s)
 {
     return s->limit + s->offset + (s->excludes_examples ? (int64_t)s->example_count : 0);
@@ -101,7 +101,7 @@ static ww_status query_together(search *const *alike_ones, size_t count, ww_resu
     query.recall = depth_of(first) <= WW_K_MAX ? (float)first->recall : 0;
     if (depth_of(first) <= WW_K_MAX) {
         query.k = (int32_t)depth_of(first);
-    } else { /* all rows, of which the best are taken */
+    } else { /* score all rows and take the best */
         query.mode = WW_QUERY_RANGE;
         query.bound = e->metric == WW_L2 ? INFINITY : -INFINITY;
         query.limit = depth_of(first) < WW_ROWS_MAX ? depth_of(first) : WW_ROWS_MAX;
@@ -115,7 +115,7 @@ static ww_status query_together(search *const *alike_ones, size_t count, ww_resu
     return status;
 }
 
-/* All leaves from number `first` on that are like it. */
+/* Runs leaf number `first` and all later ones that are like it. */
 static void run_group(search **leaves, size_t first, size_t count, kept_results *kept)
 {
     search **group = memory_alloc(count * sizeof *group);
@@ -151,7 +151,7 @@ static size_t count_leaves(const search *s)
     return count;
 }
 
-/* Everything that a search needs before it can be computed. */
+/* Prepares everything that a search needs before it can be computed. */
 static ww_status make_ready(entry *e, search *s)
 {
     char *resolved = NULL;
@@ -191,7 +191,7 @@ bool score_is_within(const search *s, double score)
     return distance ? score <= s->threshold : score >= s->threshold;
 }
 
-/* Takes the hits of a leaf, or of a rescoring, that the search asks for. */
+/* Takes the hits that the search asks for from those of a leaf or a rescoring. */
 static ww_status take_hits(search *s)
 {
     const int64_t hits = ww_results_count(s->results, s->query);
@@ -211,7 +211,7 @@ static ww_status take_hits(search *s)
     return WW_OK;
 }
 
-/* Without a vector: by ids, by values or at random, all with score 1. */
+/* A search without a vector: by ids, by values or at random, all with score 1. */
 static ww_status list_points(entry *e, search *s)
 {
     const bool all = s->kind == SEARCH_SAMPLE || s->limit >= WW_ROWS_MAX || s->offset >= WW_ROWS_MAX;
@@ -231,7 +231,7 @@ static ww_status list_points(entry *e, search *s)
     return status;
 }
 
-/* Lets a search find only what was prefetched. */
+/* Restricts a search to what was prefetched. */
 static ww_status restrict_to_children(search *s)
 {
     out text = {0};
@@ -251,7 +251,7 @@ static ww_status restrict_to_children(search *s)
     return WW_OK;
 }
 
-/* By a vector, among what was prefetched. */
+/* Searches by a vector among what was prefetched. */
 static ww_status rescore(search *s, kept_results *kept)
 {
     ww_results *results = NULL;
@@ -262,7 +262,7 @@ static ww_status rescore(search *s, kept_results *kept)
     return status == WW_OK ? take_hits(s) : status;
 }
 
-/* Gets what was selected of points that were found by their ids only. */
+/* Fetches the selected parts of points of which only the id was found. */
 static ww_status complete(entry *e, search *s, kept_results *kept)
 {
     const char **ids = memory_alloc((size_t)(s->found_count + 1) * sizeof *ids);
@@ -276,14 +276,14 @@ static ww_status complete(entry *e, search *s, kept_results *kept)
         status = memory_failed("results", sizeof results);
     int64_t there = 0;
     for (int64_t i = 0; status == WW_OK && i < s->found_count; i++)
-        if (ww_results_id(results, 0, i)) /* else it was removed meanwhile */
+        if (ww_results_id(results, 0, i)) /* otherwise it was removed in the meantime */
             s->found[there++] = (found_point){s->found[i].id, s->found[i].score, results, 0, i, s->found[i].order};
     s->found_count = status == WW_OK ? there : 0;
     memory_free(ids);
     return status;
 }
 
-/* One search whose children are done. */
+/* Finishes a search whose children are done. */
 static ww_status finish_one(entry *e, search *s, kept_results *kept)
 {
     const bool fused = s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF;

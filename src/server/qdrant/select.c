@@ -1,4 +1,4 @@
-/* What of a point an answer has. */
+/* Which parts of a point an answer has. */
 #include "server/qdrant/select.h"
 
 #include <math.h>
@@ -96,7 +96,7 @@ enum { PATH_BYTES = 512, DEPTH_MAX = 64 };
 
 typedef enum chosen { CHOSEN_NONE, CHOSEN_PARTS, CHOSEN_ALL } chosen;
 
-/* Is the path one of the keys, does one of them lead below it, or neither? */
+/* Is the path one of the keys, is it above one of them, or neither? */
 static chosen choose(const selection *s, const char *path)
 {
     const size_t length = strlen(path);
@@ -114,7 +114,7 @@ static chosen choose(const selection *s, const char *path)
 
 static void put_parts(out *o, const selection *s, const char *value, const char *path, int depth);
 
-/* One member of an object or one element of a list, or nothing of it. Returns whether something was written. */
+/* Writes the chosen part of a member of an object or an element of a list. Returns whether anything was written. */
 static bool put_part(out *o, const selection *s, const char *at, const char *path, int depth)
 {
     const bool member = path[strlen(path) - 1] != ']';
@@ -135,7 +135,7 @@ static bool put_part(out *o, const selection *s, const char *at, const char *pat
     return true;
 }
 
-/* What the keys choose of a value at a path. */
+/* Writes the parts of the value at a path that the keys choose. */
 static void put_parts(out *o, const selection *s, const char *value, const char *path, int depth)
 {
     char below[PATH_BYTES];
@@ -166,7 +166,7 @@ void put_point_id(out *o, const char *id)
         out_quoted(o, id, strlen(id));
 }
 
-/* A cosine collection keeps vectors as they came; Qdrant's clients expect them with length 1. */
+/* A cosine collection stores vectors unchanged; Qdrant's clients expect length 1. */
 static void put_vector(out *o, const entry *e, const float *vector)
 {
     if (e->metric != WW_COSINE) {
@@ -186,7 +186,7 @@ static void put_vector(out *o, const entry *e, const float *vector)
     out_bytes(o, "]", 1);
 }
 
-/* Is the vector one of those that were asked for? */
+/* Was this vector asked for? */
 static bool wants_vector(const selection *with, const char *name)
 {
     for (const char *at = with->vector_names ? json_first(with->vector_names) : NULL; at; at = json_next(at))
@@ -219,7 +219,7 @@ void put_named_vectors(out *o, const point *p, vector_writer put)
     out_text(o, "}");
 }
 
-/* Writes "payload" and "vector" with a comma before each, as they were selected. */
+/* Writes the selected parts, "payload" and "vector", with a comma before each. */
 static void put_point_parts(out *o, const point *p)
 {
     if (p->with->payload) {
@@ -296,7 +296,7 @@ bool filter_of_request(request *r, const char *object, const char *key, char **f
     return true;
 }
 
-/* {"has_vector": "image"} as a condition on ids: those that the part has. */
+/* Writes {"has_vector": "image"} as a condition on ids: those that the part has. */
 static ww_status put_has_vector(out *o, const entry *e, const char *value)
 {
     char name[128];
@@ -318,7 +318,7 @@ static ww_status put_has_vector(out *o, const entry *e, const char *value)
     return status;
 }
 
-/* The filter with its conditions on vectors as conditions on ids. A filter that was read is not deep. */
+/* Writes the filter with conditions on vectors replaced by conditions on ids. The depth of a checked filter is limited. */
 static ww_status put_resolved(out *o, const entry *e, const char *value)
 {
     const json_type type = json_type_of(value);

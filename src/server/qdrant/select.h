@@ -1,4 +1,4 @@
-/* What of a point an answer has: with_payload and with_vector; and writing points. */
+/* Which parts of a point an answer has (with_payload and with_vector), and writing points. */
 #ifndef WW_SERVER_QDRANT_SELECT_H
 #define WW_SERVER_QDRANT_SELECT_H
 
@@ -7,26 +7,26 @@
 typedef struct selection {
     bool payload, vector;
     const char *vector_names; /* a JSON list in the request's body; NULL: all */
-    bool exclude;             /* `keys` are left out; else only they are in */
+    bool exclude;             /* `keys` are left out; false: only they are included */
     const char **keys;        /* "a.b", "a[].b"; NULL: the whole payload */
     size_t key_count;
-    char *text; /* what the keys point into */
+    char *text; /* the keys point into it */
 } selection;
 
 /* Reads with_payload and with_vector of an object; `with` holds the defaults. False: the request failed. */
 bool parts_read(request *r, const char *object, selection *with);
 void parts_free(selection *s);
 
-/* Reads the name of a vector; NULL and "" are the one without a name. */
+/* Reads the name of a vector; NULL and "" mean the unnamed one. */
 bool vector_name_read(const char *value, char name[128]);
 
-/* WW_FETCH_... that it needs, ids included. Vectors with names are got when they are written. */
+/* The WW_FETCH_... flags that the selection needs, including ids. Named vectors are fetched when they are written. */
 uint32_t parts_fetch(const selection *s);
 
-/* An id: a number where it is one, else a text. */
+/* Writes an id: a number if it is one, otherwise a text. */
 void put_point_id(out *o, const char *id);
 
-/* A point, of which results has everything at `hit`. */
+/* A point: hit `hit` of the results. */
 typedef struct point {
     const entry *entry;
     const ww_results *results;
@@ -36,10 +36,10 @@ typedef struct point {
 
 /* Writes the vector of a row of an entry. */
 typedef void (*vector_writer)(out *o, const entry *e, const float *vector);
-/* Writes {"image": [...], "text": [...]}: those of the vectors with names, selected by `with`, that the point has. */
+/* Writes {"image": [...], "text": [...]}: the point's named vectors that `with` selects. */
 void put_named_vectors(out *o, const point *p, vector_writer put);
 
-/* Writes {"id": ..., "payload": ...}; without the brace at the end; and so with a score. */
+/* Write {"id": ..., "payload": ...} without the closing brace, and the same with a score. */
 void put_record(out *o, const point *p);
 void put_record_begin(out *o, const point *p);
 void put_scored_begin(out *o, const point *p, double score);
@@ -47,19 +47,19 @@ void put_scored_begin(out *o, const point *p, double score);
 /* Reads the filter of an object as a filter of the store, {"$qdrant": ...}, in `filter` (memory_free(); NULL: none). */
 bool filter_of_request(request *r, const char *object, const char *key, char **filter);
 
-/* Points have vectors with names in other collections. Gives in `resolved` (memory_free()) the filter with the ids of those
- * that have a vector in place of each has_vector; NULL: there is none, and the filter can be used as it is. */
+/* Named vectors of points are in other collections. `resolved` (memory_free()) gets the filter with each has_vector replaced by
+ * the ids of the points that have the vector; NULL: there is no has_vector, and the filter can be used unchanged. */
 ww_status filter_resolve(const entry *e, const char *filter, char **resolved);
 
-/* Gets points by id, in the order of the ids; one that is not there has no id in the results. */
+/* Fetches points by id, in the order of the ids; a missing point has no id in the results. */
 ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint32_t fetch, ww_results **found);
 
-/* Tells the rows that a filter admits, or all if it is NULL, some thousands at a time, in the order in which they were added.
- * Ends with the first status that is not WW_OK. */
+/* Calls `tell` for the rows that a filter admits (NULL: all), some thousands at a time, in the order in which they were added.
+ * Stops at the first status that is not WW_OK. */
 ww_status rows_each(const entry *e, const char *filter, uint32_t fetch, ww_status (*tell)(void *user, const ww_results *rows),
                     void *user);
 
-/* The same rows as results that stay; and their number. */
+/* The same rows as one set of results; and their number. */
 ww_status rows_matching(const entry *e, const char *filter, uint32_t fetch, ww_results **results);
 ww_status rows_count(const entry *e, const char *filter, int64_t *count);
 

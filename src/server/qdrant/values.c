@@ -1,4 +1,4 @@
-/* Values of a key of payloads. */
+/* Values of a payload key. */
 #include "server/qdrant/values.h"
 
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static int compare_texts(const void *first, const void *second)
     return bytes != 0 ? bytes : (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* Booleans, numbers in their order, texts. */
+/* Orders booleans first, then numbers, then texts. */
 static int compare_values(const value_counted *a, const value_counted *b)
 {
     static const int RANKS[] = {[JSON_FALSE] = 0, [JSON_TRUE] = 1, [JSON_NUMBER] = 2, [JSON_TEXT] = 3};

@@ -1,11 +1,11 @@
-/* Values of a key of payloads: their order, and how often each is there. */
+/* Values of a payload key: their order, and how often each occurs. */
 #ifndef WW_SERVER_QDRANT_VALUES_H
 #define WW_SERVER_QDRANT_VALUES_H
 
 #include "server/request.h"
 #include "vectors/filter/filter.h"
 
-/* A key as filters name fields: "a.b", "a[].b". */
+/* A key, written as in filters: "a.b", "a[].b". */
 typedef struct values_key {
     filter field;
     bool read;
@@ -14,11 +14,11 @@ typedef struct values_key {
 bool values_key_read(request *r, const char *value, const char *what, values_key *key);
 void values_key_free(values_key *key);
 
-/* Where a value is in an order: a number, or the microseconds of a date. False: it has no place. */
+/* The number by which a value is ordered: itself, or the microseconds of a date. False: it cannot be ordered. */
 bool value_order(const char *value, double *order);
 
 typedef struct value_counted {
-    const char *json; /* the value as it is written in a payload */
+    const char *json; /* the value as written in the payload */
     size_t bytes;
     int64_t count;
 } value_counted;
@@ -29,10 +29,11 @@ typedef struct value_counts {
     bool failed;
 } value_counts;
 
-/* Adds the values of a payload: texts, integers and booleans, each once. Payloads must stay until the counts are freed. */
+/* Adds the values of a payload: texts, integers and booleans, each once. Payloads must stay valid until the counts are
+ * freed. */
 ww_status values_count(value_counts *counts, const values_key *key, const char *payload);
 
-/* Brings equal values together, the most frequent first; then booleans, numbers in their order, and texts. */
+/* Merges equal values and sorts them, the most frequent first, on ties booleans, then numbers, then texts. */
 ww_status values_sort(value_counts *counts);
 void values_free(value_counts *counts);
 

@@ -1,5 +1,5 @@
-/* The colours of a map's points by a key of their payloads: a byte for each point and a legend. Few values get a number each;
- * many numbers become a scale. */
+/* The colours of a map's points by a payload key: one byte per point and a legend. If there are few values, each gets a number;
+ * many numeric values become a scale. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #include "server/ui/map.h"
 #include "server/ui/ui.h"
 
-/* Values with a number of their own, 0 to COLOURS_MAX - 1; then the number of all others, and that of points without a value.
- */
+/* Frequent values have the numbers 0 to COLOURS_MAX - 1; all others share COLOUR_OTHER, and points without a value get
+ * COLOUR_NONE. */
 enum { COLOURS_MAX = 20, COLOUR_OTHER = 254, COLOUR_NONE = 255, SCALE_STEPS = 250 };
 
 typedef struct colour_plan {
@@ -38,10 +38,10 @@ typedef struct colouring {
     const ww_results *rows;
     int64_t count;
     value_counts counts;     /* texts, integers and booleans, the most frequent first */
-    int64_t numbers, others; /* values of the key that are numbers, and that are something else */
-    double least, most;      /* of the numbers */
+    int64_t numbers, others; /* numeric values of the key, and other values */
+    double min, max;         /* of the numbers */
     uint8_t *colours;
-    int64_t left, none; /* points with another value, and without one */
+    int64_t left, none; /* points with an infrequent value, and without one */
 } colouring;
 
 static bool tell_kind(void *user, const char *value)
@@ -52,8 +52,8 @@ static bool tell_kind(void *user, const char *value)
         const json_number number = json_number_of(value);
         const double real = number.is_integer ? (double)number.integer : number.real;
         c->numbers++;
-        c->least = fmin(c->least, real);
-        c->most = fmax(c->most, real);
+        c->min = fmin(c->min, real);
+        c->max = fmax(c->max, real);
     } else if (type != JSON_NULL && type != JSON_OBJECT && type != JSON_LIST) {
         c->others++;
     }
@@ -63,8 +63,8 @@ static bool tell_kind(void *user, const char *value)
 static ww_status count_values(colouring *c)
 {
     ww_status status = WW_OK;
-    c->least = INFINITY;
-    c->most = -INFINITY;
+    c->min = INFINITY;
+    c->max = -INFINITY;
     for (int64_t i = 0; status == WW_OK && i < c->count; i++) {
         const char *payload = ww_results_payload(c->rows, 0, i);
         if (!payload)
@@ -104,8 +104,8 @@ static bool tell_scale(void *user, const char *value)
     if (json_type_of(value) != JSON_NUMBER)
         return true;
     const json_number number = json_number_of(value);
-    const double real = number.is_integer ? (double)number.integer : number.real, width = l->c->most - l->c->least;
-    l->colour = width > 0 ? (int)(SCALE_STEPS * ((real - l->c->least) / width)) : 0;
+    const double real = number.is_integer ? (double)number.integer : number.real, width = l->c->max - l->c->min;
+    l->colour = width > 0 ? (int)(SCALE_STEPS * ((real - l->c->min) / width)) : 0;
     return false;
 }
 
@@ -125,11 +125,11 @@ static void colour_points(colouring *c, bool scale)
 /* The legend, which the bytes of the points follow. */
 static void put_legend(out *o, const colouring *c, bool scale)
 {
-    out_format(o, "{\"kind\":\"%s\",\"missing\":%lld,\"other\":%lld,\"least\":", scale ? "scale" : "values", (long long)c->none,
+    out_format(o, "{\"kind\":\"%s\",\"missing\":%lld,\"other\":%lld,\"min\":", scale ? "scale" : "values", (long long)c->none,
                (long long)c->left);
-    out_double(o, c->least);
-    out_text(o, ",\"most\":");
-    out_double(o, c->most);
+    out_double(o, c->min);
+    out_text(o, ",\"max\":");
+    out_double(o, c->max);
     out_text(o, ",\"values\":[");
     for (int64_t i = 0; !scale && i < c->counts.count && i < COLOURS_MAX; i++) {
         out_text(o, i > 0 ? ",{\"value\":" : "{\"value\":");

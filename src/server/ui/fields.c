@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "server/ui/ui.h"
 
-/* Rows that are looked at, keys that are told, how deep objects are entered, and the bytes of a key such as "author.name". */
+/* Maximum of rows to look at, of keys to report, of nested objects, and bytes of a key such as "author.name". */
 enum { FIELD_ROWS_MAX = 20000, FIELDS_MAX = 100, FIELD_DEPTH_MAX = 3, FIELD_KEY_BYTES = 128 };
 
 typedef struct field {
@@ -35,7 +35,7 @@ static void count_field(field_list *list, const char *key, json_type type)
     f->types |= 1U << type;
 }
 
-/* Counts the keys of an object, and of objects in it up to FIELD_DEPTH_MAX deep. `prefix` has the keys above and a point. Keys
+/* Counts the keys of an object, and of objects in it up to FIELD_DEPTH_MAX deep. `prefix` has the keys above and a dot. Keys
  * that filters cannot name are left out. */
 static void count_fields(field_list *list, const char *object, const char *prefix, int depth)
 {
@@ -58,7 +58,7 @@ static void count_fields(field_list *list, const char *object, const char *prefi
     }
 }
 
-/* Lists of texts count as what is in them, as filters see them. */
+/* Lists count as their elements, as in filters. */
 static void put_fields(out *o, const field_list *list)
 {
     static const char *const TYPES[] = {"null", "bool", "bool", "number", "text", "list", "object"};

@@ -3,7 +3,7 @@
 
 #include "server/ui/ui.h"
 
-/* Scripts, styles, images and requests of this origin only; no frames around the page; no HTML from texts. */
+/* Allows scripts, styles, images and requests of this origin only, no frames around the page, no HTML from strings. */
 static const char *const HEADERS[][2] = {
     {"content-security-policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "

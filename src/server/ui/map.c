@@ -1,8 +1,8 @@
-/* The map of a collection. Making one can take minutes, so it has a thread of its own, and searches go on; the page asks how
- * far it is. At most one map of a collection is made at a time.
+/* The map of a collection. Making one can take minutes, so a separate thread does it and searches continue; the page asks for
+ * the progress. Each collection makes at most one map at a time.
  *
- * The thread leaves what it made in `made`. Only the worker that has the collection's queue takes it from there and reads
- * `map`, so points, handles and colours of one generation belong together.
+ * The thread leaves its result in `made`. Only the worker that has the collection's queue takes it from there and reads `map`,
+ * so points, handles and colours of one generation agree.
  */
 #include <pthread.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int tell_progress(long long done, long long total, void *user)
     return atomic_load(&job->owner->queue.server->draining) ? 1 : 0;
 }
 
-/* A thread. It holds a reference to the owner, and the server waits for it before it ends. */
+/* The thread. It holds a reference to the owner, and the server waits for it before stopping. */
 static void *make_map(void *argument)
 {
     map_job *job = argument;
@@ -116,7 +116,7 @@ void map_job_free(map_job *job)
 
 /* ---- how far it is ------------------------------------------------------------------------------------------------------- */
 
-/* Takes what the thread has made. Returns whether it still runs, and the failure of the last one. */
+/* Takes the thread's result. Returns whether the thread still runs, and in `failure` why the last one failed. */
 static bool take_made(server *s, map_job *job, char failure[MAP_MESSAGE_BYTES])
 {
     pthread_mutex_lock(&s->lock);
@@ -215,7 +215,7 @@ map_job *map_of_request(request *r)
     return NULL;
 }
 
-/* Little-endian, as every machine is that this is built for: the generation and the count, 32 bits each; x and y of each point,
+/* Little-endian, like every machine that this is built for: the generation and the count, 32 bits each; x and y of each point,
  * 32 bits each; the handle of each row, 64 bits. */
 void run_map_points(request *r)
 {

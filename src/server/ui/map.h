@@ -1,4 +1,4 @@
-/* The map of a collection, or of a vector with a name, made by a thread of its own. */
+/* The map of a collection, or of a named vector, made by a separate thread. */
 #ifndef WW_SERVER_UI_MAP_H
 #define WW_SERVER_UI_MAP_H
 
@@ -11,10 +11,10 @@
 enum { MAP_MESSAGE_BYTES = 512 };
 
 typedef struct map_job {
-    entry *owner;              /* the collection that was asked for; retained while a thread runs */
-    ww_collection *collection; /* whose rows are on the map: the owner's, or that of a vector with a name */
-    atomic_llong done, total;  /* of the thread that runs, or of the last one */
-    ww_map *map;               /* NULL: none yet. The queue's worker has it */
+    entry *owner;              /* the requested collection; retained while a thread runs */
+    ww_collection *collection; /* the rows on the map: the owner's collection, or that of a named vector */
+    atomic_llong done, total;  /* progress of the current or last thread */
+    ww_map *map;               /* NULL: none yet. Only the queue's worker uses it */
     uint32_t generation;       /* of that map */
 
     /* Guarded by the server's lock. */
@@ -23,16 +23,16 @@ typedef struct map_job {
     char failure[MAP_MESSAGE_BYTES]; /* why the last thread failed; empty: it did not */
 } map_job;
 
-/* What the argument `using` names: the entry of a vector with a name, else that of the collection. NULL: there is none, and the
- * request failed. For the queue's worker. */
+/* The entry that the argument `using` names, a named vector's, or the collection's without it. NULL: there is none, and the
+ * request failed. Only the queue's worker may call it. */
 entry *entry_of_vector(request *r);
 
-/* The map of that entry that was taken last; NULL: there is none, and the request failed. For the queue's worker. */
+/* The latest map of that entry. NULL: there is none, and the request failed. Only the queue's worker may call it. */
 map_job *map_of_request(request *r);
 
 void map_job_free(map_job *job); /* accepts NULL */
 
-/* Waits until no map is made any more; they stop when the server does. */
+/* Waits until no map is being made. A stopping server makes them stop. */
 void maps_wait(server *s);
 
 #endif

@@ -26,7 +26,7 @@ static void put_models(out *o, const server *s)
     out_text(o, "],");
 }
 
-/* The model that made the vectors, and the one of this server that is the same. */
+/* Writes the model that made the vectors, and the served model that is the same. */
 static void put_model(out *o, const server *s, const char *collection)
 {
     ww_store_model kept = ww_store_model_default();
@@ -72,7 +72,7 @@ static void put_figures(out *o, const entry *e, const ww_collection_info *info)
     put_text(o, "device", info->device);
 }
 
-/* Vectors with names, each in a collection of its own. */
+/* Writes the named vectors, each with its own collection. */
 static void put_parts(out *o, const entry *e)
 {
     out_text(o, ",\"vectors\":[");
@@ -95,7 +95,7 @@ static void put_collection(request *r, const char *name)
         put_index(o, e->collection);
         put_model(o, r->server, e->name);
         put_parts(o, e);
-    } else { /* a damaged one is listed with the reason */
+    } else { /* a damaged collection is listed with the reason */
         put_text(o, "name", name);
         out_text(o, ",");
         put_text(o, "failure", ww_error_message());

@@ -1,6 +1,5 @@
-/* Rows for the page: in the order of their handles from a position on, by handles, or by ids. Large payloads are cut, so that a
- * table of rows stays small whatever the rows hold. Each vector with a name has rows of its own, which the argument `using`
- * chooses. */
+/* Rows for the page: in the order of their handles starting at a position, by handles, or by ids. Large payloads are truncated,
+ * so that a table of rows stays small. Each named vector has its own rows, which the argument `using` chooses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +19,7 @@ typedef struct rows_plan {
     int64_t *handles; /* NULL: not by handles */
     int64_t count;    /* of either */
     bool vector, payload;
-    int64_t payload_bytes; /* larger payloads are cut; 0: none is */
+    int64_t payload_bytes; /* larger payloads are truncated; 0: none */
     char *new_payload;
 } rows_plan;
 
@@ -75,7 +74,7 @@ static bool read_ids(request *r, const char *list, rows_plan *p)
     return true;
 }
 
-/* Handles are positive numbers of 63 bits in decimal, as texts. */
+/* Handles are 63-bit numbers in decimal, as texts. */
 static bool read_handle(const char *value, int64_t *handle)
 {
     char text[24];
@@ -123,7 +122,7 @@ bool prepare_rows(request *r)
 
 /* ---- answering ----------------------------------------------------------------------------------------------------------- */
 
-/* The bytes of the first PREVIEW_BYTES that are whole characters, and the rest of the last one. The text has twice as many. */
+/* The length of a preview of about PREVIEW_BYTES that ends with a whole character. The text has twice as many bytes. */
 static size_t whole_characters(const char *text)
 {
     size_t length = 0;
@@ -141,7 +140,7 @@ static bool is_cut(const rows_plan *p, size_t bytes)
     return p->payload_bytes > 0 && bytes > (size_t)p->payload_bytes && bytes / 2 > PREVIEW_BYTES;
 }
 
-/* The text that was embedded, where the store has it. */
+/* Writes the text that was embedded, if the store has it. */
 static void put_text(out *o, const rows_plan *p, const char *text)
 {
     const size_t bytes = text ? strlen(text) : 0;
@@ -179,7 +178,7 @@ static void put_vectors(out *o, const entry *e, const ww_results *found, int64_t
         put_vector(o, e, ww_results_vector(found, 0, i));
 }
 
-/* Writes the rows that are there. A row that another request removed meanwhile is left out. */
+/* Writes the rows that still exist. Skips rows that another request removed in the meantime. */
 static void put_rows(request *r, const entry *e, const ww_results *found)
 {
     const rows_plan *p = r->plan;
@@ -211,7 +210,7 @@ static int compare_handles(const void *first, const void *second)
     return (a > b) - (a < b);
 }
 
-/* The handles of the page that is asked for, and how many rows there are in all. */
+/* Finds the handles of the requested page, and the total number of rows. */
 static ww_status find_page(const entry *e, rows_plan *p, int64_t *total)
 {
     ww_results *all = NULL;
@@ -282,7 +281,7 @@ bool prepare_row_payload(request *r)
     return p->count == 1;
 }
 
-/* A vector with a name has the payload once more; a row may be without some of them. */
+/* Each named vector has a copy of the payload; a row may not have all vectors. */
 void run_row_payload(request *r)
 {
     const rows_plan *p = r->plan;

@@ -1,5 +1,5 @@
-/* The page for browsers: its static files, and what it asks beyond Qdrant's and OpenAI's APIs. Ids are texts there, of any
- * kind, and so are handles: JavaScript has no integers of 64 bits in JSON. */
+/* The page for browsers: its static files, and its requests beyond Qdrant's and OpenAI's APIs. There ids of any kind and
+ * handles are texts, because JavaScript's JSON has no 64-bit integers. */
 #ifndef WW_SERVER_UI_H
 #define WW_SERVER_UI_H
 
