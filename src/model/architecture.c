@@ -171,7 +171,7 @@ static bool is_there(reader *r, const char *name)
 }
 
 typedef struct bounds {
-    int64_t least, most;
+    int64_t min, max;
 } bounds;
 
 static void read_integer(reader *r, const char *name, bounds allowed, int64_t *value)
@@ -179,17 +179,17 @@ static void read_integer(reader *r, const char *name, bounds allowed, int64_t *v
     int64_t found;
     if (r->status != WW_OK || (r->status = ww_gguf_i64(r->gguf, key_of(r, name), &found)) != WW_OK)
         return;
-    if (found < allowed.least || found > allowed.most)
-        FAIL(r, WW_CORRUPT_FILE, "%s is %lld; a model has %lld to %lld", r->key, (long long)found, (long long)allowed.least,
-             (long long)allowed.most);
+    if (found < allowed.min || found > allowed.max)
+        FAIL(r, WW_CORRUPT_FILE, "%s is %lld; a model has %lld to %lld", r->key, (long long)found, (long long)allowed.min,
+             (long long)allowed.max);
     else
         *value = found;
 }
 
-static void read_size(reader *r, const char *name, int64_t most, int32_t *value)
+static void read_size(reader *r, const char *name, int64_t max, int32_t *value)
 {
     int64_t found = *value;
-    read_integer(r, name, (bounds){1, most}, &found);
+    read_integer(r, name, (bounds){1, max}, &found);
     *value = (int32_t)found;
 }
 
@@ -211,10 +211,10 @@ static void read_integer_if_there(reader *r, const char *name, bounds allowed, i
         read_integer(r, name, allowed, value);
 }
 
-static void read_size_if_there(reader *r, const char *name, int64_t most, int32_t *value)
+static void read_size_if_there(reader *r, const char *name, int64_t max, int32_t *value)
 {
     if (is_there(r, name))
-        read_size(r, name, most, value);
+        read_size(r, name, max, value);
 }
 
 static void read_positive_if_there(reader *r, const char *name, double *value)

@@ -32,14 +32,14 @@ static size_t sequences_of_pass(const text_pass *p)
     return p->texts + (p->padding > 0);
 }
 
-static void choose_texts(text_pass *p, size_t most)
+static void choose_texts(text_pass *p, size_t tokens_max)
 {
     const text_job *job = p->job;
-    const bool even = most > TOKENS_HOST && job->model->context >= TOKENS_EVEN;
+    const bool even = tokens_max > TOKENS_HOST && job->model->context >= TOKENS_EVEN;
     p->texts = p->tokens = p->longest = 0;
     for (size_t i = p->first; i < job->count; i++) {
         const size_t longest = job->counts[i] > p->longest ? job->counts[i] : p->longest;
-        const bool fits = p->tokens + job->counts[i] <= most && longest * (p->texts + 1) <= PADDED_MAX * most;
+        const bool fits = p->tokens + job->counts[i] <= tokens_max && longest * (p->texts + 1) <= PADDED_MAX * tokens_max;
         if (p->texts > 0 && !fits)
             break;
         p->longest = longest;
@@ -158,9 +158,9 @@ ww_status passes_run(const text_job *job)
 {
     text_pass p = {.job = job};
     ww_status status = WW_OK;
-    const size_t most = strcmp(job->model->info.device, "cpu") == 0 ? TOKENS_HOST : TOKENS_DEVICE;
+    const size_t tokens_max = strcmp(job->model->info.device, "cpu") == 0 ? TOKENS_HOST : TOKENS_DEVICE;
     while (status == WW_OK && p.first < job->count) {
-        choose_texts(&p, most);
+        choose_texts(&p, tokens_max);
         pthread_mutex_lock(&job->model->lock);
         status = run_pass(&p);
         pthread_mutex_unlock(&job->model->lock);

@@ -108,13 +108,13 @@ static int compare_names(const void *a, const void *b)
 static ww_status open_indexed(const char *folder, const json_t *index, folder_tensors *tensors)
 {
     json_t *map = json_object_get(index, "weight_map");
-    const size_t most = json_object_size(map);
+    const size_t entries = json_object_size(map);
     const char *key;
     json_t *file;
     size_t count = 0;
-    const char **names = memory_alloc_zeroed(most + 1, sizeof *names);
-    tensors->files = memory_alloc_zeroed(most + 1, sizeof(ww_safetensors *));
-    ww_status status = names && tensors->files ? WW_OK : memory_failed("files of a model", (most + 1) * sizeof *names);
+    const char **names = memory_alloc_zeroed(entries + 1, sizeof *names);
+    tensors->files = memory_alloc_zeroed(entries + 1, sizeof(ww_safetensors *));
+    ww_status status = names && tensors->files ? WW_OK : memory_failed("files of a model", (entries + 1) * sizeof *names);
     if (status == WW_OK)
         json_object_foreach(map, key, file)
         {
@@ -122,7 +122,7 @@ static ww_status open_indexed(const char *folder, const json_t *index, folder_te
             if (name && !strchr(name, '/'))
                 names[count++] = name;
         }
-    if (status == WW_OK && (count == 0 || count != most))
+    if (status == WW_OK && (count == 0 || count != entries))
         status =
             ww_fail(WW_CORRUPT_FILE, "%s/model.safetensors.index.json: weight_map does not name files of the folder", folder);
     if (status == WW_OK)

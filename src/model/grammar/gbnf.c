@@ -332,33 +332,33 @@ static bool read_count(parser *p, int32_t *count)
     return found;
 }
 
-/* Reads {m}, {m,} or {m,n}; `most` is NONE where there is no end. */
-static void read_counts(parser *p, int32_t *least, int32_t *most)
+/* Reads {m}, {m,} or {m,n}; `max` is NONE where there is no end. */
+static void read_counts(parser *p, int32_t *min, int32_t *max)
 {
     p->at++;
-    bool good = read_count(p, least);
-    *most = *least;
+    bool good = read_count(p, min);
+    *max = *min;
     if (good && p->at < p->end && *p->at == ',') {
         p->at++;
-        if (!read_count(p, most))
-            *most = NONE;
+        if (!read_count(p, max))
+            *max = NONE;
     }
-    good = good && p->at < p->end && *p->at == '}' && *least <= REPEATS_MAX && *most <= REPEATS_MAX;
-    if (!good || (*most != NONE && *most < *least))
+    good = good && p->at < p->end && *p->at == '}' && *min <= REPEATS_MAX && *max <= REPEATS_MAX;
+    if (!good || (*max != NONE && *max < *min))
         fail(p, WW_INVALID_ARGUMENT, "a repetition must be {m}, {m,} or {m,n}, with m at most n, and n at most %d",
              (int)REPEATS_MAX);
     p->at++;
 }
 
 /* Reads *, +, ? or {m,n}; 1 to 1 where none of them follows. */
-static void read_repetition(parser *p, int32_t *least, int32_t *most)
+static void read_repetition(parser *p, int32_t *min, int32_t *max)
 {
     skip_space(p);
     const char sign = p->at < p->end ? *p->at : ' ';
-    *least = sign == '*' || sign == '?' ? 0 : 1;
-    *most = sign == '*' || sign == '+' ? NONE : 1;
+    *min = sign == '*' || sign == '?' ? 0 : 1;
+    *max = sign == '*' || sign == '+' ? NONE : 1;
     if (sign == '{')
-        read_counts(p, least, most);
+        read_counts(p, min, max);
     else if (sign == '*' || sign == '+' || sign == '?')
         p->at++;
 }
@@ -366,32 +366,32 @@ static void read_repetition(parser *p, int32_t *least, int32_t *most)
 /* Copies of an atom, of which the first is there already, from step `first` on, behind a split. */
 static void repeat_atom(parser *p, const char *atom, int32_t first)
 {
-    int32_t least, most, last = first;
-    read_repetition(p, &least, &most);
+    int32_t min, max, last = first;
+    read_repetition(p, &min, &max);
     const char *behind = p->at;
-    const int32_t copies = most == NONE ? (least > 0 ? least : 1) : most;
+    const int32_t copies = max == NONE ? (min > 0 ? min : 1) : max;
     for (int32_t i = 1; i < copies; i++) {
         last = p->program->count;
         p->at = atom;
         emit(p, (grammar_step){.op = STEP_SPLIT, .to = NONE});
-        if (i >= least) { /* may be left out: the end is found through the split before it */
+        if (i >= min) { /* may be left out: the end is found through the split before it */
             p->program->steps[last].to = first;
             first = last;
         }
         parse_atom(p);
     }
     p->at = behind;
-    if (most == NONE)
+    if (max == NONE)
         emit(p, (grammar_step){.op = STEP_SPLIT, .to = last});
     const int32_t end = p->program->count;
     grammar_step *steps = p->program->steps;
-    for (int32_t i = copies - 1; i >= least && i >= 1; i--) {
+    for (int32_t i = copies - 1; i >= min && i >= 1; i--) {
         const int32_t before = steps[first].to;
         steps[first].to = end;
         first = before;
     }
-    if (least == 0)
-        steps[first] = (grammar_step){.op = most == 0 ? STEP_JUMP : STEP_SPLIT, .to = end};
+    if (min == 0)
+        steps[first] = (grammar_step){.op = max == 0 ? STEP_JUMP : STEP_SPLIT, .to = end};
 }
 
 /* Sequences with | between them, up to the end of the rule or of the group. */

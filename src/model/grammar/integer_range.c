@@ -54,16 +54,16 @@ static void write_digits(schema_writer *w, const char *low, const char *high)
 /* Numbers from `low` to `high`, not negative, by their lengths. */
 static void write_range(schema_writer *w, int64_t low, int64_t high)
 {
-    char least[24], most[24], from[DIGITS_MAX + 2] = {0}, to[DIGITS_MAX + 2] = {0};
-    const size_t first = (size_t)snprintf(least, sizeof least, "%" PRId64, low);
-    const size_t last = (size_t)snprintf(most, sizeof most, "%" PRId64, high);
+    char low_digits[24], high_digits[24], from[DIGITS_MAX + 2] = {0}, to[DIGITS_MAX + 2] = {0};
+    const size_t first = (size_t)snprintf(low_digits, sizeof low_digits, "%" PRId64, low);
+    const size_t last = (size_t)snprintf(high_digits, sizeof high_digits, "%" PRId64, high);
     for (size_t length = first; length <= last && length <= DIGITS_MAX; length++) {
         memset(from, '0', length);
         memset(to, '9', length);
         from[0] = '1';
         from[length] = to[length] = '\0';
         gbnf_write(w, length > first ? "| " : "");
-        write_digits(w, length == first ? least : from, length == last ? most : to);
+        write_digits(w, length == first ? low_digits : from, length == last ? high_digits : to);
     }
 }
 

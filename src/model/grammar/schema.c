@@ -26,7 +26,7 @@ static const char COMMON[] = "s ::= (\" \" | \"\\n\" [ \\t]{0,20})?\n"
                              "object ::= \"{\" s (member (\",\" s member)*)? \"}\"\n"
                              "value ::= object | array | string | number | boolean | null\n";
 
-void gbnf_write(schema_writer *w, const char *format, ...)
+void schema_put(schema_writer *w, bool refuse, const char *format, ...)
 {
     char text[512];
     va_list arguments;
@@ -34,18 +34,7 @@ void gbnf_write(schema_writer *w, const char *format, ...)
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (w->status == WW_OK)
-        w->status = text_buffer_add_text(w->out, text);
-}
-
-void schema_refuse(schema_writer *w, const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    if (w->status == WW_OK)
-        w->status = ww_fail(WW_UNSUPPORTED, "JSON schema: %s", text);
+        w->status = refuse ? ww_fail(WW_UNSUPPORTED, "JSON schema: %s", text) : text_buffer_add_text(w->out, text);
 }
 
 static void lack_memory(schema_writer *w, size_t bytes)
@@ -169,14 +158,14 @@ static int count_of(schema_writer *w, const json_t *schema, const char *name, in
     return value ? (int)json_integer_value(value) : otherwise;
 }
 
-/* {m,n} with `less` less on either side; `most` -1: no end. */
-static void write_counts(schema_writer *w, int least, int most, int less)
+/* {m,n} with `less` less on either side; `max` -1: no end. */
+static void write_counts(schema_writer *w, int min, int max, int less)
 {
-    least = least > less ? least - less : 0;
-    if (most < 0)
-        gbnf_write(w, "{%d,} ", least);
+    min = min > less ? min - less : 0;
+    if (max < 0)
+        gbnf_write(w, "{%d,} ", min);
     else
-        gbnf_write(w, "{%d,%d} ", least, most - less);
+        gbnf_write(w, "{%d,%d} ", min, max - less);
 }
 
 /* ---- choices ------------------------------------------------------------------------------------------------------------- */
@@ -340,17 +329,17 @@ static void write_object(schema_writer *w, const json_t *schema)
 static void write_array(schema_writer *w, const json_t *schema)
 {
     const json_t *items = json_object_get(schema, "items");
-    const int least = count_of(w, schema, "minItems", 0), most = count_of(w, schema, "maxItems", -1);
+    const int min = count_of(w, schema, "minItems", 0), max = count_of(w, schema, "maxItems", -1);
     char item[32] = "value";
-    if (most >= 0 && most < least)
+    if (max >= 0 && max < min)
         schema_refuse(w, "maxItems is below minItems");
     if (items)
         (void)snprintf(item, sizeof item, "r%d", rule_of(w, items));
     gbnf_write(w, "\"[\" s ");
-    if (most != 0) {
+    if (max != 0) {
         gbnf_write(w, "(%s s (\",\" s %s s)", item, item);
-        write_counts(w, least, most, 1);
-        gbnf_write(w, least ? ") " : ")? ");
+        write_counts(w, min, max, 1);
+        gbnf_write(w, min ? ") " : ")? ");
     }
     gbnf_write(w, "\"]\"\n");
 }
@@ -358,8 +347,8 @@ static void write_array(schema_writer *w, const json_t *schema)
 static void write_string(schema_writer *w, const json_t *schema)
 {
     const json_t *pattern = json_object_get(schema, "pattern");
-    const int least = count_of(w, schema, "minLength", 0), most = count_of(w, schema, "maxLength", -1);
-    if ((most >= 0 && most < least) || (pattern && (least > 0 || most >= 0)))
+    const int min = count_of(w, schema, "minLength", 0), max = count_of(w, schema, "maxLength", -1);
+    if ((max >= 0 && max < min) || (pattern && (min > 0 || max >= 0)))
         schema_refuse(w, "%s",
                       pattern ? "pattern beside minLength or maxLength is not supported" : "maxLength is below minLength");
     if (pattern && !json_is_string(pattern))
@@ -369,7 +358,7 @@ static void write_string(schema_writer *w, const json_t *schema)
         pattern_write(w, json_string_value(pattern));
     } else {
         gbnf_write(w, "char");
-        write_counts(w, least, most, 0);
+        write_counts(w, min, max, 0);
     }
     gbnf_write(w, "\"\\\"\"\n");
 }

@@ -33,9 +33,10 @@ typedef struct schema_writer {
     int count, at; /* `at`: the one that is being written */
 } schema_writer;
 
-void gbnf_write(schema_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Fails with WW_UNSUPPORTED and "JSON schema: " before the message. */
-void schema_refuse(schema_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends GBNF to the grammar, or refuses the schema: WW_UNSUPPORTED with "JSON schema: " before the message. */
+#define gbnf_write(w, ...)    schema_put(w, false, __VA_ARGS__)
+#define schema_refuse(w, ...) schema_put(w, true, __VA_ARGS__)
+void schema_put(schema_writer *w, bool refuse, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- parts of a rule (pattern.c, integer_range.c) ------------------------------------------------------------------------ */
 

@@ -245,22 +245,22 @@ static void free_batch(feed *f)
 /* Memory for the batch of the largest pass. */
 static ww_status make_batch(feed *f, size_t tokens, size_t longest)
 {
-    const size_t most = min_size(tokens, PASS_TOKENS), sequences = min_size(f->count, most);
+    const size_t tokens_max = min_size(tokens, PASS_TOKENS), sequences = min_size(f->count, tokens_max);
     size_t stride = 1;
     while (stride < pages_of(longest))
         stride *= 2;
     const size_t rows = min_size(sequences, LOGIT_ROWS), logits = rows > 1 ? rows * (size_t)f->model->sizes.vocabulary : 0;
-    f->batch_ids = memory_alloc_zeroed(5 * most + sequences, sizeof(int32_t));
+    f->batch_ids = memory_alloc_zeroed(5 * tokens_max + sequences, sizeof(int32_t));
     f->pages = memory_alloc_zeroed(sequences * stride, sizeof *f->pages);
     f->last_sessions = memory_alloc_zeroed(sequences, sizeof *f->last_sessions);
     f->logits = memory_alloc(logits * sizeof *f->logits);
     if (!f->batch_ids || !f->pages || !f->last_sessions || !f->logits)
-        return memory_failed("batch of sessions", 6 * most * sizeof(int32_t) + sequences * stride * sizeof(int64_t));
-    f->positions = f->batch_ids + most;
-    f->numbers = f->positions + most;
-    f->lengths = f->numbers + most;
+        return memory_failed("batch of sessions", 6 * tokens_max * sizeof(int32_t) + sequences * stride * sizeof(int64_t));
+    f->positions = f->batch_ids + tokens_max;
+    f->numbers = f->positions + tokens_max;
+    f->lengths = f->numbers + tokens_max;
     f->last_rows = (uint32_t *)(f->lengths + sequences);
-    f->scales = (float *)(void *)(f->last_rows + most);
+    f->scales = (float *)(void *)(f->last_rows + tokens_max);
     return WW_OK;
 }
 

@@ -56,7 +56,7 @@ static int32_t order_of(float x)
 static int32_t first_largest(const float *logits, int64_t count)
 {
     enum { TOGETHER = 1024 };
-    int32_t most = INT32_MIN;
+    int32_t largest = INT32_MIN;
     int64_t from = 0;
     for (int64_t first = 0; first < count; first += TOGETHER) {
         const int64_t end = min_i64(first + TOGETHER, count);
@@ -65,10 +65,10 @@ static int32_t first_largest(const float *logits, int64_t count)
             const int32_t order = order_of(logits[i]);
             here = order > here ? order : here;
         }
-        from = here > most ? first : from;
-        most = here > most ? here : most;
+        from = here > largest ? first : from;
+        largest = here > largest ? here : largest;
     }
-    while (order_of(logits[from]) != most)
+    while (order_of(logits[from]) != largest)
         from++;
     return (int32_t)from;
 }
@@ -167,19 +167,19 @@ static int32_t heap_take(heap *h)
 /* The last token that top-k and top-p leave. */
 static int32_t last_kept(heap *h, const ww_sampling *s, double largest, double *weights)
 {
-    const int64_t all = h->count, most = s->top_k ? min_i64(s->top_k, all) : all;
+    const int64_t all = h->count, kept_max = s->top_k ? min_i64(s->top_k, all) : all;
     const bool by_mass = s->top_p < 1.0;
     double mass = 0.0, so_far = 0.0;
-    if (most < all) {
-        for (int64_t i = 0; i < most; i++)
+    if (kept_max < all) {
+        for (int64_t i = 0; i < kept_max; i++)
             heap_take(h);
         if (!by_mass)
             return h->ids[h->count];
-        for (int64_t i = all - 1; i >= all - most; i--)
+        for (int64_t i = all - 1; i >= all - kept_max; i--)
             mass += canon_exp_f64((double)h->logits[h->ids[i]] - largest);
         for (int64_t i = all - 1;; i--) {
             so_far += canon_exp_f64((double)h->logits[h->ids[i]] - largest);
-            if (so_far >= s->top_p * mass || i == all - most)
+            if (so_far >= s->top_p * mass || i == all - kept_max)
                 return h->ids[i];
         }
     }

@@ -54,13 +54,13 @@ static void add_byte(text_stream *s, char byte)
 
 ww_status text_stream_add(text_stream *s, const char *bytes, size_t count)
 {
-    const size_t most = s->bytes + (count + 2) * 2 * REPLACEMENT_BYTES;
-    if (most > s->capacity) {
-        char *text = memory_resize(s->text, 2 * most);
+    const size_t bytes_max = s->bytes + (count + 2) * 2 * REPLACEMENT_BYTES;
+    if (bytes_max > s->capacity) {
+        char *text = memory_resize(s->text, 2 * bytes_max);
         if (!text)
-            return memory_failed("text of tokens", 2 * most);
+            return memory_failed("text of tokens", 2 * bytes_max);
         s->text = text;
-        s->capacity = 2 * most;
+        s->capacity = 2 * bytes_max;
     }
     for (size_t i = 0; i < count; i++)
         add_byte(s, bytes[i]);

@@ -80,7 +80,7 @@ builtin_function text_strip_call, text_case, text_split_call, text_splitlines, t
     text_find_call, text_count, text_isdigit, text_format, text_percent, text_indent, text_join;
 builtin_function list_join, list_map, list_select, list_reverse, list_sort, list_unique, list_end, list_extreme, list_count,
     dict_items, dict_values, dict_sort, dict_get;
-/* Parts of a text between separators, or between white space if that is NULL; at most `most` cuts unless it is negative. */
-value text_split(work *w, text t, const text *separator, int64_t most);
+/* Parts of a text between separators, or between white space if that is NULL; at most `cuts_max` cuts unless it is negative. */
+value text_split(work *w, text t, const text *separator, int64_t cuts_max);
 
 #endif

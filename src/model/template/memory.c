@@ -67,8 +67,8 @@ static block *block_add(work *w, size_t capacity)
 
 void *work_alloc(work *w, size_t count, size_t bytes)
 {
-    const size_t align = _Alignof(max_align_t), most = TEMPLATE_MEMORY_MAX - w->bytes_held;
-    if (count > most / bytes || count * bytes + align > most)
+    const size_t align = _Alignof(max_align_t), available = TEMPLATE_MEMORY_MAX - w->bytes_held;
+    if (count > available / bytes || count * bytes + align > available)
         work_fail(w, WW_OUT_OF_RANGE, "the template needs more than %d MiB", TEMPLATE_MEMORY_MAX >> 20);
     const size_t rounded = (count * bytes + align) / align * align;
     work_step(w, rounded / STEP_BYTES);

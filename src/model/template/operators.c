@@ -211,11 +211,11 @@ value value_element(work *w, value of, value at)
 /* Where a slice of `count` elements begins or ends, as Python counts. */
 static int64_t slice_bound(value given, int64_t count, bool down, bool end)
 {
-    const int64_t least = down ? -1 : 0, most = down ? count - 1 : count;
+    const int64_t min = down ? -1 : 0, max = down ? count - 1 : count;
     if (given.type == VALUE_NONE)
-        return down == end ? least : most;
+        return down == end ? min : max;
     const int64_t i = value_integer(given) < 0 ? value_integer(given) + count : value_integer(given);
-    return i < least ? least : i > most ? most : i;
+    return i < min ? min : i > max ? max : i;
 }
 
 value value_slice(work *w, value of, const value bounds[3])

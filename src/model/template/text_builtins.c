@@ -32,29 +32,29 @@ value text_strip_call(work *w, const call *c)
 }
 
 /* At white space, any amount of it. */
-static value split_words(work *w, text t, int64_t most)
+static value split_words(work *w, text t, int64_t cuts_max)
 {
     value made = make_collection(w, VALUE_LIST);
     for (t = text_strip(w, t, NULL, true, false); t.count > 0; t = text_strip(w, t, NULL, true, false)) {
         size_t end = 0;
-        while (end < t.count && (most == 0 || !is_space(t.chars[end])))
+        while (end < t.count && (cuts_max == 0 || !is_space(t.chars[end])))
             end++;
         list_add(w, made, TEXT(text_part(t, 0, end)));
         t = text_part(t, end, t.count);
-        most--;
+        cuts_max--;
     }
     return made;
 }
 
-value text_split(work *w, text t, const text *separator, int64_t most)
+value text_split(work *w, text t, const text *separator, int64_t cuts_max)
 {
     size_t from = 0;
     if (!separator)
-        return split_words(w, t, most);
+        return split_words(w, t, cuts_max);
     if (separator->count == 0)
         work_fail(w, WW_INVALID_ARGUMENT, "the separator is empty");
     value made = make_collection(w, VALUE_LIST);
-    for (; most != 0; most--) {
+    for (; cuts_max != 0; cuts_max--) {
         const int64_t at = text_find(w, t, *separator, from);
         if (at == NOT_FOUND)
             break;

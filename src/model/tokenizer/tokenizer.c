@@ -332,13 +332,13 @@ ww_status tokenizer_encode_quotes(const tokenizer *t, const quoted_text *text, t
     return status;
 }
 
-void tokenizer_truncate(const tokenizer *t, unsigned flags, int64_t most, token_list *list)
+void tokenizer_truncate(const tokenizer *t, unsigned flags, int64_t tokens_max, token_list *list)
 {
-    if (list->count <= most)
+    if (list->count <= tokens_max)
         return;
-    list->count = max_i64(most, 0);
-    if (most > 0 && t->add_eos && !(flags & TOKENIZE_NO_ADD))
-        list->ids[most - 1] = t->eos;
+    list->count = max_i64(tokens_max, 0);
+    if (tokens_max > 0 && t->add_eos && !(flags & TOKENIZE_NO_ADD))
+        list->ids[tokens_max - 1] = t->eos;
 }
 
 /* ---- back ---------------------------------------------------------------------------------------------------------------- */

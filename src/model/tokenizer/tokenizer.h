@@ -61,8 +61,9 @@ typedef struct quoted_text {
  * token in it gives the tokens that it gives without being one. Refuses what is no UTF-8. */
 ww_status tokenizer_encode_quotes(const tokenizer *t, const quoted_text *text, token_list *out);
 
-/* Cuts a list that tokenizer_encode() filled with these flags to `most` tokens, keeping the token that it adds at the end. */
-void tokenizer_truncate(const tokenizer *t, unsigned flags, int64_t most, token_list *list);
+/* Cuts a list that tokenizer_encode() filled with these flags to `tokens_max` tokens, keeping the token that it adds at the
+ * end. */
+void tokenizer_truncate(const tokenizer *t, unsigned flags, int64_t tokens_max, token_list *list);
 
 /* Gives a token's bytes, for streaming: they may begin or end inside a character. Those of a special token are its name. There
  * until the tokenizer is destroyed. Refuses an id outside the vocabulary. */

@@ -19,21 +19,21 @@ static size_t broken_part(const unsigned char *text, size_t bytes)
 {
     const unsigned char lead = text[0];
     size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    unsigned char least = 0x80, most = 0xBF; /* of the second byte */
+    unsigned char min = 0x80, max = 0xBF; /* of the second byte */
     if (lead < 0xC2 || lead > 0xF4)
         return 1;
     if (lead == 0xE0)
-        least = 0xA0;
+        min = 0xA0;
     else if (lead == 0xED)
-        most = 0x9F;
+        max = 0x9F;
     else if (lead == 0xF0)
-        least = 0x90;
+        min = 0x90;
     else if (lead == 0xF4)
-        most = 0x8F;
+        max = 0x8F;
     size_t part = 1;
-    for (; part < bytes && part < wanted && text[part] >= least && text[part] <= most; part++) {
-        least = 0x80;
-        most = 0xBF;
+    for (; part < bytes && part < wanted && text[part] >= min && text[part] <= max; part++) {
+        min = 0x80;
+        max = 0xBF;
     }
     return part;
 }

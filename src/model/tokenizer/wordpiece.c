@@ -89,11 +89,11 @@ static ww_status normalise(const tokenizer *t, const fragment *f, encode_work *w
 static int32_t longest_piece(const vocabulary *v, const char *text, size_t bytes, size_t skip, size_t *taken)
 {
     uint64_t states[(4 * WORD_CHARACTERS_MAX + WORD_START_BYTES) / 8 + 1]; /* of the hash, after each eight bytes */
-    const size_t most = min_size(bytes, v->longest);
+    const size_t bytes_max = min_size(bytes, v->longest);
     states[0] = v->key->seed;
-    for (size_t at = 0; at + 8 < most; at += 8)
+    for (size_t at = 0; at + 8 < bytes_max; at += 8)
         states[at / 8 + 1] = hash_step(v->key, states[at / 8], text + at);
-    for (size_t size = most; size > skip; size--) {
+    for (size_t size = bytes_max; size > skip; size--) {
         if (size < bytes && ((unsigned char)text[size] & 0xC0) == 0x80)
             continue; /* inside a character */
         const int32_t id = vocabulary_find_hashed(v, text, size, hash_end(v->key, states[(size - 1) / 8], text, size));
