@@ -1,4 +1,4 @@
-/* The table of architectures, and the metadata of a model read with nothing taken on trust. */
+/* The table of architectures, and reading a model's metadata without trusting it. */
 #include "model/architecture.h"
 
 #include <math.h>
@@ -143,7 +143,7 @@ ww_status architecture_find(const ww_gguf *gguf, const architecture **found)
         text_append(known, sizeof known, i == 0 ? "" : i + 1 < ARCHITECTURE_COUNT ? ", " : " and ");
         text_append(known, sizeof known, ARCHITECTURES[i].name);
     }
-    return ww_fail(WW_UNSUPPORTED, "the model's architecture is '%s'; those that are known are %s", name, known);
+    return ww_fail(WW_UNSUPPORTED, "the model's architecture is '%s'; known are %s", name, known);
 }
 
 /* ---- values -------------------------------------------------------------------------------------------------------------- */
@@ -204,7 +204,7 @@ static void read_positive(reader *r, const char *name, double *value)
         *value = found;
 }
 
-/* The same of values that may be missing, and then stay as they are. */
+/* The same for values that may be missing; then `value` stays unchanged. */
 static void read_integer_if_there(reader *r, const char *name, bounds allowed, int64_t *value)
 {
     if (is_there(r, name))
@@ -241,15 +241,15 @@ static void read_heads(reader *r, model_sizes *s)
     int32_t value_size = s->head_size;
     read_size_if_there(r, "attention.value_length", WIDTH_MAX, &value_size);
     if (value_size != s->head_size)
-        FAIL(r, WW_UNSUPPORTED, "values of %d elements a head beside keys of %d are not supported", (int)value_size,
+        FAIL(r, WW_UNSUPPORTED, "value heads of %d elements with key heads of %d are not supported", (int)value_size,
              (int)s->head_size);
     if ((int64_t)s->heads * s->head_size > WIDTH_MAX)
         FAIL(r, WW_CORRUPT_FILE, "%d heads of %d elements are too many", (int)s->heads, (int)s->head_size);
     s->attention_scale = 1.0 / canon_sqrt_f64(s->head_size);
 }
 
-/* What yarn's keys say. With a multiplier m of its own, cosines are divided by what that makes of the factor: a file with 1 has
- * none left. */
+/* Reads yarn's keys. If the file has its own multiplier, cosines are divided by what it makes of the factor: with 1 nothing is
+ * left. */
 static void read_yarn(reader *r, model_sizes *s)
 {
     double multiplier = 0.0;
@@ -261,8 +261,8 @@ static void read_yarn(reader *r, model_sizes *s)
     s->scaling = ROPE_SCALING_YARN;
 }
 
-/* "none", "linear", "yarn" and "longrope", whose factors are tensors; files that were made before there was a type have a
- * factor alone, which is linear. */
+/* "none", "linear", "yarn" and "longrope", whose factors are tensors; files older than the type key have only a factor, which
+ * is linear. */
 static void read_rope_scaling(reader *r, model_sizes *s)
 {
     read_positive_if_there(r, "rope.scale_linear", &s->rope_factor);
@@ -293,7 +293,7 @@ static void read_rope(reader *r, model_sizes *s)
         FAIL(r, WW_CORRUPT_FILE, "%s is %d; it must be even", key_of(r, "rope.dimension_count"), (int)s->rope_size);
 }
 
-/* A window of an encoder is as wide on either side: half of what the file says. */
+/* An encoder's window is symmetric: half of the file's number on either side. */
 static void read_window(reader *r, model_sizes *s)
 {
     int64_t window = 0;
@@ -306,14 +306,14 @@ static void read_window(reader *r, model_sizes *s)
     s->window = (int32_t)window;
 }
 
-/* The file's, or `given` unless that is none. */
+/* Takes `given`, or the file's pooling if that is none. */
 static void read_pooling(reader *r, ww_pooling given, model_sizes *s)
 {
     int64_t pooling = WW_POOLING_NONE;
     int32_t mean = 0;
     read_integer_if_there(r, "pooling_type", (bounds){0, INT32_MAX}, &pooling);
     if (given != WW_POOLING_NONE && pooling == WW_POOLING_RANK)
-        FAIL(r, WW_UNSUPPORTED, "a pooling is given for a model that reranks, and does not embed");
+        FAIL(r, WW_UNSUPPORTED, "a pooling is given, but the model reranks and does not embed");
     s->pooling_given = given != WW_POOLING_NONE && (int64_t)given != pooling;
     pooling = given != WW_POOLING_NONE ? (int64_t)given : pooling;
     if (pooling > WW_POOLING_RANK || (pooling == WW_POOLING_NONE && r->architecture->kind == WW_MODEL_ENCODER)) {
@@ -336,7 +336,7 @@ static void read_experts(reader *r, model_sizes *s)
     read_size_if_there(r, "expert_feed_forward_length", WIDTH_MAX, &s->expert_hidden);
 }
 
-/* What stands beside the sizes of a decoder. */
+/* Reads the scales and caps of a decoder. */
 static void read_scales(reader *r, model_sizes *s)
 {
     read_positive_if_there(r, "attn_logit_softcapping", &s->attention_cap);
@@ -355,7 +355,7 @@ static void read_scales(reader *r, model_sizes *s)
         s->attention_scale = 1.0 / canon_sqrt_f64((double)s->width / s->heads);
 }
 
-/* What would make it another model than the bodies compute. */
+/* Refuses attributes that the bodies do not compute. */
 static void refuse_others(reader *r)
 {
     const bool decoder = r->architecture->kind == WW_MODEL_DECODER;
@@ -415,7 +415,7 @@ double alibi_slope(const model_sizes *sizes, int32_t head)
     return canon_pow_f64(2.0, head < power ? -8.0 * (head + 1) / power : -4.0 * (2 * (head - power) + 1) / power);
 }
 
-/* The pair, as a number between others, that turns `turns` times in the original context. */
+/* The index, with a fraction, of the pair that turns `turns` times in the original context. */
 static double yarn_pair(const model_sizes *s, double base, double turns)
 {
     const double two_pi = 6.283185307179586;
@@ -424,7 +424,7 @@ static double yarn_pair(const model_sizes *s, double base, double turns)
 
 void rope_find(const architecture *a, const model_sizes *s, bool window, const float *factors, rope_terms *out)
 {
-    /* Layers with a window may have a base of their own, and most are not scaled then. */
+    /* Layers with a window may have their own base; then most architectures do not scale them. */
     const bool local = window && a->window_pattern > 0;
     const bool scaled = !local || a->window_scaled;
     const double base = local && s->window_base > 0.0 ? s->window_base : s->rope_base;

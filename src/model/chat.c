@@ -16,12 +16,12 @@ static ww_status check_messages(const chat_message *messages, size_t count)
         if (!m->role || !m->text)
             return ww_fail(WW_INVALID_ARGUMENT, "message %zu has no %s", i, m->role ? "text" : "role");
         if (!utf8_check(m->text, strlen(m->text)) || !utf8_check(m->role, strlen(m->role)))
-            return ww_fail(WW_INVALID_ARGUMENT, "message %zu is no UTF-8", i);
+            return ww_fail(WW_INVALID_ARGUMENT, "message %zu is not UTF-8", i);
     }
     return WW_OK;
 }
 
-/* Appends a text of JSON. */
+/* Appends a JSON string. */
 static ww_status put_text(text_buffer *json, const char *text)
 {
     ww_status status = text_buffer_add_text(json, "\"");

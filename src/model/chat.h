@@ -1,4 +1,4 @@
-/* Conversations as models were taught to read them: by the template of the model's file, or another one (template/). */
+/* Writes conversations in the form that a model was trained on, by the template of its file or another one (template/). */
 #ifndef WW_MODEL_CHAT_H
 #define WW_MODEL_CHAT_H
 
@@ -8,20 +8,20 @@
 #include "model/template/template.h"
 
 typedef struct chat_message {
-    const char *role; /* "system", "user", "assistant", or another one that the template knows */
+    const char *role; /* "system", "user", "assistant", or another role that the template knows */
     const char *text;
 } chat_message;
 
-/* What a conversation is written by. All of it is the caller's. */
+/* How to write a conversation. The caller owns all of it. */
 typedef struct chat_format {
     const template_program *program;
-    const char *bos, *eos;   /* names of these tokens; "" where there is none */
-    template_quotes *quotes; /* gets where in the buffer the messages' own texts are; NULL: nobody asks */
+    const char *bos, *eos;   /* names of these tokens; "" if there is none */
+    template_quotes *quotes; /* gets the positions of the messages' own texts in the buffer; may be NULL */
 } chat_format;
 
-/* Appends the conversation, up to where the assistant begins to speak if `add_generation`. Tokenize the text with special
- * tokens and add nothing. Refuses a conversation without messages, text that is no UTF-8, and what the template refuses: roles
- * and orders of turns are its business. On failure the buffer is as before. */
+/* Appends the conversation, with `add_generation` up to where the assistant's answer begins. Tokenize the text with special
+ * tokens and add nothing. Refuses a conversation without messages, text that is not UTF-8, and what the template refuses: it
+ * checks roles and the order of turns. On failure the buffer is unchanged. */
 ww_status chat_render(const chat_format *format, const chat_message *messages, size_t count, bool add_generation,
                       text_buffer *out);
 

@@ -29,11 +29,11 @@ ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_
     size_t tokens = 0;
     for (size_t i = 0; i < count; i++) {
         if (counts[i] == 0 || counts[i] > (size_t)model->context)
-            return ww_fail(WW_OUT_OF_RANGE, "%s: text %zu has %zu tokens; 1 to %lld are possible", call, i, counts[i],
+            return ww_fail(WW_OUT_OF_RANGE, "%s: text %zu has %zu tokens; it must have 1 to %lld", call, i, counts[i],
                            (long long)model->context);
         for (size_t t = 0; t < counts[i]; t++, tokens++)
             if (ids[tokens] < 0 || ids[tokens] >= model->sizes.vocabulary)
-                return ww_fail(WW_OUT_OF_RANGE, "%s: id %d of text %zu is no token; the vocabulary has %lld", call,
+                return ww_fail(WW_OUT_OF_RANGE, "%s: id %d of text %zu is not a token; the vocabulary has %lld", call,
                                (int)ids[tokens], i, (long long)model->sizes.vocabulary);
     }
     return passes_run(&(text_job){.model = model,

@@ -1,4 +1,4 @@
-/* The fingerprint of a model file: all that is small, and samples of what is large, so that it takes no second reading. */
+/* The fingerprint of a model file: all small parts, and samples of the large ones, so that the file need not be read twice. */
 #include "model/fingerprint.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Which model is this? A number that another file, or the same with other weights, does not have. */
+/* A number that identifies a model file: other files, and the same model with other weights, have another one. */
 #ifndef WW_MODEL_FINGERPRINT_H
 #define WW_MODEL_FINGERPRINT_H
 
@@ -14,8 +14,8 @@ typedef struct fingerprint {
 fingerprint fingerprint_begin(void);
 void fingerprint_add(fingerprint *f, const void *bytes, size_t count);
 
-/* Of all metadata, the names, types and shapes of all tensors, and samples of their data, in hexadecimal with a NUL. Blocks on
- * the disk. */
+/* Computed from all metadata, the names, types and shapes of all tensors, and samples of their data; hexadecimal with a NUL.
+ * Blocks on the disk. */
 enum { FINGERPRINT_TEXT = 33 };
 ww_status fingerprint_of(const ww_gguf *gguf, char text[FINGERPRINT_TEXT]);
 

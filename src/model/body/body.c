@@ -1,6 +1,5 @@
-/* What both bodies do with tensors. Attention and the lookup of rows go to the device's table themselves: what they would be
- * asked has been checked when the model was opened and the tokens were fed, and nothing has to wait for ids to be looked at
- * again.
+/* What both bodies do with tensors. Attention and the lookup of rows call the device's table directly: opening the model and
+ * feeding the tokens have already checked everything, so nothing has to wait for another check of the ids.
  */
 #include "model/body/body.h"
 
@@ -23,7 +22,7 @@ ww_status body_add(ww_tensor *x, const ww_tensor *y)
     return ww_tensor_binary(WW_ADD, x, y, x);
 }
 
-/* A product of tensors, for an encoder's weights that are no codes. */
+/* A product of tensors, for an encoder's weights that are not quantized. */
 static ww_status multiply_plain(const ww_tensor *matrix, const ww_tensor *x, ww_tensor *out)
 {
     const int64_t rows = matrix->layout.shape[0], cols = matrix->layout.shape[1];
@@ -32,8 +31,8 @@ static ww_status multiply_plain(const ww_tensor *matrix, const ww_tensor *x, ww_
     return ww_tensor_matmul(x, &transposed, WW_MATH_CANONICAL, out);
 }
 
-/* ww_quant_multiply() does what stands beside a product. It knows no other gate than silu, and no bias, which is added to the
- * product before that is added to anything. */
+/* ww_quant_multiply() also does what comes with a product, except for other gates than silu and for a bias, which must be added
+ * to the product before anything else. */
 ww_status body_linear(const ww_model *model, const linear_step *s)
 {
     const linear *l = s->linear;

@@ -4,40 +4,40 @@
 
 #include "model/model.h"
 
-/* A batch of tokens that is on the device (the workspace's uploads), in the order of its sequences. */
+/* A batch of tokens on the device (the workspace's uploads), in the order of its sequences. */
 typedef struct pass {
     ww_model *model; /* its lock is held */
     int64_t tokens;
     int64_t sequences;
     int64_t pages_stride;
     int32_t keys_max; /* of a sequence, those of this pass among them */
-    bool has_types;   /* tokens have types, in the workspace; else all are of the first */
+    bool has_types;   /* tokens have types, in the workspace; otherwise all have the first type */
     bool (*cancelled)(const void *who);
     const void *who;
 } pass;
 
-/* Runs all layers; the workspace's x has the result, a row for each token. Queued, except for a device that does not queue. */
+/* Runs all layers; the result is the workspace's x, a row per token. Queued, if the device queues. */
 ww_status decoder_run(const pass *p);
 ww_status encoder_run(const pass *p);
 
-/* A pass in which every sequence has one token, at most LOGIT_ROWS of them, and the logits of each, to host memory. On a device
- * that can, the second such pass is recorded, and those that follow are replays. */
+/* Runs a pass in which every sequence has one token, at most LOGIT_ROWS of them, and copies the logits of each to host memory.
+ * If the device can record, the second such pass is recorded and later ones are replayed. */
 ww_status decoder_step(const pass *p, float *logits);
 bool decoder_is_step(const pass *p);
 
-/* decoder_run() for any other pass, likewise recorded. */
+/* decoder_run() for any other pass, also recorded and replayed. */
 ww_status decoder_pass(const pass *p);
 
-/* The logits of rows of x, at most LOGIT_ROWS, into the workspace's. Queued. */
+/* Computes the logits of rows of x, at most LOGIT_ROWS, into the workspace's logits. Queued. */
 ww_status decoder_project(const pass *p, const ww_tensor *rows);
 
-/* The logits of `count` rows of x, at most LOGIT_ROWS, by their numbers, to host memory. */
+/* Copies the logits of `count` rows of x, at most LOGIT_ROWS, given by number, to host memory. */
 ww_status decoder_logits(const pass *p, const uint32_t *rows, int64_t count, float *logits);
 
 /* ---- pieces -------------------------------------------------------------------------------------------------------------- */
 
-/* out = x times the matrix, plus the bias, and what stands beside it: x goes through a norm first, or is activated and
- * multiplied with `up`; the result is added to what is in `out`. An encoder has no norm here. */
+/* out = x times the matrix, plus the bias. Options: x is normed first, or activated and multiplied with `up`; the result is
+ * added to `out`. An encoder has no norm here. */
 typedef struct linear_step {
     const linear *linear;
     const ww_tensor *x;
@@ -51,10 +51,10 @@ ww_status body_linear(const ww_model *model, const linear_step *s);
 /* x += y. */
 ww_status body_add(ww_tensor *x, const ww_tensor *y);
 
-/* The rows of a matrix that ids name. */
+/* Looks up rows of a matrix by ids. */
 ww_status body_rows(const ww_quant *matrix, const ww_tensor *ids, ww_tensor *out);
 
-/* Keys and values of q, k, v into the cache, and queries against it into `attended`; q is turned in place. */
+/* Stores k and v in the cache and computes attention of q over it into `attended`; rope rotates q in place. */
 typedef struct attention_of_layer {
     int32_t layer;
     bool causal, window, rope;
@@ -63,8 +63,8 @@ typedef struct attention_of_layer {
 } attention_of_layer;
 ww_status body_attention(const pass *p, const attention_of_layer *a);
 
-/* act(gate(x)) * up(x), or act(up(x)), into `up`, and that through `down` into y; x behind a norm, if there is one, and with a
- * `residual` that gets the sum with it, and y anything. */
+/* Computes act(gate(x)) * up(x), or act(up(x)), into `up`, and `down` of that into y; x is normed first, if there is a norm.
+ * With a `residual` the result is added to it, and y is scratch memory. */
 typedef struct feed_forward {
     const layer_weights *layer;
     ww_tensor *x;
@@ -74,11 +74,11 @@ typedef struct feed_forward {
 } feed_forward;
 ww_status body_feed_forward(const pass *p, const feed_forward *f);
 
-/* The same by a mixture of experts: of the `experts_used` that the router gives the largest logits, weighted by a softmax over
- * these. Into y; the residual is not looked at. */
+/* The same with a mixture of experts: the `experts_used` with the router's largest logits, weighted by a softmax over these
+ * logits. The result is y; ignores the residual. */
 ww_status body_experts(const pass *p, const feed_forward *f);
 
-/* WW_CANCELLED if somebody asked to stop. */
+/* WW_CANCELLED if the caller asked to stop. */
 ww_status body_check_cancelled(const pass *p);
 
 #endif

@@ -4,14 +4,14 @@
  *     each layer:  x += output(attention(norm(x)));  x += down(act(gate(norm(x))) * up(norm(x)))
  *     logits = output(norm(x))
  *
- * Every operation computes a row from that row alone, in one order, or from its own sequence's keys: so the batch around a
- * token does not change its bits.
+ * Every operation computes a row, in a fixed order, from that row alone or from its own sequence's keys. So the rest of the
+ * batch does not change the bits of a token.
  */
 #include <warpwave/tensor_rows.h>
 
 #include "model/body/body.h"
 
-/* Norms of each head, or of all together, from x to out. */
+/* Norms each head, or all heads together, from x to out. */
 static ww_status norm_heads(const pass *p, const norm *n, const ww_tensor *x, ww_tensor *out)
 {
     const int64_t size = n->weight.layout.shape[0];
@@ -60,7 +60,7 @@ static ww_status project(const pass *p, const layer_weights *l, attention_of_lay
     return status;
 }
 
-/* x += y, behind a norm if there is one, and scaled. */
+/* x += y, with y normed if there is a norm, and scaled. */
 static ww_status add_residual(const pass *p, const norm *post, ww_tensor *x, ww_tensor *y)
 {
     const double scale = p->model->sizes.residual_scale;
@@ -72,7 +72,7 @@ static ww_status add_residual(const pass *p, const norm *post, ww_tensor *x, ww_
     return status == WW_OK ? body_add(x, sum) : status;
 }
 
-/* Queries of tokens far into a text are larger. */
+/* Scales up the queries of tokens far into a text. */
 static ww_status scale_queries(const pass *p, ww_tensor *q)
 {
     if (p->model->sizes.temperature == 0.0)
@@ -91,7 +91,7 @@ static ww_status run_layer(const pass *p, int32_t number)
     const bool network_apart = scaled || model->architecture->experts || l->feed_forward_post_norm.weight.storage;
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, s->width), y = rows_of(&model->work.pass.y, p->tokens, s->width);
     const bool causal = model->architecture->kind == WW_MODEL_DECODER;
-    attention_of_layer a = {.layer = causal ? number : 0, /* an encoder's pages have room for one */
+    attention_of_layer a = {.layer = causal ? number : 0, /* an encoder's pages have room for one layer */
                             .causal = causal,
                             .window = layer_has_window(model->architecture, s, number),
                             .rope = layer_has_rope(model->architecture, number),
@@ -154,7 +154,7 @@ ww_status decoder_project(const pass *p, const ww_tensor *rows)
     return status;
 }
 
-/* Do the rows follow each other? Then they are where they are. */
+/* Are the rows consecutive? Then they need no copy. */
 static bool are_neighbours(const uint32_t *rows, int64_t count)
 {
     for (int64_t i = 1; i < count; i++)

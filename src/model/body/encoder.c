@@ -3,11 +3,11 @@
  *     x = norm(embedding[token] + type + position)
  *     each layer:  x = norm(x + output(attention(x)));  x = norm(x + down(act(up(x))))
  *
- * ModernBERT norms before instead, and once more behind all layers (pooling.c):
+ * ModernBERT norms before instead, and again after all layers (pooling.c):
  *
  *     each layer:  x += output(attention(norm(x)));  x += down(act(up(norm(x))))
  *
- * Jina's models for code norm queries and keys, and the layer's input once more behind attention:
+ * Jina's models for code norm queries and keys, and add and norm the layer's input again after attention:
  *
  *     each layer:  y = norm(x + norm(x + output(attention(x))));  x = norm(y + down(act(gate(y)) * up(y)))
  */
@@ -50,7 +50,7 @@ static ww_status add_and_norm_twice(const pass *p, const layer_weights *l, const
     return status == WW_OK ? add_and_norm(p, &l->attention_post_norm, out, x, out) : status;
 }
 
-/* From x to x; `normed` has what is between. */
+/* Reads and writes x; `normed` has intermediate results. */
 static ww_status run_layer(const pass *p, int32_t number)
 {
     const ww_model *model = p->model;
@@ -60,7 +60,7 @@ static ww_status run_layer(const pass *p, int32_t number)
     const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
     ww_tensor x = rows_of(&t->x, p->tokens, s->width), y = rows_of(&t->y, p->tokens, s->width);
     ww_tensor between = rows_of(&t->normed, p->tokens, s->width);
-    attention_of_layer a = {.layer = 0, /* pages have room for one: the layers follow each other */
+    attention_of_layer a = {.layer = 0, /* pages have room for one layer, used by one after the other */
                             .rope = model->architecture->rope,
                             .window = layer_has_window(model->architecture, s, number),
                             .q = rows_of(&t->q, p->tokens, queries),

@@ -1,10 +1,10 @@
-/* A mixture of experts in the place of the feed-forward network.
+/* A mixture of experts instead of the feed-forward network.
  *
  *     the router gives each expert a logit; the largest of them, equal ones in their order, are used
  *     y = sum over these of softmax(their logits) * down_e(act(gate_e(x)) * up_e(x))
  *
- * A row stands for a token and one of its experts, in the order of the logits, and the sum is made in that order. So neither
- * the batch nor what others of it chose changes a bit. Which expert a row has is known to the device alone.
+ * A row is a token with one of its experts, in the order of the logits, and rows are summed in that order. So the rest of the
+ * batch and its experts do not change a bit. Only the device knows which expert a row has.
  */
 #include <warpwave/tensor_rows.h>
 
@@ -29,7 +29,7 @@ static ww_tensor chosen_ids(const pass *p)
     return (ww_tensor){.storage = p->model->work.pass.chosen_ids.storage, .layout = ww_layout_contiguous(1, &count)};
 }
 
-/* Which experts, and the shares they have. */
+/* Chooses the experts and computes their shares. */
 static ww_status route(const pass *p, const layer_weights *l, const ww_tensor *x)
 {
     const ww_model *model = p->model;
@@ -43,7 +43,7 @@ static ww_status route(const pass *p, const layer_weights *l, const ww_tensor *x
     return status == WW_OK ? ww_tensor_softmax(&chosen, 1, &shares) : status;
 }
 
-/* Each row by the matrix of its expert, and the bias. */
+/* Multiplies each row with its expert's matrix, and adds the bias. */
 static ww_status multiply(const pass *p, const expert_linear *l, const ww_tensor *x, ww_tensor *out)
 {
     const int64_t rows = out->layout.shape[1];
@@ -88,7 +88,7 @@ static ww_status gate_plain(const pass *p, ww_tensor *gate, const ww_tensor *up)
     return status == WW_OK ? ww_tensor_binary(WW_MUL, gate, up, gate) : status;
 }
 
-/* The rows of a token, weighted, become one. */
+/* Sums the weighted rows of each token. */
 static ww_status add_experts(const pass *p, ww_tensor *y)
 {
     const pass_tensors *t = &p->model->work.pass;

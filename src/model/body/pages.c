@@ -1,4 +1,4 @@
-/* Pages of the cache: taking, sharing, copying on write. What is given back is kept for the next. */
+/* Pages of the cache: taking, sharing, copying on write. Free pages are kept for reuse. */
 #include "model/body/pages.h"
 
 #include <warpwave/tensor_foreign.h>
@@ -39,7 +39,7 @@ ww_status page_take_dirty(page_pool *pool, page **out)
 
 ww_status page_take(page_pool *pool, page **out)
 {
-    /* What another session left in a page is nobody's business, in a saved file for one. */
+    /* Another session's data must not leak, for example into a saved file. */
     const bool used = pool->free != NULL;
     const uint8_t zero = 0;
     page *taken;

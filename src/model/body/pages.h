@@ -1,5 +1,5 @@
-/* Pages of the cache: keys and values of 256 positions of one sequence, of every layer. A page is shared by the sessions that
- * were forked with it, until one of them writes. All functions are called with the model's lock held.
+/* Pages of the cache: keys and values of 256 positions of one sequence, for every layer. Forked sessions share pages until one
+ * of them writes. All functions are called with the model's lock held.
  */
 #ifndef WW_MODEL_PAGES_H
 #define WW_MODEL_PAGES_H
@@ -14,7 +14,7 @@ typedef struct page {
     ww_tensor memory; /* u8 */
     uint64_t address; /* on the device */
     int32_t users;
-    struct page *next; /* in the list of free ones */
+    struct page *next; /* in the list of free pages */
 } page;
 
 typedef struct page_pool {
@@ -25,14 +25,14 @@ typedef struct page_pool {
     page *free;
 } page_pool;
 
-/* A page with one user, zeroed; and one that has whatever is in it, for what nobody will read. */
+/* Take a page with one user: zeroed, or with arbitrary contents if nobody will read them. */
 ww_status page_take(page_pool *pool, page **out);
 ww_status page_take_dirty(page_pool *pool, page **out);
-/* One user less. Accepts NULL. */
+/* Releases one use of a page. Accepts NULL. */
 void page_drop(page_pool *pool, page *p);
-/* A page of one's own with the bytes of another, which has a user less then. */
+/* Makes a private copy of a shared page, and releases one use of that. */
 ww_status page_copy(page_pool *pool, page *from, page **out);
-/* Frees those that nobody uses. */
+/* Frees unused pages. */
 void page_pool_trim(page_pool *pool);
 
 #endif

@@ -1,10 +1,11 @@
 /* Steps of decoding, and passes of prompts: recorded and replayed.
  *
- * A step, a token of each of some sessions and the logits behind it, is the same list of operations every time, on the same
- * memory, so it is recorded once and replayed. What changes from step to step (tokens, positions, lengths, addresses of pages)
- * is in device memory. Another number of sessions, of pages, or memory of the workspace that has moved, is another recording.
- * The first step of a shape is run as it is: that takes the workspaces of its operations, which a recording cannot. So are
- * passes of prompts: those of a long one are alike, and in a small model asking for their launches takes longer than they do.
+ * A step feeds one token to each of some sessions and computes the logits after it. It is the same list of operations on the
+ * same memory every time, so it is recorded once and replayed. What changes between steps (tokens, positions, lengths,
+ * addresses of pages) is in device memory. Another number of sessions or pages, or a workspace that has moved, needs another
+ * recording. The first step of a shape runs without recording: it allocates the workspaces of its operations, which a recording
+ * cannot. Passes of prompts are recorded too: the passes of a long prompt are alike, and in a small model launching the kernels
+ * takes longer than running them.
  */
 #include "model/body/body.h"
 #include "tensor/tensor.h"
@@ -27,14 +28,14 @@ static bool fits(const recorded_step *s, const pass *p)
            s->keys_max == p->keys_max && s->generation == p->model->work.generation;
 }
 
-/* Recordings of one kind, and how it is run as it is. */
+/* Recordings of one kind, and the function that runs it without recording. */
 typedef struct recordings {
     recorded_step *steps;
     int32_t count;
     ww_status (*run)(const pass *p);
 } recordings;
 
-/* The entry of a shape: the one that is there, or the one that was not used for longest, emptied. */
+/* Finds the entry of a shape, or empties the least recently used one for it. */
 static recorded_step *find(const pass *p, const recordings *r, bool *known)
 {
     workspace *w = &p->model->work;
@@ -57,7 +58,7 @@ static recorded_step *find(const pass *p, const recordings *r, bool *known)
     return oldest;
 }
 
-/* A failure here is none of the step: it is run as it is from then on. */
+/* A failure to record does not fail the step: from then on it runs without recording. */
 static void record(const pass *p, const recordings *r, recorded_step *s)
 {
     ww_device *device = p->model->device;
@@ -73,7 +74,7 @@ static void record(const pass *p, const recordings *r, recorded_step *s)
     }
 }
 
-/* Replays it, or runs it as it is. */
+/* Replays the recording, or runs without one. */
 static ww_status run_recorded(const pass *p, const recordings *r)
 {
     ww_model *model = p->model;

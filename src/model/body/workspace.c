@@ -1,4 +1,4 @@
-/* The workspace of a model: grown when a pass is larger than any before, never shrunk. */
+/* The workspace of a model: it grows when a pass is larger than any before, and never shrinks. */
 #include "model/body/workspace.h"
 
 #include <string.h>
@@ -123,7 +123,7 @@ static void rope_free(rope_table *t)
     t->positions = 0;
 }
 
-/* Angles are products in f64, whose cosine and sine are ours: the same bits on every machine. */
+/* Angles are products in f64, and cosine and sine are our own functions: the same bits on every machine. */
 static ww_status rope_make(const ww_model *model, bool window, int64_t positions, rope_table *out)
 {
     const int64_t pairs = model->sizes.rope_size / 2, shape[2] = {positions, pairs};

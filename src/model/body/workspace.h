@@ -1,5 +1,5 @@
-/* What a pass over the layers needs beside weights and cache: the batch on the device, and the tensors between the operations.
- * Made once, as large as the largest pass so far; a pass of one token allocates nothing.
+/* What a pass over the layers needs besides weights and cache: the batch on the device, and the tensors between the operations.
+ * It is as large as the largest pass so far, so a pass of one token allocates nothing.
  */
 #ifndef WW_MODEL_WORKSPACE_H
 #define WW_MODEL_WORKSPACE_H
@@ -11,15 +11,15 @@
 struct ww_model;
 
 enum {
-    PASS_TOKENS = 512, /* of one pass at most; more tokens are several */
-    LOGIT_ROWS = 64    /* of logits that are computed together */
+    PASS_TOKENS = 512, /* maximum of one pass; more tokens take several passes */
+    LOGIT_ROWS = 64    /* maximum of logit rows computed together */
 };
 
-/* Numbers of the batch: in memory of the host, as the device has them. */
+/* Numbers of the batch: a tensor on the device and a copy in host memory. */
 typedef struct upload {
     ww_tensor tensor; /* of rank 1 */
     void *host;
-    int64_t capacity, used; /* elements; `used` are alike on both sides, 0: nobody knows */
+    int64_t capacity, used; /* elements; the first `used` are equal on both sides, 0: unknown */
 } upload;
 
 typedef struct rope_table {
@@ -27,38 +27,38 @@ typedef struct rope_table {
     int64_t positions;
 } rope_table;
 
-/* f32, as many rows as a pass has tokens; those that an architecture does not need are empty. */
+/* f32, one row per token of the pass; tensors that an architecture does not need are empty. */
 typedef struct pass_tensors {
     ww_tensor x;        /* the residual stream */
-    ww_tensor normed;   /* x behind a norm */
-    ww_tensor q, k, v;  /* of all heads; where one product makes all three, they are in q, row by row */
-    ww_tensor q_normed; /* by head, where the architecture does that; keys then follow in k_normed */
+    ww_tensor normed;   /* norm(x) */
+    ww_tensor q, k, v;  /* of all heads; if one product makes all three, they are in q, row by row */
+    ww_tensor q_normed; /* if the architecture norms heads; keys are then in k_normed */
     ww_tensor k_normed;
     ww_tensor attended;
-    ww_tensor gate, up; /* of the feed-forward network; where one product makes both, they are in gate */
+    ww_tensor gate, up; /* of the feed-forward network; if one product makes both, they are in gate */
     ww_tensor y;        /* what is added to x next */
-    /* Of a mixture of experts: logits of all; the largest, as logits and as shares, and whose they are; rows for each that is
-     * used, of the width, and what their biases are. */
+    /* For a mixture of experts: all logits; the largest logits, their shares and their experts; a row of the model's width for
+     * each expert used; and the biases of these rows. */
     ww_tensor routed, chosen, shares, chosen_ids, spread, beside;
 } pass_tensors;
 
-/* A step or a pass that was recorded, or was run and could be, for batches of one shape. */
+/* A step or a pass for batches of one shape that was recorded, or was run once and can be recorded. */
 typedef struct recorded_step {
     int64_t tokens, pages_stride;
-    bool runs; /* tokens stand beside others of their sequence */
+    bool runs; /* sequences have several tokens */
     int32_t keys_max;
     uint64_t generation;                /* of the workspace whose memory it uses */
     struct tensor_recording *recording; /* NULL: not yet */
     bool refused;                       /* it cannot be recorded */
-    uint64_t used;                      /* when */
+    uint64_t used;                      /* `clock` at the last use */
 } recorded_step;
 
 enum { RECORDED_STEPS = 8, RECORDED_PASSES = 4 };
 
 typedef struct workspace {
     ww_device *device;
-    uint64_t generation, clock;                                   /* the first counts whenever memory of it moves */
-    recorded_step steps[RECORDED_STEPS], passes[RECORDED_PASSES]; /* the latter of prompts, without logits */
+    uint64_t generation, clock;                                   /* generation increases whenever its memory moves */
+    recorded_step steps[RECORDED_STEPS], passes[RECORDED_PASSES]; /* passes of prompts have no logits */
     int64_t tokens;                                               /* room for this many */
     pass_tensors pass;
     ww_tensor logits; /* LOGIT_ROWS x vocabulary */
@@ -72,10 +72,10 @@ ww_status workspace_reserve(struct ww_model *model, int64_t tokens);
 /* Tables of rope for positions below `positions`. */
 ww_status workspace_rope(struct ww_model *model, int64_t positions);
 
-/* Copies `count` elements to the device, unless they are there. */
+/* Copies `count` elements to the device, unless it already has them. */
 ww_status upload_write(workspace *w, upload *to, ww_dtype dtype, const void *from, int64_t count);
 
-/* Forgets what was recorded. */
+/* Discards all recordings. */
 void workspace_forget_steps(workspace *w);
 
 void workspace_free(workspace *w);
@@ -87,7 +87,7 @@ static inline ww_tensor rows_of(const ww_tensor *x, int64_t rows, int64_t cols)
     return (ww_tensor){.storage = x->storage, .layout = ww_layout_contiguous(2, shape)};
 }
 
-/* `count` columns from column `first` on, of rows that are `cols` long. */
+/* `count` columns starting at `first`, of rows with `cols` elements. */
 static inline ww_tensor columns_of(const ww_tensor *x, int64_t rows, int64_t cols, int64_t first, int64_t count)
 {
     ww_tensor part = rows_of(x, rows, count);

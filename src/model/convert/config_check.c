@@ -1,4 +1,4 @@
-/* What config.json says that GGUF has no key for, or that models of an architecture do not have: it is refused by name. */
+/* Refuses, by name, settings in config.json that GGUF has no key for or that models of an architecture do not have. */
 #include <string.h>
 
 #include "base/status.h"
@@ -10,7 +10,7 @@ static bool is(const architecture_names *a, const char *name)
     return strcmp(a->name, name) == 0;
 }
 
-/* Gemma 3, and EmbeddingGemma, which is one. */
+/* Gemma 3, including EmbeddingGemma. */
 static bool is_gemma3(const architecture_names *a)
 {
     return is(a, "gemma3") || is(a, "gemma-embedding");
@@ -57,7 +57,7 @@ static ww_status check_gemma3(const char *folder, const json_t *config)
     return WW_OK;
 }
 
-/* ModernBERT: what else its folders could say. */
+/* ModernBERT: other settings that its folders could have. */
 static ww_status check_modern(const char *folder, const json_t *config)
 {
     static const char *const flags[] = {"attention_bias", "mlp_bias", "norm_bias", "classifier_bias"};
@@ -74,7 +74,7 @@ static ww_status check_modern(const char *folder, const json_t *config)
     return WW_OK;
 }
 
-/* Nomic's encoder: what else its folders could say. */
+/* Nomic's encoder: other settings that its folders could have. */
 static ww_status check_nomic(const char *folder, const json_t *config)
 {
     static const struct {
@@ -94,7 +94,7 @@ static ww_status check_nomic(const char *folder, const json_t *config)
     return WW_OK;
 }
 
-/* Counts and sizes are from 0 to 2^31 - 1 before anything is computed with them. */
+/* Checks that counts and sizes are 0 to 2^31 - 1, before anything is computed with them. */
 static ww_status check_numbers(const char *folder, const json_t *config)
 {
     static const char *const keys[] = {"hidden_size",
@@ -156,7 +156,7 @@ static ww_status check_smollm3(const char *folder, const json_t *config)
     return WW_OK;
 }
 
-/* Qwen3's mixtures: every layer is one, and the shares of the chosen experts are 1 together. */
+/* Qwen3's mixtures: every layer is one, and the shares of the chosen experts add up to 1. */
 static ww_status check_qwen3moe(const char *folder, const json_t *config)
 {
     if (json_array_size(json_object_get(config, "mlp_only_layers")) > 0 ||
@@ -175,7 +175,7 @@ static ww_status check_gpt_oss(const char *folder, const json_t *config)
     return WW_OK;
 }
 
-/* Jina's encoders with a gate; those without have other tensors. */
+/* Jina's encoders with a gate; those without one have other tensors. */
 static ww_status check_jina(const char *folder, const json_t *config)
 {
     const char *type = json_member_text(config, "feed_forward_type", "geglu");
@@ -230,7 +230,7 @@ ww_status config_check(const architecture_names *a, const char *folder, const js
                        positions, known);
     const int64_t skipped = positions_skipped(a, config);
     if (skipped < 0 || skipped >= json_member_integer(config, "max_position_embeddings", INT32_MAX))
-        return ww_fail(WW_CORRUPT_FILE, "%s/config.json: pad_token_id is %lld; positions begin behind it", folder,
+        return ww_fail(WW_CORRUPT_FILE, "%s/config.json: pad_token_id is %lld; positions begin after it", folder,
                        (long long)skipped - 1);
     if (a->dense && !json_member_bool(config, "use_bidirectional_attention", false))
         return ww_fail(WW_UNSUPPORTED,

@@ -1,4 +1,4 @@
-/* A folder on its way to a GGUF file: what the files of the converter share. */
+/* Converting a folder to a GGUF file: what the files of the converter share. */
 #ifndef WW_MODEL_CONVERT_CONVERSION_H
 #define WW_MODEL_CONVERT_CONVERSION_H
 
@@ -13,17 +13,18 @@ typedef struct tensor_source {
 
 /* One tensor of the file to be written. */
 typedef struct converted {
-    tensor_source one;      /* where its rows are; the first of them if there are several: */
+    tensor_source one;      /* where its rows are; the first expert's if there are several */
     tensor_source *experts; /* one for each expert; NULL: there is only `one` */
     tensor_source scales;   /* of codes of mxfp4 */
-    int64_t expert_count;   /* 1 without experts of their own */
+    int64_t expert_count;   /* 1 if experts are not separate tensors */
     ww_gguf_tensor tensor;
     ww_quant_type from;
-    int64_t rows, cols;   /* as it is read, all experts together; a vector has one column */
-    int64_t every, first; /* row i is number first + every * i of the source: 0 and 1 unless two tensors share one */
-    int64_t heads;        /* whose rows are put in pairs; 0: rows stay as they are */
-    int64_t skipped_rows; /* in front, which are not written */
-    bool adds_one;        /* to every number: a norm that is kept less 1 */
+    int64_t rows, cols; /* as read, all experts together; a vector has one column */
+    int64_t every,
+        first;     /* row i is row first + every * i of the source: first 0 and every 1, unless two tensors share a source */
+    int64_t heads; /* number of heads whose rows are reordered in pairs; 0: rows are not reordered */
+    int64_t skipped_rows; /* leading rows that are not written */
+    bool adds_one;        /* to every number: the folder stores the norm minus 1 */
     char name[GGUF_NAME_BYTES];
 } converted;
 
@@ -51,17 +52,18 @@ typedef struct conversion {
     convert_report report;
 } conversion;
 
-/* Finds every tensor of the file in the folder, and declares it to the writer. Refuses those that have no name or place. */
+/* Finds every tensor of the file in the folder, and declares it to the writer. Refuses tensors without a name or place in
+ * GGUF. */
 ww_status tensors_list(conversion *c);
 void tensors_free(conversion *c);
 
-/* Is it a matrix of weights, which gets the type that was asked for? */
+/* Is it a matrix of weights, which gets the requested type? */
 bool tensor_is_coded(const ww_gguf_tensor *t);
 
-/* Reads a tensor's rows, makes them what the file has, and writes them. */
+/* Reads a tensor's rows, converts them, and writes them. */
 ww_status tensor_write(conversion *c, const converted *t);
 
-/* Makes and declares the tensors of rope's factors, if there are any; writes them after all others. */
+/* Make and declare the tensors of rope's factors, if there are any; write them after all others. */
 ww_status rope_tensors_declare(conversion *c);
 ww_status rope_tensors_write(const conversion *c);
 void rope_tensors_free(conversion *c);

@@ -1,4 +1,4 @@
-/* A folder to a GGUF file: what is in it, its keys, and then tensor by tensor. */
+/* Converts a folder to a GGUF file: keys first, then tensor by tensor. */
 #include "model/convert/convert.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static ww_status find_architecture(conversion *c)
 
 /* ---- keys ---------------------------------------------------------------------------------------------------------------- */
 
-/* The number that other programs have for files of mostly one type; -1 where they have none. */
+/* The number that other programs use for files of mostly one type; -1 if there is none. */
 static int64_t file_type(const conversion *c)
 {
     static const struct {
@@ -54,7 +54,7 @@ static int64_t file_type(const conversion *c)
     return -1;
 }
 
-/* What a sentence encoder does with the vectors of tokens: a folder of its own says. */
+/* The pooling of a sentence encoder, which a subfolder describes. */
 static void keys_of_pooling(const conversion *c, key_writer *w)
 {
     json_t *pooling = NULL, *limits = NULL;
@@ -79,7 +79,7 @@ static void keys_of_pooling(const conversion *c, key_writer *w)
     json_decref(limits);
 }
 
-/* "license: apache-2.0" in the head of the README. */
+/* Reads "license: apache-2.0" in the head of the README. */
 static void key_licence(const conversion *c, key_writer *w)
 {
     char path[FOLDER_PATH_BYTES], line[256];
@@ -98,7 +98,7 @@ static void key_licence(const conversion *c, key_writer *w)
         fclose(file);
 }
 
-/* The folder's own name. */
+/* The model's name is the folder's. */
 static void key_name(const conversion *c, key_writer *w)
 {
     char name[256];
@@ -139,7 +139,7 @@ ww_status convert_check_type(const char *type)
     return status;
 }
 
-/* The layers behind the pooling; a folder without them has none. */
+/* Opens the layers after the pooling, if the folder has them. */
 static ww_status open_dense(conversion *c)
 {
     static const char *const folders[] = {"2_Dense", "3_Dense"};

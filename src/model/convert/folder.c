@@ -43,7 +43,7 @@ static ww_status read_file(FILE *file, const char *path, char **text, size_t *by
     return ferror(file) ? ww_fail_errno(WW_IO_ERROR, errno, "%s", path) : WW_OK;
 }
 
-/* Reads a file of the folder; the text is freed in any case. */
+/* Reads a file of the folder; the caller frees the text, even after a failure. */
 static ww_status read_named(const char *folder, const char *name, char path[FOLDER_PATH_BYTES], char **text, size_t *bytes)
 {
     ww_status status = path_of(folder, name, path);
@@ -104,7 +104,8 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The files that an index names, each once, in the order of their names. A name is that of a file in the folder, not a path. */
+/* Opens the files that an index names, each once, in the order of their names. A name must be that of a file in the folder, not
+ * a path. */
 static ww_status open_indexed(const char *folder, const json_t *index, folder_tensors *tensors)
 {
     json_t *map = json_object_get(index, "weight_map");

@@ -1,4 +1,4 @@
-/* Keys of a GGUF file, and those that come from config.json. */
+/* Writing the keys of a GGUF file, and those that come from config.json. */
 #include "model/convert/keys.h"
 
 #include <math.h>
@@ -90,7 +90,7 @@ void key_texts(key_writer *w, const char *key, const text_list *list)
 
 void key_array(key_writer *w, const char *key, ww_gguf_kind element, const void *values, int64_t count)
 {
-    const size_t each = element == WW_GGUF_U8 ? 1 : 4; /* else i32 and f32 */
+    const size_t each = element == WW_GGUF_U8 ? 1 : 4; /* otherwise i32 or f32 */
     write_value(
         w, key,
         (ww_gguf_value){
@@ -110,14 +110,14 @@ const char *scaling_type(const json_t *scaling)
     return json_member_text(scaling, "rope_type", json_member_text(scaling, "type", ""));
 }
 
-/* A number of yarn's, if config.json has it. */
+/* One of yarn's numbers, if config.json has it. */
 static void key_yarn(key_writer *w, const char *key, const json_t *scaling, const char *from)
 {
     if (json_is_number(json_object_get(scaling, from)))
         key_f32(w, key, json_member_real(scaling, from, 1));
 }
 
-/* Cosines are multiplied with 1 + 0.1 log(factor), unless the configuration says with what. */
+/* Cosines are multiplied with 1 + 0.1 log(factor), unless the configuration has another factor. */
 static void keys_of_yarn(key_writer *w, const json_t *scaling)
 {
     const double factor = json_member_real(scaling, "factor", 1), usual = factor > 1 ? 1 + 0.1 * log(factor) : 1;
@@ -130,7 +130,7 @@ static void keys_of_yarn(key_writer *w, const json_t *scaling)
         key_f32(w, ".rope.scaling.attn_factor", attention / usual);
 }
 
-/* Longrope: cosines grow with the logarithm of how much longer contexts are than the original ones. */
+/* Longrope: cosines grow with the logarithm of the ratio of the context to the original one. */
 static void keys_of_longrope(key_writer *w, const json_t *config, const json_t *scaling)
 {
     const int64_t original = json_member_integer(config, "original_max_position_embeddings",
@@ -167,7 +167,7 @@ static void keys_of_scaling(key_writer *w, const json_t *config)
         keys_of_yarn(w, scaling);
 }
 
-/* Of the two names that config.json may have for a number. */
+/* Reads a number that has two possible names in config.json. */
 static int64_t either(const json_t *config, const char *usual, const char *other)
 {
     return json_member_integer(config, usual, json_member_integer(config, other, -1));
@@ -199,7 +199,7 @@ static bool is_nomic(const architecture_names *a)
     return strcmp(a->name, "nomic-bert") == 0;
 }
 
-/* Multipliers and caps, of the architectures that have them. */
+/* Multipliers and caps, for architectures that have them. */
 static void keys_of_scales(key_writer *w, const json_t *config)
 {
     static const struct {
@@ -226,7 +226,7 @@ static int64_t head_size(const architecture_names *a, const json_t *config)
 
 int64_t config_turned(const architecture_names *a, const json_t *config)
 {
-    const json_t *rope = json_object_get(config, "rope_parameters"); /* where newer files have it */
+    const json_t *rope = json_object_get(config, "rope_parameters"); /* newer files have it there */
     const double share = json_member_real(config, "partial_rotary_factor", json_member_real(rope, "partial_rotary_factor", 1));
     return (int64_t)((double)head_size(a, config) * share);
 }
@@ -236,7 +236,7 @@ int64_t config_experts(const json_t *config)
     return either(config, "num_experts", "num_local_experts");
 }
 
-/* Of a mixture of experts; gpt-oss has one number for the size of a network and of an expert. */
+/* Keys of a mixture of experts; gpt-oss has the same number for the size of a network and of an expert. */
 static void keys_of_experts(key_writer *w, const json_t *config)
 {
     key_u32(w, ".expert_count", config_experts(config));
@@ -250,7 +250,7 @@ static void keys_of_decoder(key_writer *w, const json_t *config)
     const int64_t width = json_member_integer(config, "hidden_size", -1);
     const int64_t head = head_size(w->architecture, config);
     const double base = is_gemma3(w->architecture) ? 1e6 : 10000;
-    const json_t *rope = json_object_get(config, "rope_parameters"); /* where newer files have it */
+    const json_t *rope = json_object_get(config, "rope_parameters"); /* newer files have it there */
     key_u32(w, ".attention.head_count_kv", json_member_integer(config, "num_key_value_heads", heads));
     key_f32(w, ".rope.freq_base", json_member_real(config, "rope_theta", json_member_real(rope, "rope_theta", base)));
     key_f32(w, ".attention.layer_norm_rms_epsilon", json_member_real(config, "rms_norm_eps", 1e-6));
@@ -269,7 +269,7 @@ static void keys_of_decoder(key_writer *w, const json_t *config)
     keys_of_scaling(w, config);
 }
 
-/* A base of rope, under the name that older files have, or that of its layers in newer ones. */
+/* Reads a base of rope: in older files under its own name, in newer ones under the kind of layer. */
 static double rope_base(const json_t *config, const char *key, const char *layers, double otherwise)
 {
     const json_t *newer = json_object_get(json_object_get(config, "rope_parameters"), layers);

@@ -1,4 +1,4 @@
-/* Keys of a GGUF file while it is written: the first failure is kept, so that a list of keys reads as one. */
+/* Writing the keys of a GGUF file. The first failure is kept, so that a list of keys needs no checks in between. */
 #ifndef WW_MODEL_CONVERT_KEYS_H
 #define WW_MODEL_CONVERT_KEYS_H
 
@@ -16,15 +16,15 @@ typedef struct key_writer {
     ww_status status;
 } key_writer;
 
-/* A key that begins with a dot gets the architecture's name in front. */
-void key_u32(key_writer *w, const char *key, int64_t value); /* refuses what is none */
+/* A key that begins with a dot gets the architecture's name as prefix. */
+void key_u32(key_writer *w, const char *key, int64_t value); /* refuses what does not fit */
 void key_f32(key_writer *w, const char *key, double value);
 void key_bool(key_writer *w, const char *key, bool value);
 void key_text(key_writer *w, const char *key, const char *text);
 
 /* Arrays; a text_list grows until it is written. */
 typedef struct text_list {
-    char *bytes; /* as the file has them: length, text, ... */
+    char *bytes; /* as in the file: length, text, ... */
     size_t size, capacity;
     int64_t count;
 } text_list;
@@ -33,24 +33,24 @@ void text_list_free(text_list *list);
 void key_texts(key_writer *w, const char *key, const text_list *list);
 void key_array(key_writer *w, const char *key, ww_gguf_kind element, const void *values, int64_t count);
 
-/* Refuses by name what config.json says that GGUF has no key for, or that models of the architecture do not have. */
+/* Refuses, by name, settings in config.json that GGUF has no key for or that models of the architecture do not have. */
 ww_status config_check(const architecture_names *architecture, const char *folder, const json_t *config);
 
-/* Rows of learned positions that no token has, in front; they are not written. */
+/* The number of leading rows of learned positions that no token uses; they are not written. */
 int64_t positions_skipped(const architecture_names *architecture, const json_t *config);
 
-/* How rope is scaled: an object, or NULL, and what it calls itself, "" for nothing. */
+/* The scaling of rope, an object or NULL, and its type, "" if it has none. */
 const json_t *config_scaling(const json_t *config);
 const char *scaling_type(const json_t *scaling);
 
-/* Elements of a decoder's head that rope turns; experts, -1: config.json has none. */
+/* Elements of a decoder's head that rope rotates; number of experts, -1 if config.json has none. */
 int64_t config_turned(const architecture_names *architecture, const json_t *config);
 int64_t config_experts(const json_t *config);
 
-/* What config.json says, as keys. */
+/* Writes config.json as keys. */
 void keys_of_config(key_writer *w, const json_t *config);
 
-/* What tokenizer.json and the files beside it say; `token_count` is how many tokens the model has. */
+/* Writes tokenizer.json and the files beside it as keys; `token_count` is the number of tokens of the model. */
 void keys_of_tokenizer(key_writer *w, const char *folder, const json_t *config, int64_t token_count);
 
 #endif

@@ -94,7 +94,7 @@ static const name_pair DECODER_LAYER[] = {
     {.from = NULL},
 };
 
-/* Gemma and OLMo norm what attention and the feed-forward network give: the names say otherwise what they are. */
+/* Gemma and OLMo norm the outputs of attention and the feed-forward network, under names that mean other norms elsewhere. */
 static const name_pair POST_NORMS[] = {
     NAME("post_attention_layernorm", "post_attention_norm"),
     NAME("pre_feedforward_layernorm", "ffn_norm"),
@@ -207,7 +207,7 @@ const architecture_names *names_find(const char *class)
     return NULL;
 }
 
-/* Starts of names that are not written: of encoders, and of models that see. */
+/* Prefixes of tensors that are not written: of encoders, and of vision models. */
 static const char *const SKIPPED[] = {"embeddings.position_ids", "pooler.", "cls.", "lm_head.", "head.", "decoder.", NULL};
 static const char *const SKIPPED_NESTED[] = {"vision_tower.", "multi_modal_projector.", NULL};
 
@@ -217,7 +217,7 @@ static const char *behind(const char *text, const char *start)
     return strncmp(text, start, length) == 0 ? text + length : NULL;
 }
 
-/* What is behind a name that may have a star in it, or NULL. */
+/* The rest of a name after a pattern that may contain a star; NULL if it does not match. */
 static const char *behind_pattern(const char *name, const char *pattern, int64_t *expert)
 {
     const char *star = strchr(pattern, '*');
@@ -231,7 +231,7 @@ static const char *behind_pattern(const char *name, const char *pattern, int64_t
     return end > digits && *digits >= '0' && *digits <= '9' ? behind(end, star + 1) : NULL;
 }
 
-/* The entry whose name and a ".weight" or ".bias" behind it are all of `name`. Gives the ending. */
+/* Finds the entry whose name plus ".weight" or ".bias" is `name`, and the ending. */
 static const name_pair *find_pair(const name_pair *pairs, const char *name, int64_t *expert, const char **ending)
 {
     for (; pairs && pairs->from; pairs++) {
@@ -254,7 +254,7 @@ static bool starts_with_one_of(const char *name, const char *const *starts)
     return false;
 }
 
-/* Are these the scales of codes? They are read with them. */
+/* Is the tensor the scales of another tensor's codes? It is read together with the codes. */
 static bool is_scales(const architecture_names *architecture, const char *name)
 {
     const char *end = strstr(name, "_scales");
@@ -274,7 +274,7 @@ static bool is_skipped(const architecture_names *architecture, const char *name)
            is_scales(architecture, name);
 }
 
-/* The name without what stands in front of it. A model of text inside another has its own name in front, or behind "model.". */
+/* The name without its prefix. A text model inside another one has its own name as prefix, possibly after "model.". */
 static const char *without_prefix(const architecture_names *a, const char *name)
 {
     const char *inside = a->nested ? behind(name, "model.language_model.") : NULL;

@@ -1,6 +1,6 @@
-/* tokenizer.model is a message in the format of Protocol Buffers, of which this reads what a tokenizer needs: field 1 of the
- * message, once for each piece (1 its text, 2 its score, 3 its kind), of field 2, how it was trained, the algorithm (3) and the
- * ids of special tokens (40 to 43), and of field 3 whether a space is put before a text (3). All else is passed over.
+/* tokenizer.model is a message in the format of Protocol Buffers. This reads what a tokenizer needs: field 1, once per piece (1
+ * its text, 2 its score, 3 its kind); in field 2, the training, the algorithm (3) and the ids of special tokens (40 to 43); in
+ * field 3 whether a space is put before a text (3). Everything else is skipped.
  */
 #include "model/convert/pieces.h"
 
@@ -17,7 +17,7 @@
 
 enum { FILE_BYTES_MAX = 256 << 20, ALGORITHM_BPE = 2 };
 
-/* A stretch of the file that is read from the front. */
+/* A part of the file, read from the front. */
 typedef struct span {
     const unsigned char *at, *end;
 } span;
@@ -52,7 +52,7 @@ static bool read_fixed(span *s, size_t bytes, uint64_t *value)
     return true;
 }
 
-/* False at what is no field. */
+/* Returns false if the bytes are not a field. */
 static bool read_field(span *s, field *f)
 {
     uint64_t tag = 0, length = 0;
@@ -131,7 +131,7 @@ static bool read_normalizer(span s, piece_list *out)
     return true;
 }
 
-/* Counts the pieces, or reads all of it where there is room for them. */
+/* Counts the pieces, or reads everything if there is room for them. */
 static bool read_message(piece_list *out)
 {
     span s = {(const unsigned char *)out->file, (const unsigned char *)out->file + out->file_bytes};
@@ -159,7 +159,7 @@ static ww_status read_file(const char *path, piece_list *out)
     if (status != WW_OK)
         return status;
     if (file.size <= 0 || file.size > FILE_BYTES_MAX)
-        status = ww_fail(WW_CORRUPT_FILE, "%s: %lld bytes are no SentencePiece model", path, (long long)file.size);
+        status = ww_fail(WW_CORRUPT_FILE, "%s: %lld bytes are not a SentencePiece model", path, (long long)file.size);
     if (status == WW_OK) {
         out->file_bytes = (size_t)file.size;
         out->file = memory_alloc(out->file_bytes);
@@ -187,7 +187,7 @@ ww_status pieces_read(const char *folder, piece_list *out)
         good = status == WW_OK && read_message(out);
     }
     if (status == WW_OK && !good)
-        status = ww_fail(WW_CORRUPT_FILE, "%s: this is no SentencePiece model", path);
+        status = ww_fail(WW_CORRUPT_FILE, "%s: this is not a SentencePiece model", path);
     if (status != WW_OK)
         pieces_free(out);
     return status;

@@ -10,10 +10,10 @@
 #include <warpwave/status.h>
 
 typedef struct piece_text {
-    const char *text; /* in the bytes of the file, not ended */
+    const char *text; /* points into the file, without a NUL */
     size_t bytes;
     float score;
-    int32_t kind; /* as GGUF numbers them, which took them from here */
+    int32_t kind; /* GGUF uses the same numbers */
 } piece_text;
 
 typedef struct piece_list {
@@ -21,12 +21,12 @@ typedef struct piece_list {
     size_t file_bytes;
     piece_text *pieces;
     int64_t count;
-    bool bpe;          /* else another algorithm than merging pairs */
+    bool bpe;          /* false: another algorithm than merging pairs */
     bool space_prefix; /* a space is put before a text */
     int64_t bos, eos, unknown, padding;
 } piece_list;
 
-/* Reads tokenizer.model of a folder. WW_NOT_FOUND if there is none, WW_CORRUPT_FILE if it is none. Blocks. */
+/* Reads tokenizer.model of a folder. WW_NOT_FOUND if it does not exist, WW_CORRUPT_FILE if it is invalid. Blocks. */
 ww_status pieces_read(const char *folder, piece_list *out);
 void pieces_free(piece_list *list);
 

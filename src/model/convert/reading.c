@@ -1,4 +1,4 @@
-/* What the algorithms of tokenizer.json share: its tokens, those with a use of their own, and what stands around a text. */
+/* What the algorithms of tokenizer.json share: its tokens, special tokens, and what is added around a text. */
 #include "model/convert/reading.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ ww_status reading_added(reading *r)
     return status;
 }
 
-/* WordPiece writes "##ing" and "word" where GGUF has "ing" and U+2581 "word". */
+/* WordPiece writes "##ing" and "word"; GGUF has "ing" and U+2581 "word". */
 static ww_status add_wordpiece(text_list *list, const vocabulary_text *token)
 {
     char marked[512];
@@ -79,7 +79,7 @@ ww_status reading_write_tokens(const reading *r, bool wordpiece)
     return status;
 }
 
-/* The text of a token that is named by its use, in either of two files, as a text or as an object with a text. */
+/* Finds the text of a special token by its use. Either of two files may have it, as a text or as an object with a text. */
 const char *reading_special_text(const reading *r, const char *use)
 {
     const json_t *files[] = {r->map, r->settings};
@@ -100,7 +100,7 @@ int64_t reading_token_id(const reading *r, const char *text)
     return -1;
 }
 
-/* The id of a token by its use; else what config.json says, of several the first. */
+/* Finds the id of a token by its use; otherwise config.json's, the first if there are several. */
 int64_t reading_special_id(const reading *r, const char *use, const char *config_key)
 {
     const int64_t id = reading_token_id(r, reading_special_text(r, use));
@@ -122,7 +122,7 @@ bool reading_adds(const reading *r, const char *text, bool first)
     const json_t *several = json_object_get(processor, "processors");
     for (size_t i = 0; text && i <= json_array_size(several); i++) {
         inner = i == json_array_size(several) ? processor : json_array_get(several, i);
-        const json_t *pair = json_object_get(inner, first ? "cls" : "sep"); /* as RoBERTa's and BERT's say it: [text, id] */
+        const json_t *pair = json_object_get(inner, first ? "cls" : "sep"); /* in RoBERTa's and BERT's files: [text, id] */
         if (json_string_value(json_array_get(pair, 0)) && strcmp(json_string_value(json_array_get(pair, 0)), text) == 0)
             return true;
         single = json_object_get(inner, "single");
@@ -134,7 +134,7 @@ bool reading_adds(const reading *r, const char *text, bool first)
     return false;
 }
 
-/* The token that the file's own post-processing puts behind a text; NULL: none. */
+/* The token that the file's own post-processing appends to a text; NULL: none. */
 const char *reading_last_added(const reading *r)
 {
     const json_t *processor = json_object_get(r->tokenizer, "post_processor");
@@ -163,7 +163,7 @@ bool reading_doubles(const reading *r)
     return between > 1;
 }
 
-/* Is there a pre-tokenizer of this type, by itself or in a sequence? */
+/* Finds a step of this type, alone or in a sequence. */
 const json_t *reading_find_step(const json_t *step, const char *type)
 {
     if (strcmp(json_member_text(step, "type", ""), type) == 0)

@@ -22,23 +22,23 @@ typedef struct reading {
 /* A refusal that names the file. */
 ww_status reading_refuse(const reading *r, const char *what);
 
-/* Puts a token where its id says; and those that were added to a vocabulary. */
+/* Store a token by its id; store the tokens that were added to a vocabulary. */
 ww_status reading_put(reading *r, const char *text, int64_t id, int32_t kind);
 ww_status reading_added(reading *r);
 ww_status reading_write_tokens(const reading *r, bool wordpiece);
 
-/* The text of a token that is named by its use, or NULL; its id, or what config.json says (the key may be NULL), or -1. */
+/* The text of a special token by its use, or NULL; its id, or config.json's (the key may be NULL), or -1. */
 const char *reading_special_text(const reading *r, const char *use);
 int64_t reading_special_id(const reading *r, const char *use, const char *config_key);
 int64_t reading_token_id(const reading *r, const char *text);         /* or -1 */
-void reading_write_id(const reading *r, const char *key, int64_t id); /* nothing of -1 */
+void reading_write_id(const reading *r, const char *key, int64_t id); /* writes nothing for -1 */
 
 /* Does the file's own post-processing put this token first, or last? Does it put two tokens between two texts? */
 const char *reading_last_added(const reading *r); /* or NULL */
 bool reading_adds(const reading *r, const char *text, bool first);
 bool reading_doubles(const reading *r);
 
-/* A step of this type, by itself or in a sequence; NULL: there is none. */
+/* Finds a step of this type, alone or in a sequence; NULL: there is none. */
 const json_t *reading_find_step(const json_t *step, const char *type);
 
 /* The keys of a unigram vocabulary. */

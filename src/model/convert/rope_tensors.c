@@ -1,5 +1,5 @@
-/* Factors by which single frequencies of rope are divided: Llama 3.1 and later say by a formula which, and models with
- * "longrope" list them twice, for short and for long contexts. In GGUF they are tensors.
+/* Factors that divide single frequencies of rope. Llama 3.1 and later have a formula for them; models with "longrope" list them
+ * twice, for short and for long contexts. In GGUF they are tensors.
  */
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct llama3_scaling {
     int64_t turned; /* elements of a head */
 } llama3_scaling;
 
-/* By what angle i's frequency is divided. */
+/* The divisor of the frequency of pair i. */
 static float llama3_factor(const llama3_scaling *s, int64_t i)
 {
     const double wave = 2 * 3.14159265358979323846 * pow(s->base, 2.0 * (double)i / (double)s->turned);

@@ -1,4 +1,4 @@
-/* Rows of a tensor from the folder into the file, piece by piece, through the device that codes them. */
+/* Copies the rows of a tensor from the folder to the file, piece by piece; the device converts them. */
 #include <string.h>
 
 #include "base/float_guard.h"
@@ -8,8 +8,8 @@
 
 enum { PIECE_BYTES = 16 << 20, CODED_BLOCK = 32, CODED_BYTES = 16 }; /* of floats; elements and bytes of a block of mxfp4 */
 
-/* What a piece needs: floats, or codes and scales as the folder has them; and blocks of either type, at twice the size of the
- * floats, so that rows of which every other is wanted can be read together. */
+/* Buffers for a piece: floats, or codes and scales as in the folder; and blocks of either type, at twice the size of the
+ * floats, so that every other row can be read together with the rows in between. */
 typedef struct piece_buffers {
     float *floats;
     char *blocks;
@@ -17,7 +17,7 @@ typedef struct piece_buffers {
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
-/* Where a row of the file written comes from: within a head, row 2i + j is what was row j * half + i. */
+/* The source of a row of the written file: within a head, row 2i + j was row j * half + i. */
 static int64_t source_row(const converted *t, int64_t row)
 {
     const int64_t size = t->rows / t->heads, within = row % size;
@@ -38,10 +38,10 @@ static ww_status read_permuted(const conversion *c, const converted *t, int64_t 
 typedef struct row_read {
     tensor_source source;
     int64_t row_bytes, first, count;
-    char *to; /* has room for the rows between those that are wanted */
+    char *to; /* also has room for the unwanted rows in between */
 } row_read;
 
-/* Reads them, and moves the wanted ones together. */
+/* Reads the rows, and moves the wanted ones together. */
 static ww_status read_source(const conversion *c, const converted *t, const row_read *r)
 {
     const ww_status status = ww_safetensors_read(c->folder.files[r->source.file], r->source.index,
@@ -52,7 +52,7 @@ static ww_status read_source(const conversion *c, const converted *t, const row_
     return status;
 }
 
-/* Codes and scales to blocks: the folder has elements 2i and 2i + 1 in a byte, GGUF elements i and i + 16. */
+/* Packs codes and scales into blocks: a byte has elements 2i and 2i + 1 in the folder, elements i and i + 16 in GGUF. */
 static void pack_blocks(const unsigned char *codes, const unsigned char *scales, int64_t blocks, unsigned char *to)
 {
     for (int64_t b = 0; b < blocks; b++, codes += CODED_BYTES) {
@@ -77,7 +77,7 @@ static ww_status read_codes(const conversion *c, const converted *t, int64_t fir
     return status;
 }
 
-/* Rows as blocks of t->from. */
+/* Reads rows as blocks of t->from. */
 static ww_status read_rows(const conversion *c, const converted *t, int64_t first, int64_t count, const piece_buffers *b)
 {
     const int64_t row_bytes = t->cols * (t->from == WW_QUANT_F32 ? 4 : 2), each = t->rows / t->expert_count;
@@ -97,7 +97,7 @@ static ww_status read_rows(const conversion *c, const converted *t, int64_t firs
 
 /* ---- coding and writing -------------------------------------------------------------------------------------------------- */
 
-/* Blocks of one type to blocks of another, on the device. */
+/* Converts blocks of one type to another, on the device. */
 static ww_status code_rows(const conversion *c, const converted *t, int64_t rows, const piece_buffers *b, size_t *bytes)
 {
     const ww_quant_type to = (ww_quant_type)t->tensor.type;

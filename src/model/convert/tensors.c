@@ -1,4 +1,4 @@
-/* Which tensors the file has, and which of the folder's each is made of. */
+/* Which tensors the file has, and which tensors of the folder each is made of. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static bool element_type(ww_element element, ww_quant_type *type)
     return element == WW_ELEMENT_F32 || element == WW_ELEMENT_F16 || element == WW_ELEMENT_BF16;
 }
 
-/* Vectors, biases, routers and the small matrices that stand for places stay floats. */
+/* Vectors, biases, routers and the small matrices of positions and types stay floats. */
 bool tensor_is_coded(const ww_gguf_tensor *t)
 {
     return t->rank >= 2 && !strstr(t->name, "norm") && !strstr(t->name, ".bias") && !strstr(t->name, "ffn_gate_inp") &&
@@ -44,14 +44,14 @@ static int64_t permuted_heads(const conversion *c, const tensor_name *name)
     return name->query ? heads : json_member_integer(c->config, "num_key_value_heads", heads);
 }
 
-/* A folder of a dense layer has one tensor, which is named by the folder. */
+/* The folder of a dense layer has one tensor, named after the folder. */
 static ww_status name_tensor(const conversion *c, int64_t file, const char *from, tensor_name *name)
 {
     if (file < c->folder.main_count)
         return names_map(c->architecture, from, name);
     *name = (tensor_name){.expert = -1};
     if (strcmp(from, "linear.weight") != 0)
-        return ww_fail(WW_UNSUPPORTED, "%d_Dense: the tensor '%.200s' is none of a dense layer without a bias",
+        return ww_fail(WW_UNSUPPORTED, "%d_Dense: the tensor '%.200s' is not that of a dense layer without a bias",
                        (int)(file - c->folder.main_count) + 2, from);
     snprintf(name->name, sizeof name->name, "dense_%d.weight", (int)(file - c->folder.main_count) + 2);
     return WW_OK;
@@ -59,7 +59,7 @@ static ww_status name_tensor(const conversion *c, int64_t file, const char *from
 
 /* ---- shapes -------------------------------------------------------------------------------------------------------------- */
 
-/* The shape in the file, fastest first, and how it is read, of a tensor of floats. */
+/* The shape in the file, fastest dimension first, and how to read it, for a tensor of floats. */
 static ww_status shape_floats(conversion *c, const ww_array_info *info, const tensor_name *name, converted *t)
 {
     if (!element_type(info->element, &t->from) || info->rank < 1 || info->rank > 2 || info->elements == 0)
@@ -75,7 +75,7 @@ static ww_status shape_floats(conversion *c, const ww_array_info *info, const te
             return ww_fail(WW_CORRUPT_FILE, "the tensor '%.200s' has no more than %lld rows", info->name,
                            (long long)t->skipped_rows);
     }
-    if (t->every > 1) { /* the numbers of each row take turns */
+    if (t->every > 1) { /* numbers of two rows alternate */
         if (t->tensor.shape[0] % t->every != 0)
             return ww_fail(WW_CORRUPT_FILE, "the tensor '%.200s' has %lld columns, which two tensors cannot share", info->name,
                            (long long)t->tensor.shape[0]);
@@ -100,7 +100,7 @@ static bool find_source(const conversion *c, const char *name, tensor_source *so
     return false;
 }
 
-/* The same of codes of mxfp4: [experts, rows, blocks, 16] bytes, and [experts, rows, blocks] of scales. */
+/* The same for mxfp4 codes: [experts, rows, blocks, 16] bytes, and [experts, rows, blocks] scales. */
 static ww_status shape_codes(const conversion *c, const ww_array_info *info, converted *t)
 {
     char name[256];
@@ -111,7 +111,7 @@ static ww_status shape_codes(const conversion *c, const ww_array_info *info, con
                        info->elements > 0 && info->shape[1] % t->every == 0;
     if (!whole || !find_source(c, name, &t->scales, &scales) || scales.element != WW_ELEMENT_U8 || scales.rank != 3 ||
         memcmp(scales.shape, info->shape, 3 * sizeof scales.shape[0]) != 0)
-        return ww_fail(WW_UNSUPPORTED, "the tensor '%.200s' is no codes of mxfp4 with scales beside it", info->name);
+        return ww_fail(WW_UNSUPPORTED, "the tensor '%.200s' is not mxfp4 codes with scales beside it", info->name);
     t->from = WW_QUANT_MXFP4;
     t->cols = info->shape[2] * CODED_BLOCK;
     t->rows = info->shape[0] * info->shape[1] / t->every;
@@ -180,7 +180,7 @@ static converted *find_converted(const conversion *c, const char *name)
     return NULL;
 }
 
-/* A tensor of the file; `odd`: it has every other row of the folder's, from the second on. */
+/* Starts a tensor of the file; `odd`: it has every other row of the folder's tensor, starting at the second. */
 static ww_status start_tensor(conversion *c, tensor_source source, const tensor_name *name, bool odd)
 {
     ww_array_info info = ww_array_info_default();
@@ -227,7 +227,7 @@ static ww_status add_tensor(conversion *c, tensor_source source)
     return status == WW_OK && name.second[0] ? start_tensor(c, source, &name, true) : status;
 }
 
-/* A size that config.json gives and a tensor has. */
+/* A size that both config.json and a tensor have. */
 typedef struct told_size {
     const char *key, *other_key; /* in config.json */
     const char *tensor;          /* its name in GGUF */
@@ -247,8 +247,8 @@ static ww_status check_size(const conversion *c, const told_size *size, const co
                    (long long)told, info.name, (long long)there, size->dimension == 1 ? "rows" : "columns");
 }
 
-/* Everything that is made for a number in config.json must have its counterpart in the tensors: a vocabulary of millions of
- * tokens would be written for a folder of a few KB otherwise. */
+/* Sizes in config.json must agree with the tensors. Otherwise a folder of a few KB could make us write a vocabulary of millions
+ * of tokens. */
 static ww_status check_sizes(const conversion *c)
 {
     static const told_size sizes[] = {{"vocab_size", NULL, "token_embd.weight", 1},
@@ -281,7 +281,7 @@ ww_status tensors_list(conversion *c)
     ww_status status = WW_OK;
     for (int64_t f = 0; f < c->folder.file_count; f++)
         all += ww_safetensors_count(c->folder.files[f]);
-    c->tensors = memory_alloc_zeroed(2 * (size_t)all + 1, sizeof *c->tensors); /* two may come from one */
+    c->tensors = memory_alloc_zeroed(2 * (size_t)all + 1, sizeof *c->tensors); /* one source may give two */
     if (!c->tensors)
         return memory_failed("tensors", 2 * (size_t)all * sizeof *c->tensors);
     for (int64_t f = 0; status == WW_OK && f < c->folder.file_count; f++)

@@ -1,4 +1,4 @@
-/* tokenizer.json and what lies beside it, as the tokenizer's keys of a GGUF file.
+/* Writes tokenizer.json and the files beside it as the tokenizer's keys of a GGUF file.
  *
  * Pre-tokenizers have no names there, only expressions; known models are recognised by the expressions. */
 #include <stdio.h>
@@ -32,7 +32,7 @@ static ww_status read_tokens(reading *r)
 
 /* ---- special tokens ------------------------------------------------------------------------------------------------------ */
 
-/* The template is in a file of its own, or one of the settings, or the "default" of several there. */
+/* The template is in its own file, or one of the settings, or the "default" of several there. */
 static void write_chat(const reading *r)
 {
     const json_t *several = json_object_get(r->settings, "chat_template");
@@ -55,8 +55,7 @@ static void write_decoder_ids(const reading *r)
     reading_write_id(r, "tokenizer.ggml.bos_token_id",
                      encoder ? reading_token_id(r, cls) : reading_special_id(r, "bos_token", "bos_token_id"));
     reading_write_id(r, "tokenizer.ggml.eos_token_id", last >= 0 ? last : reading_special_id(r, "eos_token", "eos_token_id"));
-    reading_write_id(r, "tokenizer.ggml.seperator_token_id",
-                     reading_special_id(r, "sep_token", NULL)); /* spelled so in the files */
+    reading_write_id(r, "tokenizer.ggml.seperator_token_id", reading_special_id(r, "sep_token", NULL)); /* GGUF's spelling */
     key_bool(r->w, "tokenizer.ggml.add_sep_token", reading_doubles(r));
     reading_write_id(r, "tokenizer.ggml.unknown_token_id", reading_special_id(r, "unk_token", NULL));
     reading_write_id(r, "tokenizer.ggml.padding_token_id", reading_special_id(r, "pad_token", "pad_token_id"));
@@ -82,13 +81,12 @@ static ww_status write_wordpiece(reading *r)
         return status;
     key_u32(r->w, "tokenizer.ggml.token_type_count", json_member_integer(r->config, "type_vocab_size", 2));
     key_text(r->w, "tokenizer.ggml.model", "bert");
-    key_text(r->w, "tokenizer.ggml.pre", "jina-v2-en"); /* what others write there for this tokenizer */
+    key_text(r->w, "tokenizer.ggml.pre", "jina-v2-en"); /* what other programs write for this tokenizer */
     status = reading_write_tokens(r, true);
     reading_write_id(r, "tokenizer.ggml.bos_token_id", reading_special_id(r, "cls_token", NULL));
     reading_write_id(r, "tokenizer.ggml.eos_token_id", reading_special_id(r, "sep_token", NULL));
     reading_write_id(r, "tokenizer.ggml.unknown_token_id", reading_special_id(r, "unk_token", NULL));
-    reading_write_id(r, "tokenizer.ggml.seperator_token_id",
-                     reading_special_id(r, "sep_token", NULL)); /* spelled so in the files */
+    reading_write_id(r, "tokenizer.ggml.seperator_token_id", reading_special_id(r, "sep_token", NULL)); /* GGUF's spelling */
     reading_write_id(r, "tokenizer.ggml.padding_token_id", reading_special_id(r, "pad_token", NULL));
     reading_write_id(r, "tokenizer.ggml.mask_token_id", reading_special_id(r, "mask_token", NULL));
     key_bool(r->w, "tokenizer.ggml.add_bos_token", true);
@@ -188,9 +186,9 @@ static ww_status write_byte_bpe(reading *r)
 
 /* ---- SentencePiece ------------------------------------------------------------------------------------------------------- */
 
-enum { PADDING_SCORE = -1000 }; /* of ids that no piece has: merged last, if they could be found */
+enum { PADDING_SCORE = -1000 }; /* of ids without a piece: would be merged last */
 
-/* The pieces as the tokens of the vocabulary, each ended by a NUL in `texts`, and their scores. */
+/* Takes the pieces as tokens of the vocabulary, NUL-terminated in `texts`, and their scores. */
 static ww_status take_pieces(reading *r, const piece_list *list, char **texts, float *scores)
 {
     size_t bytes = 1;

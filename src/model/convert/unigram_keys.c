@@ -19,7 +19,8 @@ static int digit_of(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* The bytes of a text in base64; -1 if it is none. `to` has room for three bytes for each four characters. */
+/* Decodes base64 and returns the number of bytes; -1 if the text is not base64. `to` has room for three bytes per four
+ * characters. */
 static int64_t decode_base64(const char *text, size_t length, unsigned char *to)
 {
     size_t count = 0;
@@ -55,12 +56,12 @@ static ww_status write_charsmap(reading *r)
     if (count > 0)
         key_array(r->w, "tokenizer.ggml.precompiled_charsmap", WW_GGUF_U8, bytes, count);
     memory_free(bytes);
-    return count > 0 ? r->w->status : reading_refuse(r, "precompiled_charsmap is no base64");
+    return count > 0 ? r->w->status : reading_refuse(r, "precompiled_charsmap is not base64");
 }
 
 /* ---- pieces -------------------------------------------------------------------------------------------------------------- */
 
-/* [text, score] for each id. */
+/* Reads [text, score] for each id. */
 static ww_status read_pieces(reading *r, float *scores)
 {
     const json_t *model = json_object_get(r->tokenizer, "model"), *pieces = json_object_get(model, "vocab");
@@ -96,8 +97,7 @@ static void write_ids(const reading *r)
     reading_write_id(r, "tokenizer.ggml.eos_token_id", reading_special_id(r, "eos_token", "eos_token_id"));
     reading_write_id(r, "tokenizer.ggml.unknown_token_id",
                      json_member_integer(json_object_get(r->tokenizer, "model"), "unk_id", -1));
-    reading_write_id(r, "tokenizer.ggml.seperator_token_id",
-                     reading_special_id(r, "sep_token", NULL)); /* spelled so in the files */
+    reading_write_id(r, "tokenizer.ggml.seperator_token_id", reading_special_id(r, "sep_token", NULL)); /* GGUF's spelling */
     reading_write_id(r, "tokenizer.ggml.padding_token_id", reading_special_id(r, "pad_token", "pad_token_id"));
     reading_write_id(r, "tokenizer.ggml.mask_token_id", reading_special_id(r, "mask_token", NULL));
     key_bool(r->w, "tokenizer.ggml.add_bos_token", reading_adds(r, bos, true));

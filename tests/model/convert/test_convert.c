@@ -326,7 +326,7 @@ static void what_cannot_be_converted_is_refused_by_name(void **state)
     check_refused_folder(WW_UNSUPPORTED, "not a text with a score");
     write_file("tokenizer.json", "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"a\",-1.5]]},"
                                  "\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"?\"}}");
-    check_refused_folder(WW_UNSUPPORTED, "no base64");
+    check_refused_folder(WW_UNSUPPORTED, "not base64");
     write_file("tokenizer.json",
                "{\"normalizer\":{\"type\":\"BertNormalizer\"},\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":7}}}");
     check_refused_folder(WW_CORRUPT_FILE, "the token 'a' has the id 7");

@@ -261,7 +261,7 @@ static void a_damaged_tokenizer_model_is_harmless(void **state)
         (void)convert();
     }
     folder_file("tokenizer.model", whole.bytes, 5);
-    check_refused(WW_CORRUPT_FILE, "no SentencePiece model");
+    check_refused(WW_CORRUPT_FILE, "not a SentencePiece model");
 }
 
 /* Experts that are missing, or too many, or of another shape; codes without scales. */
