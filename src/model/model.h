@@ -1,4 +1,4 @@
-/* A model from inside: what every file of this room knows of it. */
+/* The inside of a model, for the files of this room. */
 #ifndef WW_MODEL_MODEL_H
 #define WW_MODEL_MODEL_H
 
@@ -18,15 +18,15 @@
 #include "model/weights.h"
 
 struct ww_model {
-    atomic_int users; /* opens and sessions; the last to go ends it */
+    atomic_int users; /* opens and sessions; the last one frees it */
     process_mark opened_in;
-    ww_device *device; /* the weights hold it */
+    ww_device *device; /* retained by the weights */
     const architecture *architecture;
     model_sizes sizes;
     weights weights;
     tokenizer *tokenizer;   /* NULL: the file has none */
     char *chat_template;    /* the options' or the file's; NULL: none */
-    template_program *chat; /* NULL, too, if the file's template cannot be read */
+    template_program *chat; /* also NULL if the file's template cannot be read */
     char *rerank_template;  /* the file's; NULL: none */
     int64_t context;        /* of sessions */
     ww_activations activations;
@@ -41,8 +41,8 @@ struct ww_model {
 /* WW_OK, or a refusal of NULL and of another process's model. */
 ww_status model_check(const ww_model *model, const char *call);
 
-/* Appends the tokens of a conversation with everything that its template takes, {"messages": [...], "tools": [...]}, and of a
- * text behind it, which may have special tokens; in the JSON's texts their names are text. The list begins as zeros. */
+/* Appends the tokens of a conversation with everything that its template takes, {"messages": [...], "tools": [...]}, and those
+ * of the text `behind`, which may have special tokens; in the JSON's texts their names are text. The list must be zeroed. */
 ww_status model_chat_json_tokens(const ww_model *model, const char *json, const char *behind, token_list *list);
 
 void model_retain(ww_model *model);

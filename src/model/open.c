@@ -1,4 +1,4 @@
-/* Opening a model: metadata, weights, tokenizer, all of it checked, and closing it with its last user. */
+/* Opening a model (reading and checking metadata, weights and tokenizer), and closing it with its last user. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -75,7 +75,7 @@ static ww_status make_pool(ww_model *model, const ww_model_options *options)
                          : options->cache == WW_QUANT_F16           ? ATTENTION_F16
                                                                     : ATTENTION_Q8_0;
     if (!tensors_of(model->device)->attention)
-        return ww_fail(WW_UNSUPPORTED, "there is no attention on devices of backend %s", model->device->info.backend);
+        return ww_fail(WW_UNSUPPORTED, "devices of backend %s have no attention", model->device->info.backend);
     const int32_t multiple = type == ATTENTION_Q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES;
     if (s->head_size < ATTENTION_HEAD_MIN || s->head_size > ATTENTION_HEAD_MAX || s->head_size % multiple)
         return ww_fail(WW_UNSUPPORTED, "heads of %d elements are not supported; %d to %d are, in multiples of %d%s",
@@ -99,7 +99,7 @@ static ww_status make_chat(const char *text, size_t bytes, ww_model *model)
     return model->chat_template ? template_parse(text, bytes, &model->chat) : memory_failed("chat template", bytes + 1);
 }
 
-/* A template of the file that cannot be read is no reason not to open it: ww_model_chat() says what is wrong with it. */
+/* A bad template does not prevent opening the file: ww_model_chat() reports what is wrong with it. */
 static ww_status make_file_chat(const ww_gguf *gguf, ww_model *model)
 {
     const char *text;
@@ -114,7 +114,7 @@ static ww_status no_tokenizer(const ww_model *model)
     return model->chat ? ww_fail(WW_UNSUPPORTED, "the model has no tokenizer, so it takes no chat template") : WW_OK;
 }
 
-/* A file for timing may have no tokenizer. One that is there must be one that is known, with a piece for each row. */
+/* A file for timing may have no tokenizer. If there is one, it must be known and have a piece for each row. */
 static ww_status make_tokenizer(const ww_gguf *gguf, ww_model *model)
 {
     const char *name;
@@ -133,7 +133,7 @@ static ww_status make_tokenizer(const ww_gguf *gguf, ww_model *model)
 
 /* ---- what it can be asked ------------------------------------------------------------------------------------------------ */
 
-/* The tokens that a decoder answers with, if it is one that can be asked whether a text answers a query. */
+/* Finds the answer tokens of a decoder that can be asked whether a text answers a query. */
 static bool find_answers(const ww_model *model, int32_t ids[2])
 {
     if (!model->architecture->answers || model->sizes.pooling != WW_POOLING_NONE || !model->tokenizer)
@@ -203,7 +203,7 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
     text_of(gguf, "general.license", info->licence, sizeof info->licence);
     if (status == WW_OK)
         status = fingerprint_of(gguf, info->fingerprint);
-    if (s->pooling_given) /* its vectors are others than the file's, and must not be compared with them */
+    if (s->pooling_given) /* vectors of another pooling must not be compared with the file's */
         text_append(info->fingerprint, sizeof info->fingerprint, POOLING_MARKS[s->pooling]);
     return status;
 }
@@ -216,7 +216,7 @@ static bool is_folder(const char *path)
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-/* Encoders may have been taught to embed fewer tokens than they have positions for; texts are cut there. */
+/* Encoders may have been trained to embed fewer tokens than they have positions for; longer texts are truncated. */
 static int64_t embedding_tokens(const ww_gguf *gguf, int64_t context)
 {
     int64_t tokens = 0;
@@ -250,7 +250,7 @@ static ww_status open_file(ww_gguf *gguf, const ww_model_options *options, ww_mo
     return status == WW_OK ? fill_info(gguf, model) : status;
 }
 
-/* The message of a failure, with the file in front. */
+/* Puts the file's path in front of a failure's message. */
 static ww_status name_file(ww_status status, const char *path)
 {
     char message[1024];

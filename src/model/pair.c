@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "model/tokenizer/unicode.h"
 
-/* Qwen3-Reranker's own words, for files that have no template of their own. */
+/* Qwen3-Reranker's own template, for files without one. */
 static const char RERANK_TEMPLATE[] =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. Note "
     "that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n<Instruct>: Given a web search query, "
@@ -31,13 +31,13 @@ void pair_query_free(pair_query *pair)
 
 /* ---- a decoder's template ------------------------------------------------------------------------------------------------ */
 
-/* The template is cut at its two marks, the query first. */
+/* Splits the template at its two marks; the query must come first. */
 static ww_status fill_template(const char *template, const char *query, pair_query *pair)
 {
     const char *at = strstr(template, QUERY_MARK);
     const char *document = at ? strstr(at, DOCUMENT_MARK) : NULL;
     if (!document)
-        return ww_fail(WW_UNSUPPORTED, "the model's template for reranking has no %s with %s behind it", QUERY_MARK,
+        return ww_fail(WW_UNSUPPORTED, "the model's template for reranking has no %s followed by %s", QUERY_MARK,
                        DOCUMENT_MARK);
     const char *behind = at + strlen(QUERY_MARK), *rest = document + strlen(DOCUMENT_MARK);
     ww_status status = text_buffer_add(&pair->before, template, (size_t)(at - template));
@@ -94,7 +94,7 @@ ww_status pair_query_make(const ww_model *model, const char *query, pair_query *
     return status;
 }
 
-/* The longer one is cut, as far as the other; then both alike. */
+/* Truncates the longer one to the length of the other, then both equally. */
 static void cut_pair(int64_t room, int64_t *query, int64_t *text)
 {
     const int64_t half = room / 2;

@@ -1,4 +1,4 @@
-/* A query and a text as one sequence of tokens, as models that rerank were taught to read them.
+/* A query and a text as one sequence of tokens, in the form that reranking models were trained on.
  *
  * An encoder reads `<s> query </s> text </s>` with its own tokens for these. A decoder is asked in words whether the text
  * answers the query, in a template with {query} and {document}; names of special tokens in either are text.
@@ -10,11 +10,11 @@
 
 typedef struct pair_query {
     const ww_model *model;
-    token_list query;   /* of an encoder: the query's own tokens */
-    text_buffer before; /* of a decoder: the template up to the document, with the query in it */
-    text_span quoted;   /* the query in there */
-    token_list after;   /* of a decoder: the tokens of the template behind the document */
-    int32_t between[2]; /* of an encoder: tokens between query and text */
+    token_list query;   /* for an encoder: the query's own tokens */
+    text_buffer before; /* for a decoder: the template up to the document, including the query */
+    text_span quoted;   /* the position of the query in it */
+    token_list after;   /* for a decoder: the tokens of the template after the document */
+    int32_t between[2]; /* for an encoder: tokens between query and text */
     size_t between_count;
 } pair_query;
 
@@ -22,11 +22,11 @@ typedef struct pair_query {
 ww_status pair_query_make(const ww_model *model, const char *query, pair_query *out);
 void pair_query_free(pair_query *pair);
 
-/* Appends the tokens of the query with a text behind it, no more than the model's context: the longer of the two is cut, and of
- * a decoder the text. `first` gets how many tokens come before the text. */
+/* Appends the tokens of the query followed by a text, at most the model's context: an encoder truncates the longer of the two,
+ * a decoder the text. `first` gets the number of tokens before the text. */
 ww_status pair_encode(const pair_query *pair, const char *text, size_t bytes, token_list *out, size_t *first);
 
-/* Does the model tell the two texts apart by the types of their tokens? False for NULL. */
+/* Does the model distinguish the two texts by token types? False for NULL. */
 bool pair_has_types(const pair_query *pair);
 
 #endif

@@ -13,11 +13,11 @@
 #include "model/body/body.h"
 
 enum {
-    TOKENS_HOST = 1024,    /* of a pass, if texts are not longer: what stays in a CPU's caches */
-    TOKENS_DEVICE = 8192,  /* what keeps a GPU busy */
-    PADDED_MAX = 4,        /* rows with padding, for each token */
-    TEXTS_TOGETHER = 4096, /* that are tokenized before they are computed */
-    TOKENS_EVEN = 32,      /* on a device: what makes rows of any width whole tiles, so that no launch is left for a rest */
+    TOKENS_HOST = 1024,    /* per pass, if no text is longer: fits in a CPU's caches */
+    TOKENS_DEVICE = 8192,  /* keeps a GPU busy */
+    PADDED_MAX = 4,        /* padded rows per token */
+    TEXTS_TOGETHER = 4096, /* tokenized together, before they are computed */
+    TOKENS_EVEN = 32,      /* on a device: makes whole tiles, so that no extra launch is needed for a rest */
 };
 
 /* ---- which texts go together --------------------------------------------------------------------------------------------- */
@@ -97,7 +97,7 @@ static ww_status make_lists(text_pass *p)
     p->pages = memory_alloc(slots * sizeof(page *));
     if (!p->ids || !p->addresses || !p->rows || !p->pages)
         return memory_failed("batch of texts", p->texts * p->longest * sizeof *p->rows);
-    memcpy(p->ids, p->job->ids + p->first_token, p->tokens * sizeof *p->ids); /* those of the padding are 0 */
+    memcpy(p->ids, p->job->ids + p->first_token, p->tokens * sizeof *p->ids); /* padding tokens are 0 */
     ww_status status = WW_OK;
     size_t at = 0;
     for (size_t i = 0; i < p->texts && status == WW_OK; i++) {
@@ -174,7 +174,7 @@ ww_status passes_run(const text_job *job)
     return status;
 }
 
-/* Batches of texts: the next is tokenized while one is computed. */
+/* Runs batches of texts: the next is tokenized while one is computed. */
 static ww_status run_batches(text_job *job, text_batch batches[2], size_t count)
 {
     float *const results = job->results;

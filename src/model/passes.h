@@ -1,5 +1,5 @@
-/* Many texts through the layers: tokens of texts in, a row of numbers for each text out. Embedding and reranking are this, with
- * different ends (pooling.c).
+/* Runs many texts through the layers: tokens of texts in, a row of numbers per text out. Embedding and reranking differ only in
+ * the end (pooling.c).
  */
 #ifndef WW_MODEL_PASSES_H
 #define WW_MODEL_PASSES_H
@@ -11,7 +11,7 @@ typedef struct text_job {
     ww_model *model;
     const int32_t *ids;   /* of all texts, one after the other */
     const size_t *counts; /* tokens of each text */
-    const size_t *firsts; /* of these, tokens of the first of two texts; NULL: there is no second */
+    const size_t *firsts; /* of these, tokens of the first of two texts; NULL: texts are single */
     size_t count;
     float *results; /* pooled_size() of each text */
     ww_progress progress;
@@ -20,7 +20,7 @@ typedef struct text_job {
     size_t done, total; /* texts, for progress */
 } text_job;
 
-/* Texts first.. of a job, and what a pass over them needs in host memory. */
+/* A pass over the texts of a job starting at `first`, and its host memory. */
 typedef struct text_pass {
     const text_job *job;
     size_t first, texts, tokens, longest;
@@ -36,16 +36,16 @@ typedef struct text_pass {
 /* Runs passes over all texts of a job. Takes the model's lock for each. */
 ww_status passes_run(const text_job *job);
 
-/* The same of texts that `batch` says how to tokenize: the next texts are tokenized while others are computed. Uses its model,
- * texts, bytes and pair. */
+/* The same for texts that are not tokenized yet: the next texts are tokenized while others are computed. Uses the model, texts,
+ * bytes and pair of `batch`. */
 ww_status passes_run_texts(text_job *job, const text_batch *batch);
 
 /* ---- the end of a pass (pooling.c) --------------------------------------------------------------------------------------- */
 
-/* Floats that a text gets: the width, or 1 from a model that reranks. */
+/* Number of results per text: the width, or 1 for a model that reranks. */
 int64_t pooled_size(const ww_model *model);
 
-/* The vectors of the tokens of a pass, which are in the workspace, as one result for each text. */
+/* Pools the token vectors of a pass, which are in the workspace, into one result per text. */
 ww_status pool_pass(text_pass *p, float *results);
 
 #endif

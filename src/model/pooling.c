@@ -1,8 +1,8 @@
-/* One vector from those of a text's tokens: the mean, the first or the last; then what the model has behind it. Embeddings are
- * normed on the host; a model that reranks has a head, whose output is the score.
+/* One vector from those of a text's tokens: the mean, the first or the last; then the layers after the pooling, if any.
+ * Embeddings are normalized on the host; a model that reranks has a head, whose output is the score.
  *
- * Pooling by mean adds a text's rows in the order in which reductions add. Rows of texts of different lengths are brought into
- * one shape with zeros behind them, which add nothing: a sum is the same whatever the longest text of its pass is.
+ * Pooling by mean adds a text's rows in the order in which reductions add. Texts of different lengths are padded with rows of
+ * zeros, which add nothing: a sum does not depend on the longest text of its pass.
  */
 #include <math.h>
 
@@ -20,7 +20,7 @@ int64_t pooled_size(const ww_model *model)
     return model->weights.head.labels > 0 ? 1 : model->sizes.width;
 }
 
-/* Which rows become a text's vector: a model that reranks takes the first of an encoder, and the last of a decoder. */
+/* Which rows become a text's vector. For reranking, an encoder takes the first token and a decoder the last. */
 static ww_pooling pooling_of(const ww_model *model)
 {
     if (model->sizes.pooling == WW_POOLING_MEAN || model->sizes.pooling == WW_POOLING_CLS)
@@ -31,7 +31,7 @@ static ww_pooling pooling_of(const ww_model *model)
                                                                                                     : WW_POOLING_LAST;
 }
 
-/* The rows of x that pooling wants, for each text: one, or all of them with SKIPPED behind. */
+/* Lists the rows of x to pool for each text: one, or all of them padded with SKIPPED. */
 static int64_t list_rows(const text_pass *p)
 {
     const ww_pooling pooling = pooling_of(p->job->model);
@@ -46,7 +46,7 @@ static int64_t list_rows(const text_pass *p)
     return (int64_t)each;
 }
 
-/* The rows that pooling wants, behind the norm that a body ends with, if it has one. */
+/* Gathers the rows to pool, after the body's last norm, if it has one. */
 static ww_status gather(text_pass *p, int64_t rows_count, ww_tensor *out)
 {
     ww_model *model = p->job->model;
@@ -65,7 +65,7 @@ static ww_status gather(text_pass *p, int64_t rows_count, ww_tensor *out)
     return status;
 }
 
-/* The sum of the wanted rows of each text, [texts, width]. */
+/* Sums the listed rows of each text, [texts, width]. */
 static ww_status pool_rows(text_pass *p, ww_tensor *pooled)
 {
     const int64_t each = list_rows(p), shape[3] = {(int64_t)p->texts, each, p->job->model->sizes.width};
@@ -82,7 +82,7 @@ static ww_status pool_rows(text_pass *p, ww_tensor *pooled)
 
 /* ---- embeddings ---------------------------------------------------------------------------------------------------------- */
 
-/* Mean and length 1. A sum that is -0 may be +0 with padding: it is made so. */
+/* Divides by the count and normalizes to length 1. Padding may turn a sum of -0 into +0, so -0 always becomes +0. */
 static ww_status norm_vectors(const text_pass *p, float *vectors)
 {
     const model_sizes *s = &p->job->model->sizes;
@@ -104,7 +104,7 @@ static ww_status norm_vectors(const text_pass *p, float *vectors)
     return WW_OK;
 }
 
-/* The layers that a sentence encoder has behind its pooling; without them the pooled rows stay. */
+/* Runs the layers of a sentence encoder after its pooling, if there are any. */
 static ww_status run_dense(const ww_model *model, ww_tensor *pooled)
 {
     ww_status status = WW_OK;
@@ -122,7 +122,7 @@ static ww_status run_dense(const ww_model *model, ww_tensor *pooled)
 
 /* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
-/* What the head says of pooled rows, [texts, labels]. */
+/* Runs the head on pooled rows; the result is [texts, labels]. */
 static ww_status run_head(const ww_model *model, const ww_tensor *pooled, ww_tensor *out)
 {
     const rank_head *head = &model->weights.head;
@@ -158,7 +158,7 @@ static ww_status divide_sums(const text_pass *p, ww_tensor *pooled)
     return status;
 }
 
-/* One label is the score; of two, yes and no, it is the difference. */
+/* With one label that is the score; with two, yes and no, it is their difference. */
 static ww_status score_texts(const text_pass *p, ww_tensor *pooled, float *scores)
 {
     const int64_t labels = p->job->model->weights.head.labels;

@@ -14,7 +14,7 @@ static ww_status check_tokenizer(const ww_model *model, const char *call)
     return status;
 }
 
-/* A list of ours to the caller's room. */
+/* Copies a token list to the caller's memory. */
 static ww_status give_tokens(const char *call, const token_list *list, int32_t *ids, size_t capacity, size_t *count)
 {
     *count = (size_t)list->count;
@@ -38,7 +38,7 @@ ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t byte
     if ((!text && bytes > 0) || (!ids && capacity > 0) || !count)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, !count ? "count" : !text && bytes > 0 ? "text" : "ids");
     if (flags & ~(uint32_t)(WW_TOKENS_PLAIN | WW_TOKENS_NO_ADD))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; 0 to 3 are known", call, (unsigned)flags);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; it must be 0 to 3", call, (unsigned)flags);
     status = tokenizer_encode(model->tokenizer, text ? text : "", bytes, flags, &list);
     if (status == WW_OK)
         status = give_tokens(call, &list, ids, capacity, count);
@@ -46,7 +46,7 @@ ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t byte
     return status;
 }
 
-/* A text of ours to the caller's room. */
+/* Copies a text to the caller's memory. */
 static ww_status give_text(const char *call, const char *from, size_t bytes, char *to, size_t capacity)
 {
     if (to && bytes > capacity)
@@ -84,7 +84,7 @@ int32_t ww_model_token_ends(const ww_model *model, int32_t token)
 
 enum { TOKEN_NAME_BYTES = 128 };
 
-/* The name of a token with a NUL; "" where there is none, or it is longer than any that a template writes. */
+/* The name of a token, NUL-terminated; "" if there is none, or it is too long for any template. */
 static const char *token_name(const tokenizer *t, int32_t id, char name[TOKEN_NAME_BYTES])
 {
     const char *bytes;
@@ -97,14 +97,14 @@ static const char *token_name(const tokenizer *t, int32_t id, char name[TOKEN_NA
     return name;
 }
 
-/* Is there a template that can be run? */
+/* Does the model have a usable template? */
 static ww_status check_template(const ww_model *model)
 {
     if (!model->chat_template)
         return ww_fail(WW_UNSUPPORTED, "the model has no chat template; give one (`chat_template`, --chat-template)");
     if (model->chat)
         return WW_OK;
-    template_program *program = NULL; /* reading it again says what is wrong */
+    template_program *program = NULL; /* parsing it again gives the message */
     const ww_status wrong = template_parse(model->chat_template, strlen(model->chat_template), &program);
     template_free(program);
     return wrong != WW_OK ? wrong : ww_fail(WW_INTERNAL, "the chat template was not read");
@@ -184,7 +184,7 @@ ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_message *mes
     if ((!ids && capacity > 0) || !token_count)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, token_count ? "ids" : "count");
     if (flags & ~(uint32_t)WW_TOKENS_PLAIN)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; 0 and WW_TOKENS_PLAIN are known", call, (unsigned)flags);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; it must be 0 or WW_TOKENS_PLAIN", call, (unsigned)flags);
     status = render(model, messages, count, &made, &quotes);
     const quoted_text text = {made.text, made.bytes, quotes.spans, flags & WW_TOKENS_PLAIN ? quotes.count : 0,
                               model->chat_template};

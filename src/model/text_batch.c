@@ -1,5 +1,5 @@
-/* Tokenizing many texts. They are divided evenly; what each thread found is put together in the order of the texts, so that the
- * number of threads changes nothing.
+/* Tokenizing many texts. Threads get equal shares; their results are joined in the order of the texts, so that the number of
+ * threads changes nothing.
  */
 #include "model/text_batch.h"
 
@@ -12,7 +12,7 @@
 #include "base/text.h"
 
 enum {
-    TEXTS_ALONE = 256, /* up to this many texts one thread is faster than starting others */
+    TEXTS_ALONE = 256, /* up to this many texts a single thread is faster */
     THREADS_MAX = 8,
 };
 

@@ -1,5 +1,4 @@
-/* Texts of a call, tokenized together: by several threads where they are many, and beside what the device does with those
- * before.
+/* Texts of a call, tokenized together: by several threads if there are many, and while the device computes earlier ones.
  */
 #ifndef WW_MODEL_TEXT_BATCH_H
 #define WW_MODEL_TEXT_BATCH_H
@@ -10,21 +9,21 @@ typedef struct text_batch {
     const ww_model *model;
     const char *const *texts; /* of the whole call */
     const size_t *bytes;      /* of each, or NULL */
-    const pair_query *pair;   /* a query that each text stands behind, or NULL */
+    const pair_query *pair;   /* a query that precedes each text, or NULL */
     const char *call;         /* the public call, for messages */
     size_t first, count;      /* of this batch */
-    size_t *counts;           /* of tokens: as many as texts; the caller's */
+    size_t *counts;           /* tokens of each text; the caller's */
     size_t *firsts;           /* of these, tokens of the query; the caller's, or NULL */
-    token_list tokens;        /* of all texts, one behind the other */
+    token_list tokens;        /* of all texts, concatenated */
     ww_status status;
     char message[512]; /* of a failure */
 } text_batch;
 
-/* Fills in counts, tokens, status and message; no text may have more tokens than the model's context: it is cut. */
+/* Fills in counts, tokens, status and message. Truncates texts to the model's context. */
 void text_batch_encode(text_batch *b);
 
-/* The same by a thread, until text_batch_wait(), which gives the status with its message set. Where no thread can be started it
- * is done at once. */
+/* The same in a thread, until text_batch_wait(), which returns the status and sets its message. If no thread can be started,
+ * the call does it itself. */
 typedef struct text_batch_thread {
     text_batch *batch;
     pthread_t thread;
@@ -33,7 +32,7 @@ typedef struct text_batch_thread {
 void text_batch_start(text_batch_thread *t, text_batch *b);
 void text_batch_join(text_batch_thread *t);
 
-/* The status, with its message set. */
+/* Returns the status and sets its message. */
 ww_status text_batch_status(const text_batch *b);
 
 #endif

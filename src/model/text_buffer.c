@@ -1,4 +1,4 @@
-/* Bytes and characters that grow. */
+/* Growing lists of bytes and characters. */
 #include "model/text_buffer.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Bytes and characters that grow, for texts on their way to tokens and back. Both begin as zeros. */
+/* Growing lists of bytes and characters, for converting text to tokens and back. Both start zeroed. */
 #ifndef WW_MODEL_TEXT_BUFFER_H
 #define WW_MODEL_TEXT_BUFFER_H
 
@@ -8,15 +8,15 @@
 #include <warpwave/status.h>
 
 typedef struct text_buffer {
-    char *text; /* no NUL behind it until text_buffer_end() */
+    char *text; /* not NUL-terminated until text_buffer_end() */
     size_t bytes, capacity;
 } text_buffer;
 
-/* Append bytes, or a text with a NUL. On failure the buffer is as before. */
+/* Append bytes, or a NUL-terminated text. On failure the buffer is unchanged. */
 ww_status text_buffer_add(text_buffer *buffer, const char *text, size_t bytes);
 ww_status text_buffer_add_text(text_buffer *buffer, const char *text);
 
-/* Puts a NUL behind the bytes, which is none of them. */
+/* Puts a NUL after the bytes, which is not counted. */
 ww_status text_buffer_end(text_buffer *buffer);
 
 void text_buffer_free(text_buffer *buffer);
@@ -26,7 +26,7 @@ typedef struct text_span {
     size_t from, to;
 } text_span;
 
-typedef struct characters { /* code points of Unicode */
+typedef struct characters { /* Unicode code points */
     uint32_t *values;
     size_t count, capacity;
 } characters;

@@ -1,4 +1,4 @@
-/* The tensors that each architecture has, by the names that files have for them. */
+/* The tensors of each architecture, by their names in files. */
 #include "model/weights.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* ---- bodies -------------------------------------------------------------------------------------------------------------- */
 
-/* Nothing is done with the queries alone before they are turned. */
+/* Can q, k and v be one product? Only if nothing is done with the queries alone before rope. */
 static bool may_join(const weights_source *s)
 {
     const architecture *a = s->architecture;
@@ -22,7 +22,7 @@ static bool has_tensor(const loader *l, int32_t layer, const char *what)
     return ww_gguf_find_tensor(l->source->gguf, loader_name(name, layer, what, "weight"), &index) == WW_OK;
 }
 
-/* Norms of queries and keys, of each head or of all together; jina's encoders may have them, with biases. */
+/* Loads the norms of queries and keys, per head or for all heads together; Jina's encoders may have them, with biases. */
 static ww_status load_head_norms(loader *l, int32_t i, layer_weights *to)
 {
     const model_sizes *s = l->source->sizes;
@@ -36,7 +36,7 @@ static ww_status load_head_norms(loader *l, int32_t i, layer_weights *to)
     return status == WW_OK ? loader_norm(l, (norm_name){i, "attn_k_norm", keys, optional}, &to->key_norm) : status;
 }
 
-/* q, k and v; those of nomic-bert are one tensor in the file, of which they are views. */
+/* Loads q, k and v; in nomic-bert's files they are one tensor, and these are views of it. */
 static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
 {
     const model_sizes *s = l->source->sizes;
@@ -78,8 +78,8 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
     return status == WW_OK ? load_head_norms(l, i, to) : status;
 }
 
-/* Weights of an encoder that are floats become a tensor: it always has many rows to multiply, and products of tensors are made
- * for that. So do those of its values, whatever they are: coded activations cost an embedding most of its precision there. */
+/* An encoder's float weights become a tensor: there are always many rows to multiply, which tensor products are made for. The
+ * weights of its values always do, because coded activations cost an embedding most of its precision there. */
 static ww_status make_plain(linear *l, bool always)
 {
     ww_quant_info info = ww_quant_info_default();
@@ -104,13 +104,13 @@ static ww_status make_layer_plain(layer_weights *x)
     return status;
 }
 
-/* The first layer of ModernBERT has none: its input is normed already. */
+/* The first layer of ModernBERT has none: its input is already normed. */
 static bool has_attention_norm(const loader *l, int32_t layer)
 {
     return !l->source->architecture->norms_before || layer > 0 || has_tensor(l, 0, "attn_norm");
 }
 
-/* Norms of a layer: before its two parts (of BERT behind them, with biases), behind them, or both. */
+/* Loads the norms of a layer: before its two parts (for BERT after them, with biases), after them, or both. */
 static ww_status load_layer_norms(loader *l, int32_t i, layer_weights *to)
 {
     const architecture *a = l->source->architecture;
@@ -151,7 +151,7 @@ static ww_status load_feed_forward(loader *l, int32_t i, layer_weights *to)
     return status == WW_OK ? loader_linear(l, (linear_name){i, "ffn_down", width, hidden, biased}, &to->down) : status;
 }
 
-/* The matrices of all experts by one name, and their biases where the architecture has any. */
+/* Loads the matrices of all experts under one name, and their biases if the architecture has any. */
 static ww_status load_expert_linear(loader *l, linear_name n, expert_linear *out)
 {
     char name[LOADER_NAME_BYTES];
@@ -192,7 +192,7 @@ static ww_status load_layer(loader *l, int32_t i)
     return status;
 }
 
-/* The rows of the embedding are the vocabulary, which the metadata need not say. */
+/* The number of rows of the embedding is the vocabulary, which the metadata need not contain. */
 static ww_status load_embedding(loader *l)
 {
     model_sizes *s = l->source->sizes;
@@ -253,8 +253,8 @@ static ww_status load_encoder(loader *l)
 
 /* ---- the head of a model that ranks -------------------------------------------------------------------------------------- */
 
-/* An encoder's score is one number; a decoder says yes and no, in this order. The head of Jina's rerankers is one row, `cls`.
- */
+/* An encoder's head gives one score, a decoder's gives yes and no, in this order. The head of Jina's rerankers is one row,
+ * `cls`. */
 static ww_status load_head(loader *l)
 {
     const model_sizes *s = l->source->sizes;
@@ -290,7 +290,7 @@ ww_status weights_load_answers(const weights *w, const int32_t ids[2], rank_head
     return status;
 }
 
-/* Factors of rope from one tensor, if it is there; *out is what was there before, or is replaced. */
+/* Loads factors of rope from one tensor, if it exists, and replaces *out; otherwise leaves *out unchanged. */
 static ww_status load_factors(loader *l, const char *name, float **out)
 {
     const int64_t pairs = l->source->sizes->rope_size / 2;
@@ -314,7 +314,7 @@ static ww_status load_factors(loader *l, const char *name, float **out)
     return status;
 }
 
-/* A file may have factors for sessions up to the context that the model was first made for, and others for longer ones. */
+/* A file may have factors for sessions up to the original context, and others for longer ones. */
 static ww_status load_rope_factors(loader *l)
 {
     const bool is_long = l->source->context > l->source->sizes->rope_original_context;
@@ -344,7 +344,7 @@ static ww_status load_decoder(loader *l)
     return status == WW_OK ? load_rope_factors(l) : status;
 }
 
-/* The last norm, and what is behind the pooling: two layers of any width between them, or none. */
+/* Loads the last norm, and the layers after the pooling: two, of any width in between, or none. */
 static ww_status load_bidirectional(loader *l)
 {
     static const char *const NAMES[DENSE_LAYERS] = {"dense_2", "dense_3"};
@@ -364,13 +364,13 @@ static ww_status load_bidirectional(loader *l)
     return status;
 }
 
-/* A tensor that nothing here uses would make the model another one than the bodies compute. */
+/* Refuses a tensor that nothing uses: the bodies would not compute that model. */
 static ww_status refuse_unused(const loader *l)
 {
     ww_gguf_tensor t = ww_gguf_tensor_default();
     for (int64_t i = 0; i < l->tensors; i++)
         if (!l->used[i] && ww_gguf_tensor_at(l->source->gguf, i, &t) == WW_OK)
-            return ww_fail(WW_UNSUPPORTED, "tensor '%s' is none that a model of architecture %s has here", t.name,
+            return ww_fail(WW_UNSUPPORTED, "tensor '%s' is not part of a model of architecture %s", t.name,
                            l->source->architecture->name);
     return WW_OK;
 }

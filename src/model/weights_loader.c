@@ -1,8 +1,8 @@
 /* Loading tensors by their names.
  *
- * Whether all numbers of a tensor are finite is seen while it is read (ww_quant_info). Where they may not be, or of a format of
- * which that cannot be seen, rows are decoded piece by piece on the device and added up: a sum is finite only if everything in
- * it is. (A sum of finite weights that overflows belongs to no model that could be computed.)
+ * Reading a tensor shows whether all its numbers are finite (ww_quant_info). If they may not be, or the format does not show
+ * it, rows are decoded piece by piece on the device and summed: a sum is finite only if all its terms are. (If a sum of finite
+ * weights overflows, the model could not be computed anyway.)
  */
 #include "model/weights_loader.h"
 
@@ -40,7 +40,7 @@ static ww_status refuse_shape(const ww_gguf_tensor *t, const wanted *want)
                    (long long)want->cols);
 }
 
-/* Finds a tensor and compares it with what is wanted; index -1: it is optional and not there. */
+/* Finds a tensor and compares it with what is wanted; index -1: it is optional and missing. */
 static ww_status find(loader *l, const wanted *want, int64_t *index)
 {
     ww_gguf_tensor t = ww_gguf_tensor_default();
@@ -87,7 +87,7 @@ static ww_status check_finite(const char *name, const ww_quant *matrix, int64_t 
     return status;
 }
 
-/* A tensor of the file as a matrix; stays NULL where it is optional and not there. */
+/* Loads a tensor of the file as a matrix; stays NULL if it is optional and missing. */
 ww_status loader_matrix(loader *l, const wanted *want, ww_quant **out)
 {
     int64_t index;
@@ -103,7 +103,6 @@ ww_status loader_matrix(loader *l, const wanted *want, ww_quant **out)
     return status == WW_OK && !info.finite ? check_finite(want->name, *out, info.rows, info.cols) : status;
 }
 
-/* A tensor as f32 of shape [n]. */
 ww_status loader_vector(loader *l, const wanted *want, ww_tensor *out)
 {
     ww_quant *matrix = NULL;
@@ -148,10 +147,10 @@ ww_status loader_linear(loader *l, linear_name n, linear *out)
 
 /* ---- several matrices as one --------------------------------------------------------------------------------------------- */
 
-/* Matrices that meet the same activations become one, where their types are alike: a third of the launches, and of the waits
- * for all threads, for the same bits. */
+/* Matrices that are multiplied with the same activations become one if their types are equal: a third of the launches and
+ * barriers, and the same bits. */
 
-/* Are all parts there, of one type, without biases? */
+/* Do all parts exist, with one type and without biases? */
 bool loader_can_join(const loader *l, const joined_name *n)
 {
     char name[LOADER_NAME_BYTES];
@@ -169,7 +168,7 @@ bool loader_can_join(const loader *l, const joined_name *n)
     return true;
 }
 
-/* Where it is not known that all are finite: which is not. */
+/* If it is not known that all parts are finite, finds the one that is not. */
 static ww_status check_parts(const joined_name *n, const ww_quant *matrix)
 {
     char name[LOADER_NAME_BYTES];

@@ -1,4 +1,4 @@
-/* Tensors of a file by name: found, compared with what they must be, and loaded onto the device. Used by weights.c. */
+/* Finds tensors of a file by name, checks them, and loads them onto the device. Used by weights.c. */
 #ifndef WW_MODEL_WEIGHTS_LOADER_H
 #define WW_MODEL_WEIGHTS_LOADER_H
 
@@ -9,7 +9,7 @@ enum { LOADER_NAME_BYTES = 96 };
 typedef struct loader {
     const weights_source *source;
     weights *w;
-    bool *used; /* of each tensor in the file */
+    bool *used; /* for each tensor in the file */
     int64_t tensors, bytes_before, bytes_total;
 } loader;
 
@@ -33,7 +33,7 @@ typedef struct linear_name {
     int32_t layer;
     const char *what;
     int64_t rows, cols;
-    bool biased; /* must be; otherwise may be */
+    bool biased; /* the bias must exist; otherwise it may */
 } linear_name;
 
 typedef struct joined_part {
@@ -50,20 +50,20 @@ typedef struct joined_name {
     int64_t cols;
 } joined_name;
 
-/* The name of a tensor of a layer, or of one that a model has once (layer -1), in `to`, which is returned. */
+/* Writes the name of a tensor of a layer, or of the whole model (layer -1), to `to`, and returns it. */
 const char *loader_name(char *to, int32_t layer, const char *what, const char *ending);
 
-/* A tensor as a matrix; stays NULL where it is optional and not there. */
+/* Loads a tensor as a matrix; stays NULL if it is optional and missing. */
 ww_status loader_matrix(loader *l, const wanted *want, ww_quant **out);
 
-/* A tensor as f32 of shape [n]. */
+/* Loads a tensor as f32 of shape [n]. */
 ww_status loader_vector(loader *l, const wanted *want, ww_tensor *out);
 
 ww_status loader_norm(loader *l, norm_name n, norm *out);
 ww_status loader_linear(loader *l, linear_name n, linear *out);
 
-/* Matrices that meet the same activations become one, where their types are alike: a third of the launches, and of the waits
- * for all threads, for the same bits. Are all parts there, of one type, without biases? */
+/* Can the parts be joined: do all exist, with one type and without biases? Joining matrices that are multiplied with the same
+ * activations saves two thirds of the launches and barriers, and gives the same bits. */
 bool loader_can_join(const loader *l, const joined_name *n);
 ww_status loader_joined(loader *l, const joined_name *n, linear *out);
 

@@ -1,4 +1,4 @@
-/* What is true of rules, found by going through them until nothing is added. */
+/* Facts about rules, found by going through them until no new fact is added. */
 #include <stdbool.h>
 
 #include "base/memory.h"
@@ -6,16 +6,16 @@
 
 typedef enum rule_fact {
     FACT_EMPTY = 1, /* it matches the empty text */
-    FACT_ENDS = 2,  /* it matches some text */
-    FACT_READS = 4  /* no rule that it begins with is itself again */
+    FACT_ENDS = 2,  /* it matches some finite text */
+    FACT_READS = 4  /* it is not left-recursive */
 } rule_fact;
 
-enum { WORK_MAX = 1 << 27 }; /* steps that are looked at, about a second */
+enum { WORK_MAX = 1 << 27 }; /* steps to look at, about a second */
 
 typedef struct checker {
     const grammar_program *program;
     grammar_rule *rules;
-    int32_t *waiting, *seen; /* steps to go on with; the walk that was at a step last */
+    int32_t *waiting, *seen; /* steps to continue with; the last walk that visited each step */
     int32_t walk;
     int64_t work;
 } checker;
@@ -28,7 +28,8 @@ static void wait_for(checker *c, int32_t *count, int32_t step)
     }
 }
 
-/* Is the fact true of a rule, by what is known of others? `culprit` gets a rule that it begins with and that does not read. */
+/* Is the fact true of a rule, given what is known about others? `culprit` gets a rule that it begins with and that has no
+ * FACT_READS. */
 static bool holds(checker *c, int32_t rule, rule_fact fact, int32_t *culprit)
 {
     int32_t count = 0;
@@ -73,18 +74,17 @@ static ww_status judge(checker *c, int32_t count)
     find_all(c, count, FACT_ENDS);
     find_all(c, count, FACT_READS);
     if (c->work >= WORK_MAX)
-        return ww_fail(WW_OUT_OF_RANGE,
-                       "grammar: the rules depend on each other in chains that are too long; join some of them");
+        return ww_fail(WW_OUT_OF_RANGE, "grammar: chains of rules that depend on each other are too long; join some of them");
     for (int32_t i = 0; i < count; i++) {
         int32_t rule = i;
         if (!(c->rules[i].facts & FACT_ENDS))
             return ww_fail(WW_INVALID_ARGUMENT, "grammar: rule '%.*s' never ends", (int)c->rules[i].bytes, c->rules[i].name);
         if (c->rules[i].facts & FACT_READS)
             continue;
-        for (int32_t n = 0; n < count; n++) /* after as many steps as there are rules it is in the circle */
+        for (int32_t n = 0; n < count; n++) /* after this many steps the rule is part of the cycle */
             (void)holds(c, rule, FACT_READS, &rule);
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "grammar: rule '%.*s' comes to itself before it reads anything (left recursion); put what is read first",
+                       "grammar: rule '%.*s' calls itself before it reads anything (left recursion); put what it reads first",
                        (int)c->rules[rule].bytes, c->rules[rule].name);
     }
     return WW_OK;

@@ -1,5 +1,5 @@
-/* GBNF to a program, in one pass: no tree is built. An atom that is repeated is read again for each copy, so the limit on steps
- * also bounds the time. A failure leaves gbnf_parse() at once, from any depth; what is allocated belongs to the parser.
+/* Compiles GBNF to a program in one pass, without a tree. A repeated atom is read again for each copy, so the limit on steps
+ * also bounds the time. A failure leaves gbnf_parse() by longjmp() from any depth; all memory belongs to the parser.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,14 +71,14 @@ static void emit_byte(parser *p, uint8_t low, uint8_t high)
     emit(p, (grammar_step){.op = STEP_BYTE, .low = low, .high = high});
 }
 
-/* Alternatives that are being written. */
+/* Alternatives under construction. */
 typedef struct choice {
-    int32_t split; /* the step that the last one begins with */
-    int32_t jump;  /* the step that the one before ends with, which has the number of the jump before it */
+    int32_t split; /* the first step of the last one */
+    int32_t jump;  /* the last step of the previous one, which has the number of the jump before it */
 } choice;
 #define NO_CHOICE ((choice){NONE, NONE})
 
-/* Ends the alternative before, if there is one, with a jump, and begins another. */
+/* Ends the previous alternative, if there is one, with a jump, and begins another. */
 static void emit_alternative(parser *p, choice *c)
 {
     if (c->split != NONE) {
@@ -100,7 +100,7 @@ static void end_alternatives(parser *p, const choice *c)
 
 /* ---- characters ---------------------------------------------------------------------------------------------------------- */
 
-/* The largest beginning of a range whose characters are all of one length, and whose bytes vary independently. */
+/* The end of the longest prefix of a range whose characters have the same length and whose bytes vary independently. */
 static uint32_t uniform_end(uint32_t low, uint32_t high)
 {
     static const uint32_t lasts[] = {0x7F, 0x7FF, 0xFFFF};
@@ -123,7 +123,7 @@ static void emit_range(parser *p, character_range r, choice *c)
 {
     while (r.low <= r.high) {
         utf8proc_uint8_t low[4], high[4];
-        if (r.low >= 0xD800 && r.low <= 0xDFFF) { /* surrogates are no characters */
+        if (r.low >= 0xD800 && r.low <= 0xDFFF) { /* surrogates are not characters */
             r.low = 0xE000;
             continue;
         }
@@ -148,7 +148,7 @@ static void sort_ranges(parser *p)
     }
 }
 
-/* Emits the ranges or, where negated, what is between them. */
+/* Emits the ranges or, if negated, the gaps between them. */
 static void emit_class(parser *p, bool negated)
 {
     choice c = NO_CHOICE;
@@ -181,7 +181,7 @@ static uint32_t read_hexadecimal(parser *p, int digits)
         c = c << 4 | (digit < 16 ? digit : digit - 6);
     }
     if (c > CHARACTER_MAX || (c >= 0xD800 && c <= 0xDFFF))
-        fail(p, WW_INVALID_ARGUMENT, "the escape is no character of Unicode");
+        fail(p, WW_INVALID_ARGUMENT, "the escape is not a Unicode character");
     return c;
 }
 
@@ -262,7 +262,7 @@ static size_t name_bytes(const parser *p)
     return bytes;
 }
 
-/* Does a name with "::=" behind it follow, so that the rule before has ended? */
+/* Does a name with "::=" after it follow? Then the previous rule has ended. */
 static bool rule_begins(const parser *p)
 {
     parser ahead = {.text = p->text, .at = p->at + name_bytes(p), .end = p->end};
@@ -272,7 +272,7 @@ static bool rule_begins(const parser *p)
     return ahead.end - ahead.at >= 3 && memcmp(ahead.at, "::=", 3) == 0;
 }
 
-/* Reads a name, and gives the number of its rule. */
+/* Reads a name, and returns the number of its rule. */
 static int32_t read_rule(parser *p)
 {
     const char *name = p->at;
@@ -292,7 +292,7 @@ static void parse_alternatives(parser *p);
 static void parse_group(parser *p)
 {
     if (p->depth == GRAMMAR_DEPTH_MAX)
-        fail(p, WW_INVALID_ARGUMENT, "more than %d groups are inside each other", (int)GRAMMAR_DEPTH_MAX);
+        fail(p, WW_INVALID_ARGUMENT, "groups are nested more than %d deep", (int)GRAMMAR_DEPTH_MAX);
     p->at++;
     p->depth++;
     parse_alternatives(p);
@@ -332,7 +332,7 @@ static bool read_count(parser *p, int32_t *count)
     return found;
 }
 
-/* Reads {m}, {m,} or {m,n}; `max` is NONE where there is no end. */
+/* Reads {m}, {m,} or {m,n}; `max` is NONE if there is no upper bound. */
 static void read_counts(parser *p, int32_t *min, int32_t *max)
 {
     p->at++;
@@ -350,7 +350,7 @@ static void read_counts(parser *p, int32_t *min, int32_t *max)
     p->at++;
 }
 
-/* Reads *, +, ? or {m,n}; 1 to 1 where none of them follows. */
+/* Reads *, +, ? or {m,n}; 1 to 1 if none of them follows. */
 static void read_repetition(parser *p, int32_t *min, int32_t *max)
 {
     skip_space(p);
@@ -363,7 +363,7 @@ static void read_repetition(parser *p, int32_t *min, int32_t *max)
         p->at++;
 }
 
-/* Copies of an atom, of which the first is there already, from step `first` on, behind a split. */
+/* Writes the copies of an atom. The first copy already exists, from step `first` on, after a split. */
 static void repeat_atom(parser *p, const char *atom, int32_t first)
 {
     int32_t min, max, last = first;
@@ -374,7 +374,7 @@ static void repeat_atom(parser *p, const char *atom, int32_t first)
         last = p->program->count;
         p->at = atom;
         emit(p, (grammar_step){.op = STEP_SPLIT, .to = NONE});
-        if (i >= min) { /* may be left out: the end is found through the split before it */
+        if (i >= min) { /* optional: the split before it leads to the end */
             p->program->steps[last].to = first;
             first = last;
         }
@@ -394,7 +394,7 @@ static void repeat_atom(parser *p, const char *atom, int32_t first)
         steps[first] = (grammar_step){.op = max == 0 ? STEP_JUMP : STEP_SPLIT, .to = end};
 }
 
-/* Sequences with | between them, up to the end of the rule or of the group. */
+/* Parses sequences with | between them, up to the end of the rule or of the group. */
 static void parse_alternatives(parser *p)
 {
     choice c = NO_CHOICE;
@@ -430,7 +430,7 @@ static void parse_rule(parser *p)
     emit(p, (grammar_step){.op = STEP_RETURN});
 }
 
-/* All rules are there: calls get the step where their rule begins. */
+/* Links calls to the first step of their rule, once all rules are known. */
 static ww_status link_rules(parser *p)
 {
     grammar_program *g = p->program;

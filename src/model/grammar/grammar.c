@@ -1,5 +1,5 @@
-/* Grammars of a model. The mask of a state is found by walking through the tokens in the order of their bytes: what two tokens
- * begin with alike is walked once, and all that share a beginning that the grammar refuses are left out.
+/* Grammars of a model. The mask of a state is found by walking through the tokens in the order of their bytes: a common prefix
+ * of two tokens is walked once, and all tokens with a prefix that the grammar refuses are skipped.
  */
 #include "model/grammar/grammar.h"
 
@@ -37,7 +37,7 @@ static int32_t shared_bytes(const token_text *a, const token_text *b)
     return (int32_t)shared;
 }
 
-/* The tokens that are text: not special, none that ends, and none without bytes. */
+/* Lists the tokens that are text: not special, not ending a text, not empty. */
 static int32_t list_texts(const tokenizer *t, token_text *texts)
 {
     int32_t count = 0;
@@ -88,8 +88,8 @@ void token_order_free(token_order *order)
 
 /* ---- masks --------------------------------------------------------------------------------------------------------------- */
 
-/* Walks on by the bytes of a token from number `from` on; gives how many were read, all of them or up to the one that is
- * refused. */
+/* Walks on by the bytes of a token, starting at byte `from`. `read` gets how many were accepted, up to the first refused
+ * one. */
 static ww_status walk(ww_grammar *g, int32_t token, int32_t from, int32_t *read, bool *alive)
 {
     const char *bytes = NULL;
@@ -114,7 +114,7 @@ static ww_status fill_mask(ww_grammar *g, uint64_t *bits, bool *goes_on)
 {
     const token_order *order = g->order;
     ww_status status = WW_OK;
-    int32_t dead = INT32_MAX; /* bytes of the beginning that is refused */
+    int32_t dead = INT32_MAX; /* length of the refused prefix */
     g->path[0] = g->state;
     for (int32_t i = 0; status == WW_OK && i < order->count; i++) {
         int32_t read;
@@ -203,7 +203,7 @@ void grammar_commit(ww_grammar *g)
 
 /* ---- calls --------------------------------------------------------------------------------------------------------------- */
 
-/* The order of a model's tokens is made once, for its first grammar. */
+/* The first grammar of a model makes the order of its tokens. */
 static ww_status take_order(ww_model *model, const token_order **order)
 {
     ww_status status = WW_OK;

@@ -1,7 +1,7 @@
 /* Integers between two bounds as a grammar over decimal digits.
  *
- * Numbers of one length are compared digit by digit: behind a common beginning, the first digit that differs is that of the
- * lower bound, one in between with any digits behind it, or that of the upper bound.
+ * Numbers of one length are compared digit by digit: after a common prefix, the next digit is that of the lower bound, one in
+ * between followed by any digits, or that of the upper bound.
  */
 #include "model/grammar/schema.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum { DIGITS_MAX = 18 };
-#define INTEGER_MAX (INT64_C(999999999999999999)) /* DIGITS_MAX nines, as the rule `integer` has them */
+#define INTEGER_MAX (INT64_C(999999999999999999)) /* DIGITS_MAX nines, as in the rule `integer` */
 
 static void write_any(schema_writer *w, size_t count)
 {
@@ -19,7 +19,7 @@ static void write_any(schema_writer *w, size_t count)
         gbnf_write(w, "[0-9]{%zu} ", count);
 }
 
-/* Digits from `low` to `high`, of one length. An end that is only zeros, or nines, has no bound. */
+/* Writes the numbers from `low` to `high`, of one length. A rest of only zeros, or nines, has no bound. */
 static void write_digits(schema_writer *w, const char *low, const char *high)
 {
     for (; *low && *low == *high; low++, high++)
@@ -51,7 +51,7 @@ static void write_digits(schema_writer *w, const char *low, const char *high)
     gbnf_write(w, ") ");
 }
 
-/* Numbers from `low` to `high`, not negative, by their lengths. */
+/* Writes the numbers from `low` to `high`, not negative, by their lengths. */
 static void write_range(schema_writer *w, int64_t low, int64_t high)
 {
     char low_digits[24], high_digits[24], from[DIGITS_MAX + 2] = {0}, to[DIGITS_MAX + 2] = {0};
@@ -67,8 +67,8 @@ static void write_range(schema_writer *w, int64_t low, int64_t high)
     }
 }
 
-/* A bound as an integer: the nearest inside that is none, beside it if it is exclusive; `step` is 1 for a lower bound, else -1.
- */
+/* Reads a bound as an integer: rounded inwards if it is not one, and moved by one if it is exclusive; `step` is 1 for a lower
+ * bound, else -1. */
 static int64_t read_bound(schema_writer *w, const json_t *schema, const char *const names[2], int step)
 {
     int64_t bound = -step * INTEGER_MAX;

@@ -1,4 +1,4 @@
-/* Sets of places, made once each. */
+/* Sets of places; each distinct set is made once. */
 #include "model/grammar/matcher.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 enum { SLOTS_MIN = 256, STATES_KEPT = 1 << 12, PLACES_KEPT = 1 << 17, MASKS_KEPT = 512, BYTES = 256 };
 
-/* Room for one more of `bytes` bytes each in a list, whose address is at `list`. */
+/* Makes room for one more element of `bytes` bytes in the list that `list` points to. */
 static ww_status reserve(void *list, int32_t count, int32_t *capacity, size_t bytes)
 {
     void *block;
@@ -47,7 +47,7 @@ static uint64_t hash_place(const matcher *m, int32_t place)
 static uint64_t hash_state(const matcher *m, int32_t state)
 {
     const grammar_state *s = &m->states[state];
-    const char *members = s->count > 0 ? (const char *)(m->members + s->first) : ""; /* the list may not be there yet */
+    const char *members = s->count > 0 ? (const char *)(m->members + s->first) : ""; /* the list may not exist yet */
     return hash_bytes(hash_process_key(), members, (size_t)s->count * sizeof *m->members) ^ s->ends;
 }
 
@@ -59,7 +59,7 @@ static void put(int32_t *table, int32_t slots, uint64_t hash, int32_t entry)
     table[slot] = entry;
 }
 
-/* A table for one more than `count` entries, at most half full. */
+/* Grows the table for one more than `count` entries, at most half full. */
 static ww_status grow_table(const matcher *m, int32_t **table, int32_t *slots, int32_t count, hash_of hash)
 {
     if (2 * (count + 1) <= *slots)
@@ -79,7 +79,7 @@ static ww_status grow_table(const matcher *m, int32_t **table, int32_t *slots, i
 
 static ww_status too_many(void)
 {
-    return ww_fail(WW_OUT_OF_RANGE, "grammar: a text can be at too many places of the grammar at once; make it less ambiguous");
+    return ww_fail(WW_OUT_OF_RANGE, "grammar: the grammar is too ambiguous: a text can be at too many places of it at once");
 }
 
 static ww_status reserve_place(matcher *m)
@@ -121,7 +121,7 @@ static ww_status wait_at(matcher *m, int32_t step, int32_t back)
     return add_number(&m->waiting, &m->waiting_count, &m->waiting_capacity, place);
 }
 
-/* Is the rule over behind this step? Then nobody has to come back there, and recursion at the end of a rule is a loop. */
+/* Does the rule end after this step? Then a call need not return there, and recursion at the end of a rule is a loop. */
 static bool only_returns(const grammar_program *g, int32_t step)
 {
     while (g->steps[step].op == STEP_JUMP || (g->steps[step].op == STEP_SPLIT && g->steps[step].to < 0))
@@ -129,7 +129,7 @@ static bool only_returns(const grammar_program *g, int32_t step)
     return g->steps[step].op == STEP_RETURN;
 }
 
-/* Goes on from a place to what is read or called next. */
+/* Continues from a place to what is read or called next. */
 static ww_status go_on(matcher *m, int32_t place)
 {
     const grammar_place at = m->places[place];
@@ -176,7 +176,7 @@ static ww_status reserve_state(matcher *m)
     return status == WW_OK ? grow_table(m, &m->state_table, &m->state_slots, m->state_count, hash_state) : status;
 }
 
-/* The state of the places found. */
+/* Finds or makes the state of the collected places. */
 static ww_status find_state(matcher *m, int32_t *state)
 {
     const size_t bytes = (size_t)m->found_count * sizeof *m->found;
@@ -279,7 +279,7 @@ void matcher_free(matcher *m)
     *m = (matcher){0};
 }
 
-/* Copies a place of another matcher with those that it comes back to. */
+/* Copies a place of another matcher with the places that it returns to. */
 static ww_status copy_place(matcher *to, const matcher *from, int32_t place, int32_t *copied)
 {
     ww_status status = WW_OK;
@@ -317,7 +317,7 @@ ww_status matcher_trim(matcher *m, int32_t *state)
     if (status == WW_OK) {
         *m = fresh;
         *state = made;
-        m->places_kept = max_i32(PLACES_KEPT, 2 * m->place_count); /* a deep text is copied seldom */
+        m->places_kept = max_i32(PLACES_KEPT, 2 * m->place_count); /* so that a deeply nested text is rarely copied */
     }
     return status;
 }

@@ -1,4 +1,4 @@
-/* Regular expressions of JSON schemas: the part of them that a grammar can say. */
+/* Regular expressions of JSON schemas: the part that a grammar can express. */
 #include <string.h>
 
 #include "base/text.h"
@@ -6,13 +6,13 @@
 
 #define UNICODE_SPACE "\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000\\uFEFF"
 
-/* What \d, \w and \s are in a class; NULL for others. */
+/* \d, \w and \s as the contents of a class; NULL for others. */
 static const char *set_of(char kind)
 {
     return kind == 'd' ? "0-9" : kind == 'w' ? "A-Za-z0-9_" : kind == 's' ? " " UNICODE_SPACE : NULL;
 }
 
-/* One character, which may be escaped. */
+/* Reads one character, which may be escaped. */
 static uint32_t read_one(schema_writer *w, const char **at)
 {
     uint32_t c = 0;
@@ -26,7 +26,7 @@ static uint32_t read_one(schema_writer *w, const char **at)
     return c;
 }
 
-/* The characters of a range that a string of JSON may have as they are. */
+/* Writes the characters of a range that a JSON string can contain without an escape. */
 static void write_range(schema_writer *w, uint32_t low, uint32_t high)
 {
     static const uint32_t unsafe[] = {'"', '\\', 0x110000};
@@ -85,7 +85,6 @@ static void write_escape(schema_writer *w, const char **at)
         gbnf_write(w, "\"\\U%08X\" ", (unsigned)c);
 }
 
-/* Copies a quantifier. */
 static void write_quantifier(schema_writer *w, const char **at)
 {
     const size_t length = **at == '{' ? strspn(*at + 1, "0123456789,") + 2 : 1;
@@ -93,7 +92,7 @@ static void write_quantifier(schema_writer *w, const char **at)
         schema_refuse(w, "pattern: a quantifier must be * + ? {m} {m,} or {m,n}");
         return;
     }
-    if (w->status == WW_OK) /* of any length: {000...2} is a quantifier, too */
+    if (w->status == WW_OK) /* of any length, such as {000...2} */
         w->status = text_buffer_add(w->out, *at, length);
     gbnf_write(w, " ");
     *at += length;

@@ -1,5 +1,5 @@
-/* A grammar as a program over bytes. A rule is a list of steps that ends with STEP_RETURN; a character class is spelt out in
- * the bytes of UTF-8, so a text may stop anywhere, also inside a character.
+/* A grammar as a program over bytes. A rule is a list of steps that ends with STEP_RETURN; character classes are compiled to
+ * bytes of UTF-8, so a text may stop anywhere, even inside a character.
  */
 #ifndef WW_MODEL_GRAMMAR_PROGRAM_H
 #define WW_MODEL_GRAMMAR_PROGRAM_H
@@ -11,9 +11,9 @@
 
 typedef enum grammar_op {
     STEP_BYTE,  /* reads a byte from low to high */
-    STEP_SPLIT, /* goes on with the next step, and also with `to` unless it is -1 */
-    STEP_JUMP,  /* goes on with `to` */
-    STEP_CALL,  /* of the rule that begins at `to` */
+    STEP_SPLIT, /* continues with the next step, and also with `to` unless it is -1 */
+    STEP_JUMP,  /* continues with `to` */
+    STEP_CALL,  /* calls the rule that begins at `to` */
     STEP_RETURN
 } grammar_op;
 
@@ -28,11 +28,12 @@ typedef struct grammar_program {
     int32_t root; /* the first step of the rule "root" */
 } grammar_program;
 
-/* Limits of a grammar: bytes of its text, steps of its program, rules, and groups inside each other. */
+/* Limits of a grammar: bytes of its text, steps of its program, rules, and nested groups. */
 enum { GRAMMAR_BYTES_MAX = 4 << 20, GRAMMAR_STEPS_MAX = 1 << 18, GRAMMAR_RULES_MAX = 4096, GRAMMAR_DEPTH_MAX = 100 };
 
-/* Makes the program of a GBNF text into `program`, which begins as zeros. Refuses, with the line: what is no GBNF, a rule that
- * is missing or defined twice, left recursion, a rule that never ends, and more than the limits. On failure it is empty. */
+/* Compiles a GBNF text into `program`, which must be zeroed. Refuses, with the line: text that is not GBNF, a rule that is
+ * missing or defined twice, left recursion, a rule that never ends, and anything beyond the limits. On failure `program` is
+ * empty. */
 ww_status gbnf_parse(const char *text, size_t bytes, grammar_program *program);
 
 void grammar_program_free(grammar_program *program);
@@ -41,7 +42,7 @@ void grammar_program_free(grammar_program *program);
 typedef struct grammar_rule {
     const char *name;
     size_t bytes;
-    int32_t start; /* -1: used, not defined */
+    int32_t start; /* -1: used but not defined */
     uint8_t facts;
 } grammar_rule;
 

@@ -1,5 +1,5 @@
-/* JSON schema to GBNF. Each schema becomes a rule r0, r1, ...; rules of one schema have its name in front. Schemas wait in a
- * list, so nothing recurses however deep they are inside each other.
+/* Converts JSON schema to GBNF. Each schema becomes a rule r0, r1, ...; further rules of a schema have its name as prefix.
+ * Schemas wait in a list, so deep nesting causes no recursion.
  */
 #include "model/grammar/schema.h"
 
@@ -12,7 +12,7 @@
 
 enum { NAME_BYTES_MAX = 64 };
 
-/* What JSON is made of, for the rules of schemas. */
+/* The parts of JSON that the rules of schemas use. */
 static const char COMMON[] = "s ::= (\" \" | \"\\n\" [ \\t]{0,20})?\n"
                              "plain ::= [^\\\"\\\\\\x00-\\x1F]\n"
                              "char ::= plain | \"\\\\\" ([\\\"\\\\/bfnrt] | \"u00\" (\"0\" [1-9a-fA-F] | \"1\" [0-9a-fA-F]))\n"
@@ -43,7 +43,7 @@ static void lack_memory(schema_writer *w, size_t bytes)
         w->status = memory_failed("JSON schema", bytes);
 }
 
-/* A value of JSON as a literal. */
+/* Writes a JSON value as a literal. */
 static void write_literal(schema_writer *w, const json_t *value)
 {
     const size_t bytes = json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -65,7 +65,7 @@ static void write_literal(schema_writer *w, const json_t *value)
     memory_free(text);
 }
 
-/* The number of a schema's rule, which is written later. */
+/* The number of a schema's rule; a new schema is added to the list, to be written later. */
 static int rule_of(schema_writer *w, const json_t *schema)
 {
     for (int i = 0; i < w->count; i++)
@@ -81,7 +81,7 @@ static int rule_of(schema_writer *w, const json_t *schema)
 
 /* ---- keywords ------------------------------------------------------------------------------------------------------------ */
 
-enum { ANNOTATION = 0, FORM = 256, TYPE = 512 }; /* otherwise the kind that it is about */
+enum { ANNOTATION = 0, FORM = 256, TYPE = 512 }; /* otherwise the kind that the keyword is about */
 
 static const struct keyword {
     const char *name;
@@ -122,7 +122,7 @@ static const struct keyword {
     {"exclusiveMaximum", INTEGERS},
 };
 
-/* The form of a schema, a keyword, or NULL; and the kinds that its other keywords are about. */
+/* Finds the keyword that gives a schema its form, or NULL, and the kinds that its other keywords are about. */
 static const char *form_of(schema_writer *w, json_t *schema, int *roles)
 {
     const char *key, *form = NULL;
@@ -158,7 +158,7 @@ static int count_of(schema_writer *w, const json_t *schema, const char *name, in
     return value ? (int)json_integer_value(value) : otherwise;
 }
 
-/* {m,n} with `less` less on either side; `max` -1: no end. */
+/* Writes {m,n} with both bounds reduced by `less`; `max` -1: no upper bound. */
 static void write_counts(schema_writer *w, int min, int max, int less)
 {
     min = min > less ? min - less : 0;
@@ -201,7 +201,7 @@ static void write_values(schema_writer *w, const json_t *schema)
 
 /* ---- objects ------------------------------------------------------------------------------------------------------------- */
 
-/* Is it a name that a key without escapes can be? */
+/* Can the name be written as a key without escapes? */
 static bool is_plain(const char *name)
 {
     for (; *name; name++)
@@ -210,7 +210,7 @@ static bool is_plain(const char *name)
     return true;
 }
 
-/* Characters of a key that is none of the names that begin with `prefix`, behind that prefix. */
+/* Writes the rest of a key after `prefix` that is not one of the names with that prefix. */
 static void write_other_key(schema_writer *w, json_t *names, const char *prefix)
 {
     const size_t bytes = strlen(prefix);
@@ -249,7 +249,7 @@ static void write_other_key(schema_writer *w, json_t *names, const char *prefix)
     json_decref(next);
 }
 
-/* Names with their schemas: properties, and what is required besides. A new object, or NULL. */
+/* Collects names with their schemas: properties, and further required names. Returns a new object, or NULL. */
 static json_t *collect_members(schema_writer *w, const json_t *schema, json_t *others)
 {
     json_t *properties = json_object_get(schema, "properties"), *required = json_object_get(schema, "required");
@@ -263,7 +263,7 @@ static json_t *collect_members(schema_writer *w, const json_t *schema, json_t *o
         if (!name)
             schema_refuse(w, "required must be a list of names");
         else if (!json_object_get(all, name) && json_is_false(others))
-            schema_refuse(w, "'%.100s' is required, but is none of the properties", name);
+            schema_refuse(w, "'%.100s' is required, but is not one of the properties", name);
         else if (!json_object_get(all, name) && json_object_set_new(all, name, others ? json_incref(others) : json_true()) != 0)
             lack_memory(w, 0);
     }
@@ -279,7 +279,7 @@ static bool is_required(const json_t *schema, const char *name)
     return false;
 }
 
-/* Rules f0, f1, ...: members from number 0, 1, ... on, where none is there yet; a0, a1, ...: where one is. */
+/* Rules f0, f1, ... read members starting at number 0, 1, ... if none came before; a0, a1, ... if one did. */
 static void write_members(schema_writer *w, const json_t *schema, json_t *members, const json_t *others)
 {
     const int at = w->at;

@@ -8,8 +8,8 @@
 #include "base/status.h"
 #include "model/text_buffer.h"
 
-/* Writes the GBNF of a schema to `out`, which begins as zeros. Every text of the grammar is JSON that the schema accepts; not
- * every such JSON is a text of the grammar (docs/guide/models.md). Refuses a keyword that it does not know, by name. */
+/* Writes the GBNF of a schema to `out`, which must be zeroed. Every text of the grammar is JSON that the schema accepts, but
+ * not every such JSON is a text of the grammar (docs/guide/models.md). Refuses an unknown keyword by name. */
 ww_status schema_to_gbnf(const char *text, size_t bytes, text_buffer *out);
 
 enum { SCHEMAS_MAX = 1024, JSON_KIND_COUNT = 7 };
@@ -25,12 +25,12 @@ typedef enum json_kind {
 } json_kind;
 extern const char *const JSON_KINDS[JSON_KIND_COUNT]; /* their names, by bit */
 
-/* A schema on its way to a grammar. The first failure stays in `status`; after it nothing is written. */
+/* State of converting a schema. The first failure stays in `status`; nothing is written after it. */
 typedef struct schema_writer {
     text_buffer *out;
     ww_status status;
     const json_t *root, *schemas[SCHEMAS_MAX];
-    int count, at; /* `at`: the one that is being written */
+    int count, at; /* `at`: the schema being written */
 } schema_writer;
 
 /* Appends GBNF to the grammar, or refuses the schema: WW_UNSUPPORTED with "JSON schema: " before the message. */
@@ -40,26 +40,26 @@ void schema_put(schema_writer *w, bool refuse, const char *format, ...) __attrib
 
 /* ---- parts of a rule (pattern.c, integer_range.c) ------------------------------------------------------------------------ */
 
-/* Writes the characters that a string of JSON has so that the regular expression `pattern` matches it. */
+/* Writes the characters of a JSON string that the regular expression `pattern` matches. */
 void pattern_write(schema_writer *w, const char *pattern);
 
-/* Does it say from where, or to where, numbers are? And the rest of a rule for the integers between these bounds. */
+/* Does the schema have a lower or upper bound? The second writes the rest of a rule for the integers between the bounds. */
 bool integer_has_range(const json_t *schema);
 void integer_write(schema_writer *w, const json_t *schema);
 
 /* ---- what can be read from a schema (schema_facts.c) --------------------------------------------------------------------- */
 
-/* The schema that a reference such as "#/$defs/node" names; NULL, and a refusal, where there is none. */
+/* The schema that a reference such as "#/$defs/node" names; NULL, and a refusal, if there is none. */
 const json_t *schema_follow(schema_writer *w, const json_t *ref);
 
-/* The kinds that "type" names; 0 where it is missing. And those of a value. */
+/* The kinds that "type" names, 0 if it is missing; and the kinds of a value. */
 int schema_kinds(schema_writer *w, const json_t *schema);
 int json_kind_of(const json_t *value);
 
-/* Value number i of an enum or a const; NULL behind the last. */
+/* Value number i of an enum or a const; NULL after the last. */
 const json_t *schema_value(const json_t *schema, size_t i);
 
-/* Is it certain that no value fits both? `depth` is 0. */
+/* Is it certain that no value fits both? Call it with `depth` 0. */
 bool schemas_disjoint(schema_writer *w, const json_t *a, const json_t *b, int depth);
 
 #endif

@@ -37,7 +37,7 @@ const json_t *schema_follow(schema_writer *w, const json_t *ref)
         found = found ? child_of(found, name) : NULL;
     }
     if (!found)
-        schema_refuse(w, "$ref '%.100s' is no schema of this text; it must be like #/$defs/NAME", text ? text : "(no text)");
+        schema_refuse(w, "$ref '%.100s' is not a schema of this text; it must be like #/$defs/NAME", text ? text : "(no text)");
     return found;
 }
 
@@ -67,7 +67,7 @@ static int kind_named(schema_writer *w, const json_t *name)
     for (int i = 0; json_is_string(name) && i < JSON_KIND_COUNT; i++)
         if (strcmp(JSON_KINDS[i], json_string_value(name)) == 0)
             return 1 << i;
-    schema_refuse(w, "type '%.100s' is none of JSON's types", json_is_string(name) ? json_string_value(name) : "(no text)");
+    schema_refuse(w, "type '%.100s' is not one of JSON's types", json_is_string(name) ? json_string_value(name) : "(no text)");
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* Feeding tokens to sessions: one or many, in passes of at most PASS_TOKENS tokens over the layers.
  *
- * Everything that a session gets is put beside what it has, pages behind its last token and logits in a second place, and
- * becomes its own when all passes are done. So a failure leaves every session as it was.
+ * New data is put beside what a session has, pages after its last token and logits in a second buffer, and becomes the
+ * session's when all passes are done. So a failure leaves every session unchanged.
  */
 #include <math.h>
 #include <string.h>
@@ -20,13 +20,13 @@ typedef struct feed {
     const size_t *counts;
     size_t count;
 
-    /* The batch of a pass, in memory of the host. */
+    /* The batch of a pass, in host memory. */
     int64_t tokens, sequences, pages_stride;
     int32_t *batch_ids, *positions, *numbers, *lengths;
     int64_t *pages;
-    float *scales;         /* of queries, where the model has any */
-    uint32_t *last_rows;   /* rows of a pass with the last token of a session, */
-    size_t *last_sessions; /* and whose it is */
+    float *scales;         /* of queries, if the model has any */
+    uint32_t *last_rows;   /* rows of a pass with the last token of a session */
+    size_t *last_sessions; /* the sessions of these rows */
     int64_t lasts;
     int32_t keys_max;
     float *logits;
@@ -49,11 +49,12 @@ static ww_status check_session(const feed *f, size_t i, const char *call)
     if (f->counts[i] > 0 && !f->ids[i])
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the ids of session %zu are NULL", call, i);
     if (f->counts[i] > (size_t)model->context - session->length)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: the context is full: %zu tokens are there, %zu more were to be fed, %lld fit",
-                       call, session->length, f->counts[i], (long long)model->context);
+        return ww_fail(WW_OUT_OF_RANGE,
+                       "%s: the context is full: the session has %zu tokens, and %zu more do not fit into %lld", call,
+                       session->length, f->counts[i], (long long)model->context);
     for (size_t t = 0; t < f->counts[i]; t++)
         if (f->ids[i][t] < 0 || f->ids[i][t] >= model->sizes.vocabulary)
-            return ww_fail(WW_OUT_OF_RANGE, "%s: id %d is no token; the vocabulary has %lld", call, (int)f->ids[i][t],
+            return ww_fail(WW_OUT_OF_RANGE, "%s: id %d is not a token; the vocabulary has %lld", call, (int)f->ids[i][t],
                            (long long)model->sizes.vocabulary);
     return WW_OK;
 }
@@ -79,7 +80,7 @@ static size_t pages_of(size_t tokens)
     return (size_t)divide_up_i64((int64_t)tokens, PAGE_POSITIONS);
 }
 
-/* Adds up to `room` tokens of the session at `place` to the batch; moves the place on. */
+/* Adds up to `room` tokens of the session at `place` to the batch, and advances the place. */
 static void add_tokens(feed *f, feed_place *place, int64_t room)
 {
     const ww_session *session = f->sessions[place->session];
@@ -94,7 +95,7 @@ static void add_tokens(feed *f, feed_place *place, int64_t room)
     for (size_t p = 0; p < (size_t)f->pages_stride; p++)
         f->pages[number * f->pages_stride + (int64_t)p] = (int64_t)session->pages[p < session->page_count ? p : 0]->address;
     f->lengths[number] = (int32_t)length;
-    /* Whole pages: what bounds the work is alike for all steps that end in one. */
+    /* Whole pages, so that all steps that end in the same page have the same bound. */
     f->keys_max = max_i32(f->keys_max, (int32_t)pages_of(length) * PAGE_POSITIONS);
     f->tokens += (int64_t)taken;
     f->sequences++;
@@ -106,7 +107,7 @@ static void add_tokens(feed *f, feed_place *place, int64_t room)
     }
 }
 
-/* Fills the batch of a pass from `place` on. */
+/* Fills the batch of a pass, starting at `place`. */
 static void gather_pass(feed *f, feed_place *place)
 {
     f->tokens = f->sequences = f->lasts = 0;
@@ -129,7 +130,7 @@ static void gather_pass(feed *f, feed_place *place)
     }
 }
 
-/* By how much queries of the batch are larger, each time the position has gone through the original context once more. */
+/* Computes the scales of queries, which grow with each further length of the original context. */
 static void find_scales(const feed *f)
 {
     const model_sizes *s = &f->model->sizes;
@@ -159,7 +160,7 @@ static ww_status upload_pass(const feed *f)
     return status;
 }
 
-/* Without a branch for each, so that the compiler takes many at a time. */
+/* Without branches, so that the compiler vectorizes it. */
 static bool are_finite(const float *x, int64_t count)
 {
     uint32_t bad = 0;
@@ -184,11 +185,11 @@ static ww_status check_finite(const ww_session *session)
                    (long long)t);
 }
 
-/* Runs a step, or takes the logits of a pass that was run, of sessions first.. of its last ones. */
+/* Runs a step, or takes the logits of a finished pass, for the sessions from `first` of those that end in it. */
 static ww_status take_logits(feed *f, const pass *p, int64_t first, bool step)
 {
     const int64_t vocabulary = f->model->sizes.vocabulary, count = min_i64(LOGIT_ROWS, f->lasts - first);
-    /* One session's go straight to it. */
+    /* With one session, its logits are copied directly. */
     float *to = count == 1 ? f->sessions[f->last_sessions[first]]->next_logits : f->logits;
     ww_status status = step ? decoder_step(p, to) : decoder_logits(p, f->last_rows + first, count, to);
     for (int64_t i = 0; i < count && status == WW_OK; i++) {
@@ -301,7 +302,7 @@ static ww_status run_feed(feed *f)
     return status;
 }
 
-/* Of sessions that were begun. */
+/* The sessions have been begun. */
 static ww_status feed_all(feed *f, const char *call)
 {
     for (size_t i = 0; i < f->count; i++) {

@@ -1,8 +1,8 @@
-/* A session in a file: its tokens, logits and pages, and of which model it is.
+/* A session in a file: its tokens, logits and pages, and the fingerprint of its model.
  *
- * Little-endian, one behind the other: session_header, tokens (i32), logits (f32, if it has them), pages, and the fingerprint
- * of all of that. Pages lie in memory alike on every device, so they are copied as they are, and a session goes on elsewhere
- * with the same bits.
+ * Little-endian, in this order: session_header, tokens (i32), logits (f32, if it has them), pages, and the fingerprint of all
+ * of that. Pages have the same layout on every device, so they are copied unchanged, and a session continues elsewhere with the
+ * same bits.
  */
 #include <string.h>
 
@@ -114,12 +114,12 @@ static ww_status get(reader *r, void *to, size_t bytes)
     return status;
 }
 
-/* Is it a session of this model, opened like this, and as long as it says? */
+/* Is it a session of this model, opened with the same options, and is the file as long as its header says? */
 static ww_status check_header(const reader *r, const ww_model *model, const session_header *h)
 {
     const session_header ours = header_of(model);
     if (memcmp(h->magic, ours.magic, sizeof h->magic) != 0)
-        return source_refuse(&r->file, WW_CORRUPT_FILE, 0, "this is no session of a model");
+        return source_refuse(&r->file, WW_CORRUPT_FILE, 0, "this is not a session of a model");
     if (memcmp(h->model, ours.model, sizeof h->model) != 0)
         return source_refuse(&r->file, WW_INVALID_ARGUMENT, 8,
                              "the session is of another model; its fingerprint is %.32s, that of "
@@ -180,7 +180,7 @@ static ww_status read_session(reader *r, ww_session *session, void *buffer)
             source_refuse(&r->file, WW_CORRUPT_FILE, r->at - (int64_t)sizeof sum, "the bytes are not those that were saved");
     for (int64_t i = 0; i < (status == WW_OK ? h.length : 0); i++)
         if (session->tokens[i] < 0 || session->tokens[i] >= vocabulary)
-            return source_refuse(&r->file, WW_CORRUPT_FILE, (int64_t)sizeof h + 4 * i, "%d is no token",
+            return source_refuse(&r->file, WW_CORRUPT_FILE, (int64_t)sizeof h + 4 * i, "%d is not a token",
                                  (int)session->tokens[i]);
     if (status == WW_OK) {
         session->length = (size_t)h.length;

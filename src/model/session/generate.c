@@ -1,4 +1,4 @@
-/* Generating: choose a token, feed it, tell its text. */
+/* Generating: choose a token, feed it, pass its text to the callback. */
 #include <string.h>
 
 #include "base/float_guard.h"
@@ -17,13 +17,13 @@ typedef struct generator {
     text_stream stream;
 } generator;
 
-/* Tells the text that is there. True if the callback wants to stop. */
+/* Passes the complete characters to the callback. Returns true if it wants to stop. */
 static bool tell(generator *g)
 {
     const size_t bytes = g->stream.bytes;
     g->stream.bytes = 0;
     if (bytes > 0)
-        g->stream.text[bytes] = '\0'; /* there is room */
+        g->stream.text[bytes] = '\0'; /* text_stream_add() leaves room for it */
     return bytes > 0 && text_tell(g->asked.text, g->asked.user, g->stream.text, bytes);
 }
 
@@ -38,7 +38,7 @@ static ww_status add_text(generator *g, int32_t token)
     return status == WW_OK ? text_stream_add(&g->stream, bytes, count) : status;
 }
 
-/* Chooses a token. `over`: the text ends, by it or because the grammar lets nothing follow. */
+/* Chooses a token. `over`: the text ends, by this token or because the grammar allows nothing more. */
 static ww_status choose(generator *g, int32_t *token, bool *over)
 {
     const ww_session *session = g->session;
@@ -93,7 +93,7 @@ static ww_status generate(generator *g, ww_generation_end *end)
     return status;
 }
 
-/* What is wrong with what was asked. */
+/* Checks the arguments. */
 static ww_status check_asked(const generator *g, const char *call)
 {
     const ww_session *session = g->session;
@@ -102,7 +102,7 @@ static ww_status check_asked(const generator *g, const char *call)
     if (!session->has_logits)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the session has no logits; feed it tokens first", call);
     if (g->asked.text && !session->model->tokenizer)
-        return ww_fail(WW_UNSUPPORTED, "%s: the model has no tokenizer, so there is no text to be told", call);
+        return ww_fail(WW_UNSUPPORTED, "%s: the model has no tokenizer, so there is no text for the callback", call);
     if (g->sampling.grammar && g->asked.ignore_eos)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: ignore_eos cannot be used with a grammar, which says where the text ends",
                        call);

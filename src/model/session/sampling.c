@@ -1,9 +1,9 @@
-/* Sampling: which token comes next. All of it in one order and with our own exponential, so that the same logits and the same
- * seed choose the same token on every machine.
+/* Sampling: which token comes next. Everything is computed in a fixed order and with our own exponential, so that the same
+ * logits and the same seed choose the same token on every machine.
  *
- * What top-k, top-p and min-p leave is always the beginning of one order, larger logits first and of equal ones smaller tokens
- * first. So they only have to find where it ends, by taking tokens from a heap, and no vocabulary is ever sorted; the draw then
- * goes through the tokens in their own order.
+ * Top-k, top-p and min-p always keep the beginning of one order: larger logits first, on ties smaller tokens first. So they
+ * only have to find where it ends, by taking tokens from a heap; the vocabulary is never sorted. The draw then goes through the
+ * tokens by id.
  */
 #include "model/session/sampling.h"
 
@@ -44,7 +44,7 @@ ww_status sampling_read(const ww_sampling *callers, const char *call, ww_samplin
     return WW_OK;
 }
 
-/* Integers in the order of the floats, both zeros alike: the largest of integers is had many at a time. */
+/* Maps floats to integers in the same order, both zeros equal: the compiler vectorizes a maximum of integers. */
 static int32_t order_of(float x)
 {
     const float without_sign = x + 0.0f;
@@ -73,19 +73,19 @@ static int32_t first_largest(const float *logits, int64_t count)
     return (int32_t)from;
 }
 
-/* Each token that is in the window once, however often it is there. */
+/* Penalizes each token of the window once, even if it occurs several times. */
 static void penalise(float *adjusted, const ww_sampling *s, const sampled_text *t)
 {
     const size_t window = s->repetition_window < 0 ? t->length : min_size(t->length, (size_t)s->repetition_window);
     const float penalty = (float)s->repetition_penalty;
     for (size_t i = t->length - window; i < t->length; i++) {
         const int32_t token = t->tokens[i];
-        const float x = t->logits[token]; /* not the adjusted one: it may have been */
+        const float x = t->logits[token]; /* not the adjusted one: the token may occur twice */
         adjusted[token] = x > 0.0f ? x / penalty : x * penalty;
     }
 }
 
-/* Most of the time that sampling takes, so compilers make vectors of it. */
+/* Sampling spends most of its time here, so the loop must vectorize. */
 static inline __attribute__((always_inline)) void weigh_all(const float *restrict logits, int64_t count, double largest,
                                                             double temperature, double *restrict weights)
 {
@@ -107,7 +107,8 @@ __attribute__((target("avx2,fma"))) static void weigh_avx2(const float *logits, 
 }
 #endif
 
-/* Asks for features: target_clones with "arch=" asks for one model of processor, and gives all newer ones the slowest form. */
+/* Chooses by CPU features: target_clones with "arch=" matches one processor model, and all newer ones would get the slowest
+ * form. */
 static void weigh(const float *logits, int64_t count, double largest, double temperature, double *weights)
 {
 #ifdef __x86_64__
@@ -154,7 +155,7 @@ static void heap_build(heap *h)
         sift(h, i);
 }
 
-/* Takes the first; it stays behind the end, so that those taken lie there, the first one last. */
+/* Takes the first token. It stays in the array after the heap's end, so the taken tokens are there in reverse order. */
 static int32_t heap_take(heap *h)
 {
     const int32_t first = h->ids[0];
@@ -164,7 +165,7 @@ static int32_t heap_take(heap *h)
     return first;
 }
 
-/* The last token that top-k and top-p leave. */
+/* The last token that top-k and top-p keep. */
 static int32_t last_kept(heap *h, const ww_sampling *s, double largest, double *weights)
 {
     const int64_t all = h->count, kept_max = s->top_k ? min_i64(s->top_k, all) : all;
@@ -198,13 +199,13 @@ static int32_t last_kept(heap *h, const ww_sampling *s, double largest, double *
 
 typedef struct draw {
     const float *logits;
-    double *weights; /* room for one a token */
+    double *weights; /* one per token */
     int64_t vocabulary;
     double largest, temperature, min_p;
-    int32_t last; /* kept; -1: all are */
+    int32_t last; /* the last token kept; -1: all are kept */
 } draw;
 
-/* Takes away the weight of tokens that are not kept. */
+/* Sets the weight of tokens that are not kept to 0. */
 static void weigh_kept(const draw *d)
 {
     for (int64_t i = 0; i < d->vocabulary; i++) {
@@ -235,12 +236,12 @@ static int32_t draw_token(const draw *d, double share)
     return last;
 }
 
-/* What is chosen from: the logits, and where not all tokens are, which ones. */
+/* The logits to choose from, and their tokens if not all are allowed. */
 typedef struct candidates {
-    float *adjusted; /* NULL: those of the text */
+    float *adjusted; /* NULL: the text's own logits */
     int32_t *tokens; /* ascending; NULL: all */
-    int32_t *ids;    /* of a heap; NULL: there is none */
-    double *weights; /* of a draw; NULL: there is none */
+    int32_t *ids;    /* memory for a heap; NULL: not needed */
+    double *weights; /* memory for a draw; NULL: not needed */
     int64_t count;
 } candidates;
 
@@ -260,7 +261,7 @@ static ww_status candidates_reserve(candidates *c, const sampled_text *t, bool a
     return there ? WW_OK : memory_failed("sampling", count * sizeof *c->weights);
 }
 
-/* Moves the logits of allowed tokens together, so that no other one is there to be chosen. */
+/* Moves the logits of allowed tokens together, so that no other token can be chosen. */
 static void keep_allowed(candidates *c, const uint64_t *allowed)
 {
     int64_t kept = 0;

@@ -1,4 +1,4 @@
-/* Sessions: making, sharing, looking at them. Feeding is in feed.c, the file of a session in session_file.c. */
+/* Sessions: creating, forking, reading them. Feeding is in feed.c, saving and loading in file.c. */
 #include "model/session/session.h"
 
 #include <string.h>

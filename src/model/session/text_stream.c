@@ -1,4 +1,4 @@
-/* Whole characters out of pieces of tokens. */
+/* Assembles whole characters from pieces of tokens. */
 #include "model/session/text_stream.h"
 
 #include <string.h>
@@ -9,13 +9,14 @@
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 enum { REPLACEMENT_BYTES = 3 };
 
-/* May `count` bytes, which are no character, become one with more behind them? */
+/* Could `count` bytes, which are not a character, become one if more follow? */
 static bool may_begin(const char *text, size_t count)
 {
     char longer[4];
     uint32_t character;
     memcpy(longer, text, count);
-    /* The second byte of some is bounded on either side: one of these two continues every beginning that can be continued. */
+    /* Some first bytes restrict the second byte to a lower or an upper range: one of these two bytes continues every valid
+     * beginning. */
     for (size_t total = count + 1; total <= sizeof longer; total++) {
         memset(longer + count, 0x80, total - count);
         if (utf8_read(longer, total, &character) == total)
@@ -33,7 +34,7 @@ static void append(text_stream *s, const char *bytes, size_t count)
     s->bytes += count;
 }
 
-/* One byte more; room for two characters is there. */
+/* Adds one byte. The caller has made room for two characters. */
 static void add_byte(text_stream *s, char byte)
 {
     uint32_t character;
@@ -45,7 +46,7 @@ static void add_byte(text_stream *s, char byte)
     }
     if (may_begin(s->begun, s->begun_bytes))
         return;
-    append(s, REPLACEMENT, REPLACEMENT_BYTES); /* for what was begun, or for the byte alone */
+    append(s, REPLACEMENT, REPLACEMENT_BYTES); /* for the incomplete character, or for the byte alone */
     const bool alone = s->begun_bytes == 1;
     s->begun_bytes = 0;
     if (!alone)

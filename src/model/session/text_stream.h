@@ -1,4 +1,4 @@
-/* Pieces of tokens, which may end within a character, on their way to a callback, which gets whole ones only. */
+/* Collects pieces of tokens, which may end within a character, for a callback, which gets only whole characters. */
 #ifndef WW_MODEL_TEXT_STREAM_H
 #define WW_MODEL_TEXT_STREAM_H
 
@@ -8,16 +8,16 @@
 #include <warpwave/model.h>
 
 typedef struct text_stream {
-    char *text; /* whole characters that were not told yet */
+    char *text; /* whole characters that the callback has not got yet */
     size_t bytes, capacity;
     char begun[4]; /* the beginning of a character */
     size_t begun_bytes;
 } text_stream;
 
-/* Appends bytes; there is room for one more behind them. What is no part of a character becomes U+FFFD. */
+/* Appends bytes, and leaves room for one more. Bytes that are not part of a character become U+FFFD. */
 ww_status text_stream_add(text_stream *s, const char *bytes, size_t count);
 
-/* Ends the text: a character that was begun becomes U+FFFD. There is room for that. */
+/* Ends the text: an incomplete character becomes U+FFFD. There is always room for that. */
 void text_stream_finish(text_stream *s);
 
 void text_stream_free(text_stream *s);

@@ -1,4 +1,4 @@
-/* The table of filters, tests, methods and functions, and those that are about any value. */
+/* The table of filters, tests, methods and functions, and those that apply to any value. */
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static value filter_tojson(work *w, const call *c)
     return TEXT(built(&made));
 }
 
-/* A number, or the text of one; otherwise undefined. */
+/* Converts a number or its text to a number; otherwise undefined. */
 static value to_number(work *w, value of)
 {
     json_fault fault;
@@ -175,7 +175,7 @@ static value call_strftime(work *w, const call *c)
     return TEXT(text_from_utf8(w, written, bytes, 0));
 }
 
-/* dict() and namespace(), of another dictionary and of keywords. `how`: the type. */
+/* dict() and namespace(), from another dictionary and keywords. `how`: the type. */
 static value call_dict(work *w, const call *c)
 {
     value made = make_collection(w, (value_type)c->how);
@@ -304,7 +304,7 @@ const builtin *builtin_find(int kind, text name)
     return NULL;
 }
 
-/* Puts each argument where the builtin's parameters say. */
+/* Assigns each argument to one of the builtin's parameters. */
 static void bind_arguments(work *w, const builtin *b, const arguments *given, call *c)
 {
     const collection *items = given->items.all;

@@ -1,4 +1,4 @@
-/* Walks a template's tree. */
+/* Runs a template by walking its tree. */
 #include "model/template/evaluate.h"
 
 #include <string.h>
@@ -69,7 +69,7 @@ static arguments collect_arguments(work *w, const node *first)
     return made;
 }
 
-/* Runs statements in a scope of their own and gives what they write. */
+/* Runs statements in a new scope and returns what they write. */
 static value capture(work *w, const node *body, scope *inside)
 {
     builder written = {0}, *out = w->out;
@@ -213,7 +213,7 @@ static value evaluate(work *w, const node *n)
     return made;
 }
 
-/* The elements of a loop that its condition keeps. */
+/* The elements of a loop for which its condition is true. */
 static value filter_elements(work *w, const node *n, value all)
 {
     scope *before = w->scope;
@@ -327,7 +327,7 @@ void template_quotes_free(template_quotes *quotes)
     *quotes = (template_quotes){0};
 }
 
-/* Adds bytes that are quoted, to the last span if they are right behind it. */
+/* Adds quoted bytes, to the last span if they directly follow it. */
 static ww_status add_quote(template_quotes *q, size_t from, size_t to)
 {
     if (q->count > 0 && q->spans[q->count - 1].to == from) {

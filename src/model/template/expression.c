@@ -1,4 +1,4 @@
-/* Expressions to trees, by recursive descent with jinja2's order of operators. */
+/* Parses expressions by recursive descent with jinja2's precedence of operators. */
 #include "model/template/parse.h"
 
 node *make_node(parser *p, node_type type, node *a, node *b)
@@ -49,10 +49,11 @@ text expect_name(parser *p)
 void nest(parser *p)
 {
     if (++p->nesting > TEMPLATE_NESTING_MAX)
-        work_fail(p->w, WW_OUT_OF_RANGE, "more than %d brackets or blocks within each other", TEMPLATE_NESTING_MAX);
+        work_fail(p->w, WW_OUT_OF_RANGE, "brackets or blocks are nested more than %d deep", TEMPLATE_NESTING_MAX);
 }
 
-/* Elements with commas between them up to a closing bracket, which is consumed. In a dictionary keys and values take turns. */
+/* Parses elements with commas between them up to a closing bracket, which is consumed. In a dictionary keys and values
+ * alternate. */
 static node *parse_elements(parser *p, const char *close)
 {
     node *first = NULL, **last = &first;
@@ -71,7 +72,7 @@ static node *parse_elements(parser *p, const char *close)
     return first;
 }
 
-/* Arguments up to a closing bracket, which is consumed. */
+/* Parses arguments up to a closing bracket, which is consumed. */
 static node *parse_arguments(parser *p)
 {
     node *first = NULL, **last = &first;
@@ -119,7 +120,7 @@ static node *parse_word(parser *p)
     return n;
 }
 
-/* A number, or texts beside each other, which are one. */
+/* Parses a number, or adjacent texts, which are joined. */
 static node *parse_constant(parser *p)
 {
     node *n = make_node(p, NODE_CONSTANT, NULL, NULL);
@@ -167,7 +168,7 @@ static node *parse_subscript(parser *p, node *of)
     return n;
 }
 
-/* What stands behind an operand: a[b], a(b), a.b and a.0. */
+/* Parses what follows an operand: a[b], a(b), a.b and a.0. */
 static node *parse_postfix(parser *p, node *n)
 {
     for (;;) {
@@ -191,7 +192,7 @@ static node *parse_postfix(parser *p, node *n)
     }
 }
 
-/* Does a value without brackets follow a test's name? */
+/* Does an argument without brackets follow a test's name? */
 static bool argument_follows(const parser *p)
 {
     static const char *const others[] = {"else", "or", "and", "if", "is", "in", "not"};
@@ -238,7 +239,7 @@ static node *parse_unary(parser *p, bool filters)
 
 enum { LEVEL_OR, LEVEL_AND, LEVEL_NOT, LEVEL_COMPARE, LEVEL_ADD, LEVEL_JOIN, LEVEL_MULTIPLY, LEVEL_POWER, LEVEL_UNARY };
 
-/* Operators between two operands, and what they are as the op of a node. */
+/* Binary operators, and their `op` in a node. */
 static const struct {
     const char *word;
     int level, op;

@@ -19,7 +19,7 @@ static bool is_one_of(uint32_t c, const char *ascii)
     return c > 0 && c < 128 && strchr(ascii, (int)c);
 }
 
-/* Do these characters stand at a place of the source? */
+/* Are these characters at position `at` of the source? */
 static bool stands(const parser *p, size_t at, const char *ascii)
 {
     while (*ascii && p->source.chars[at] == (unsigned char)*ascii) {
@@ -36,7 +36,7 @@ static size_t skip_space(const parser *p, size_t at)
     return at;
 }
 
-/* The place behind a tag whose %}, }} or #} is at `end`. */
+/* The position after a tag whose %}, }} or #} is at `end`. */
 static size_t behind_tag(const parser *p, size_t end)
 {
     const uint32_t sign = p->source.chars[end - 1];
@@ -69,7 +69,7 @@ static size_t find_tag(const parser *p, size_t at)
     return at;
 }
 
-/* Is the tag at `at` {% word %}? Gives the place of its %}. */
+/* Is the tag at `at` {% word %}? Gives the position of its %}. */
 static bool tag_is(const parser *p, size_t at, const char *word, size_t *end)
 {
     if (!stands(p, at, "{%"))
@@ -136,7 +136,7 @@ static void lex_code(parser *p, builder *made, int digits)
         c = 16 * c + (uint32_t)(strchr(hex, (int)digit) - hex);
     }
     if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
-        work_fail(p->w, WW_INVALID_ARGUMENT, "an escape in a text is no character");
+        work_fail(p->w, WW_INVALID_ARGUMENT, "an escape in a text is not a character");
     build_character(p->w, made, c);
 }
 

@@ -13,7 +13,7 @@ static value attribute(work *w, value of, value path)
     return of;
 }
 
-/* The elements; none of a value that is not true. */
+/* The elements of a value; none if the value is false. */
 static const collection *true_elements(work *w, value of)
 {
     return value_elements(w, value_truth(of) ? of : UNDEFINED).all;
@@ -28,7 +28,7 @@ static arguments arguments_behind(work *w, const arguments *given, size_t count)
     return rest;
 }
 
-/* An argument by its place or its keyword; undefined where there is none. */
+/* An argument by its position or its keyword; undefined if missing. */
 static value item_at(const call *c, size_t at)
 {
     return at < c->given->items.all->count ? c->given->items.all->items[at] : UNDEFINED;
@@ -57,7 +57,7 @@ value list_map(work *w, const call *c)
     return made;
 }
 
-/* select and reject, and the same by an attribute: the elements for which a test says so, or that are true. */
+/* select and reject, and the same by an attribute: the elements for which a test holds or, without a test, that are true. */
 value list_select(work *w, const call *c)
 {
     const collection *list = true_elements(w, c->of);
@@ -89,7 +89,7 @@ value list_join(work *w, const call *c)
     return TEXT(built(&made));
 }
 
-/* The method of the text that stands between the elements. */
+/* The method join() of the separator. */
 value text_join(work *w, const call *c)
 {
     return list_join(w, &(call){.of = c->a[0], .a = {c->of}});
@@ -118,18 +118,18 @@ value list_count(work *w, const call *c)
 }
 
 typedef struct sorting {
-    value path; /* of what elements are compared by; undefined: themselves */
+    value path; /* to the value to compare by; undefined: the element itself */
     bool down, exact;
 } sorting;
 
-/* What an element is compared by. Letters count as small ones, unless `exact`. */
+/* The value by which an element is compared. Case is ignored unless `exact`. */
 static value sort_key(work *w, value item, const sorting *s)
 {
     const value key = s->path.type == VALUE_UNDEFINED ? item : attribute(w, item, s->path);
     return key.type == VALUE_TEXT && !s->exact ? text_case(w, &(call){.of = key, .how = LOWER}) : key;
 }
 
-/* Insertion keeps the order of equals. Steps of comparisons bound the time. */
+/* Insertion sort is stable. Comparisons count as steps, which bounds the time. */
 static value sorted(work *w, value of, sorting s)
 {
     const value list = value_elements(w, of), made = make_collection(w, VALUE_LIST), keys = make_collection(w, VALUE_LIST);

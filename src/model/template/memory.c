@@ -1,4 +1,4 @@
-/* Memory, limits and failures of work on a template. */
+/* Memory, limits and failures while a template is parsed or run. */
 #include <stdarg.h>
 #include <stdio.h>
 

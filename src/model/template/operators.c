@@ -1,4 +1,4 @@
-/* Operators of templates, and the parts of values that have names or places. */
+/* Operators of templates, and access to members and elements of values. */
 #include <math.h>
 #include <string.h>
 
@@ -146,7 +146,7 @@ static value undefined(text name)
     return (value){.type = VALUE_UNDEFINED, .text = name};
 }
 
-/* What a template can ask of the variable `loop`. */
+/* The members of the variable `loop`. */
 static value loop_member(const loop *l, text name)
 {
     const size_t i = l->i, count = l->list->count;
@@ -208,7 +208,7 @@ value value_element(work *w, value of, value at)
     return undefined(literal(w, "an element"));
 }
 
-/* Where a slice of `count` elements begins or ends, as Python counts. */
+/* Where a slice of `count` elements begins or ends, by Python's rules. */
 static int64_t slice_bound(value given, int64_t count, bool down, bool end)
 {
     const int64_t min = down ? -1 : 0, max = down ? count - 1 : count;

@@ -23,11 +23,11 @@ typedef struct token {
 
 typedef struct parser {
     work *w;
-    text source;         /* with zeros behind it */
-    size_t at;           /* behind the token */
+    text source;         /* with zeros after it */
+    size_t at;           /* position after the token */
     bool inside, output; /* inside a tag; it is {{ }} */
     int brackets;        /* open in the tag */
-    int nesting;         /* brackets and blocks that are open */
+    int nesting;         /* open brackets and blocks */
     token now;
 } parser;
 
@@ -35,21 +35,21 @@ void next_token(parser *p);
 
 /* Is the token this name or operator? */
 bool token_is(const parser *p, const char *word);
-/* If it is, goes on to the next. */
+/* If it is, advances to the next. */
 bool token_accept(parser *p, const char *word);
-/* Goes on to the next, or fails. */
+/* Advances to the next, or fails. */
 void token_expect(parser *p, const char *word);
 text expect_name(parser *p);
 _Noreturn void fail_at(parser *p, const char *wanted);
-/* Begins a bracket or a block; fails if there are too many. The caller counts p->nesting down. */
+/* Begins a bracket or a block; fails if there are too many. The caller decrements p->nesting. */
 void nest(parser *p);
 
-/* What children are for. Statements, elements and arguments are chained by `next`. */
+/* The comments say what the children are. Statements, elements and arguments are linked by `next`. */
 typedef enum node_type {
     NODE_TEXT,   /* constant */
     NODE_OUTPUT, /* a */
-    NODE_SET,    /* targets a, to b; without b to what the body c writes */
-    NODE_FOR,    /* targets a, in b, if c; body d; e where there is no element */
+    NODE_SET,    /* targets a, value b; without b the value is what the body c writes */
+    NODE_FOR,    /* targets a, in b, if c; body d; e if there is no element */
     NODE_IF,     /* a, then b, else c */
     NODE_MACRO,  /* name, parameters a with defaults a; body b */
     NODE_WITH,   /* names a, with values a, for the body b */
@@ -58,11 +58,11 @@ typedef enum node_type {
     NODE_CONSTANT, /* constant */
     NODE_NAME,     /* name */
     NODE_LIST,     /* a; op: true for a tuple */
-    NODE_DICT,     /* a: keys and values in turn */
+    NODE_DICT,     /* a: keys and values alternate */
     NODE_CHOICE,   /* b if a else c */
     NODE_NOT,      /* a */
     NODE_LOGIC,    /* a op b: '&', '|' */
-    NODE_BINARY,   /* a op b, comparisons, too */
+    NODE_BINARY,   /* a op b, including comparisons */
     NODE_SIGN,     /* a; op: '-' or '+' */
     NODE_MEMBER,   /* a.name */
     NODE_INDEX,    /* a[b] */
@@ -89,9 +89,9 @@ struct template_program {
 
 node *make_node(parser *p, node_type type, node *a, node *b);
 node *parse_expression(parser *p);
-/* Operators of this level and those that bind tighter; 0: all, so an expression without if. */
+/* Parses operators of this level and those that bind tighter; 0: all, that is an expression without if. */
 node *parse_operators(parser *p, int level);
-/* Expressions with commas between them are a tuple. `close`: the bracket that ends it, or NULL. */
+/* Parses expressions with commas between them as a tuple. `close`: the bracket that ends it, or NULL. */
 node *parse_tuple(parser *p, const char *close);
 
 #endif

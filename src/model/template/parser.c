@@ -1,4 +1,4 @@
-/* Statements to trees. */
+/* Parses statements to trees. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -21,7 +21,7 @@ static node *parse_name(parser *p)
     return n;
 }
 
-/* Names with commas between them, or one of a namespace. */
+/* Parses names with commas between them, or one member of a namespace. */
 static node *parse_targets(parser *p)
 {
     node *first = NULL, **last = &first;
@@ -39,7 +39,7 @@ static node *parse_targets(parser *p)
     return first;
 }
 
-/* A body up to {% end, which is consumed. */
+/* Parses a body up to {% end, which is consumed. */
 static node *parse_until(parser *p, const char *end)
 {
     expect_close(p);
@@ -91,7 +91,7 @@ static node *parse_set(parser *p)
     return n;
 }
 
-/* Names with commas between them, each with its value or default `a` if there is one. */
+/* Parses names with commas between them, each with its value or default `a` if there is one. */
 static node *parse_named_values(parser *p)
 {
     node *first = NULL;
@@ -123,7 +123,7 @@ static node *parse_with(parser *p)
     return n;
 }
 
-/* Marks what training learns from; its body is written as it stands. */
+/* {% generation %} marks what training learns from; its body is written unchanged. */
 static node *parse_generation(parser *p)
 {
     return make_node(p, NODE_WITH, NULL, parse_until(p, "endgeneration"));
@@ -152,7 +152,7 @@ static node *parse_statement(parser *p)
     return n;
 }
 
-/* Is it the name of a tag that ends a body? */
+/* Does the tag's name end a body? */
 static bool ends_body(const parser *p)
 {
     const text name = p->now.text;
@@ -160,7 +160,8 @@ static bool ends_body(const parser *p)
            (p->now.type == TOKEN_NAME && name.count > 3 && text_is(text_part(name, 0, 3), "end"));
 }
 
-/* Statements up to the end, or up to {% and a name that ends a body, which is the token then. */
+/* Parses statements up to the end of the template, or up to {% and a name that ends a body; that name is then the current
+ * token. */
 static node *parse_body(parser *p)
 {
     node *first = NULL;
@@ -191,8 +192,8 @@ typedef struct template_bytes {
     node **body;
 } template_bytes;
 
-/* The characters with \n for each end of a line, without the last of them, and with zeros behind it, so that looking ahead
- * needs no check. */
+/* Reads the characters, with \n for each line end, without the last one, and with zeros at the end, so that looking ahead needs
+ * no check. */
 static text read_source(work *w, const template_bytes *from)
 {
     const text all = text_from_utf8(w, from->bytes, from->count, 0);

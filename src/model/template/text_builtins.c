@@ -4,7 +4,7 @@
 
 #include "model/template/evaluate.h"
 
-/* Each character by Unicode's table of single characters; one that becomes several in the other case stays. */
+/* Maps each character by Unicode's simple case mapping; one that would become several characters stays. */
 value text_case(work *w, const call *c)
 {
     const letter_case wanted = (letter_case)c->how;
@@ -31,7 +31,7 @@ value text_strip_call(work *w, const call *c)
     return TEXT(text_strip(w, t, optional_text(w, &c->a[0]), c->how & LEFT, c->how & RIGHT));
 }
 
-/* At white space, any amount of it. */
+/* Splits at runs of white space. */
 static value split_words(work *w, text t, int64_t cuts_max)
 {
     value made = make_collection(w, VALUE_LIST);
@@ -99,7 +99,7 @@ value text_replace(work *w, const call *c)
     return TEXT(built(&made));
 }
 
-/* Every line but the first behind spaces; empty ones not, unless `blank`. */
+/* Indents every line except the first; empty lines only if `blank`. */
 value text_indent(work *w, const call *c)
 {
     const value width = value_or(c->a[0], INTEGER(4));
@@ -124,7 +124,7 @@ static bool has_end(text t, text end, int side)
     return side == LEFT ? text_starts(t, end) : text_ends(t, end);
 }
 
-/* startswith and endswith, of one text or any of a tuple. */
+/* startswith and endswith, for one text or any of a tuple. */
 value text_has_end(work *w, const call *c)
 {
     if (c->a[0].type != VALUE_LIST)
@@ -180,7 +180,7 @@ static value format_argument(work *w, const arguments *given, text name, size_t 
     return *found;
 }
 
-/* Python's format() of {}, {0} and {name}, without anything behind a colon. */
+/* Python's format() with {}, {0} and {name}, without format specifications. */
 value text_format(work *w, const call *c)
 {
     const text t = c->of.text, close = literal(w, "}");
@@ -203,7 +203,7 @@ value text_format(work *w, const call *c)
     return TEXT(built(&made));
 }
 
-/* The filter: Python's % of a text with %s and %d in it. */
+/* The filter `format`: Python's % operator with %s and %d. */
 value text_percent(work *w, const call *c)
 {
     const text t = text_argument(w, c->of);

@@ -1,4 +1,4 @@
-/* Values: making and comparing them. */
+/* Creating and comparing values. */
 #include "model/template/value.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ value make_collection(work *w, value_type type)
     return (value){.type = type, .all = work_alloc(w, 1, sizeof(collection))};
 }
 
-/* Room for one more item, which may be a collection itself. */
+/* Makes room for one more item, which may itself be a collection. */
 static void reserve(work *w, value in, value item)
 {
     collection *c = in.all;

@@ -1,4 +1,4 @@
-/* Values as text: as Python's str() and repr() write them, and as JSON. */
+/* Writes values as text, like Python's str() and repr(), and as JSON. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,8 @@
 
 #include "model/template/value.h"
 
-/* The shortest digits that read back, laid out as Python does. What is no digit, sign or e is the locale's decimal point. */
+/* Writes the shortest digits that read back, formatted as in Python. A character that is not a digit, sign or e is the locale's
+ * decimal point. */
 static void write_real(work *w, builder *b, double x)
 {
     char printed[64];
@@ -28,7 +29,7 @@ static void write_real(work *w, builder *b, double x)
 /* Writes the escape of a character into `escape`; false if it needs none. */
 static bool find_escape(uint32_t c, uint32_t quote, const style *how, char escape[16])
 {
-    static const char names[] = "\nn\rr\tt\bb\ff"; /* Python has only the first three */
+    static const char names[] = "\nn\rr\tt\bb\ff"; /* Python's repr() has only the first three */
     const char *name = c > 0 && c < 32 ? strchr(names, (int)c) : NULL;
     if (name && !how->json && name - names >= 6)
         name = NULL;

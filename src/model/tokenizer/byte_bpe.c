@@ -1,8 +1,8 @@
-/* Byte-level BPE: the text is cut by the pre-tokenizer, each byte of a piece is a symbol, and neighbours are merged in the
- * order of the file's list of merges.
+/* Byte-level BPE: the pre-tokenizer splits the text, each byte of a piece is a symbol, and neighbours are merged in the order
+ * of the file's list of merges.
  *
  * Vocabularies write the 256 bytes as 256 printable characters: 33..126, 161..172 and 174..255 as themselves, the others in
- * order from U+0100 on. A byte that a vocabulary does not have is left out of the text, as the models' own tokenizers do. */
+ * order starting at U+0100. A byte that a vocabulary does not have is dropped, as in the models' own tokenizers. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -21,7 +21,7 @@ typedef struct byte_bpe {
     pretokenizer *pre;
     int32_t bytes[256]; /* ids */
     merge_pair *pairs;  /* open addressing */
-    uint32_t pair_mask; /* a power of two less one */
+    uint32_t pair_mask; /* a power of two minus one */
     const hash_key *key;
 } byte_bpe;
 
@@ -57,7 +57,7 @@ static uint64_t pair_key(int32_t left, int32_t right)
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
 }
 
-/* A merge "left right": both and what they make must be tokens, and neither may be empty, or merging would never end. */
+/* Adds a merge "left right": both and their result must be tokens, and neither may be empty, or merging would never end. */
 static ww_status add_merge(const tokenizer *t, const tokenizer_source *source, int64_t rank)
 {
     const byte_bpe *b = t->data;
@@ -88,9 +88,9 @@ static ww_status add_merge(const tokenizer *t, const tokenizer_source *source, i
                        shown,
                        left < 0    ? "the left piece"
                        : right < 0 ? "the right piece"
-                                   : "what it makes");
+                                   : "its result");
     merge_pair *pair = (merge_pair *)find_pair(b, pair_key(left, right));
-    if (pair->id < 0) /* of a merge that comes twice the first counts */
+    if (pair->id < 0) /* if a merge occurs twice, the first counts */
         *pair = (merge_pair){.key = pair_key(left, right), .rank = (uint32_t)rank, .id = id};
     return WW_OK;
 }
@@ -120,7 +120,7 @@ static ww_status prepare(tokenizer *t, const tokenizer_source *source)
 {
     if (!source->pre)
         return ww_fail(WW_UNSUPPORTED,
-                       "%s: tokenizer.ggml.pre is missing, so it is not known how texts are cut; convert the model again",
+                       "%s: tokenizer.ggml.pre is missing, so it is not known how to split texts; convert the model again",
                        source->name);
     if (!source->merges)
         return ww_fail(WW_CORRUPT_FILE, "%s: tokenizer.ggml.merges is missing; the tokenizer 'gpt2' needs it", source->name);
@@ -181,7 +181,7 @@ typedef struct piece_job {
     encode_work *work;
 } piece_job;
 
-/* The token that is all of the piece, or -1. */
+/* Finds the token that equals the whole piece, or -1. */
 static ww_status whole_word(const tokenizer *t, const char *text, size_t bytes, text_buffer *name, int32_t *id)
 {
     ww_status status = WW_OK;
@@ -280,7 +280,7 @@ static ww_status show(const tokenizer *t, int32_t id, text_buffer *out)
     }
     if (coded)
         return WW_OK;
-    out->bytes = before; /* a piece that is not of the alphabet is text as it stands */
+    out->bytes = before; /* a piece with characters outside the alphabet is text unchanged */
     return text_buffer_add(out, piece.text, piece.bytes);
 }
 

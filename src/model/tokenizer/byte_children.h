@@ -1,4 +1,4 @@
-/* The children of a node in a tree of bytes, which follow each other sorted by their byte. */
+/* Finding a child of a node in a tree of bytes. Children are consecutive and sorted by their byte. */
 #ifndef WW_MODEL_TOKENIZER_BYTE_CHILDREN_H
 #define WW_MODEL_TOKENIZER_BYTE_CHILDREN_H
 

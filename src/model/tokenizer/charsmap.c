@@ -1,4 +1,4 @@
-/* The precompiled map of characters. Every place that the file names is checked when it is used: a file may say anything. */
+/* The precompiled map of characters. Every offset in it is checked when it is used, because the file is not trusted. */
 #include "model/tokenizer/charsmap.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ ww_status charsmap_make(charsmap *map, const unsigned char *bytes, size_t count,
         return WW_OK;
     const size_t tree = count >= 4 ? read_u32(bytes) : SIZE_MAX;
     if (tree == 0 || tree % 4 != 0 || tree > count - 4)
-        return ww_fail(WW_CORRUPT_FILE, "%s: tokenizer.ggml.precompiled_charsmap has %zu bytes and is no map of characters",
+        return ww_fail(WW_CORRUPT_FILE, "%s: tokenizer.ggml.precompiled_charsmap has %zu bytes and is not a map of characters",
                        name, count);
     map->unit_count = tree / 4;
     map->text_bytes = count - 4 - tree;
@@ -55,7 +55,7 @@ void charsmap_free(charsmap *map)
     *map = (charsmap){0};
 }
 
-/* A unit has a label (bits 0 to 7), whether a leaf follows (8), and how far its children are (10 to 30, times 256 if bit 9 is
+/* A unit has a label (bits 0 to 7), a flag for a leaf (8), and the offset of its children (10 to 30, times 256 if bit 9 is
  * set); a leaf has bit 31 and a value. */
 static uint32_t offset_of(uint32_t unit)
 {

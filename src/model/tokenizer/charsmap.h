@@ -1,8 +1,8 @@
-/* SentencePiece's precompiled map of characters, as model files keep it (tokenizer.ggml.precompiled_charsmap): sequences of
- * characters and what they become, in the main NFKC with white space made alike.
+/* SentencePiece's precompiled map of characters, as stored in model files (tokenizer.ggml.precompiled_charsmap): sequences of
+ * characters and their replacements, mainly NFKC with uniform white space.
  *
- * The bytes are: a length of 32 bits, as many bytes of a double array (a tree of the sequences, 32 bits a node), and behind it
- * the replacements, each ended by a NUL; a leaf of the tree is a place in these. Numbers are little-endian.
+ * The bytes are: a 32-bit length, that many bytes of a double array (a tree of the sequences, 32 bits per node), and then the
+ * replacements, each NUL-terminated; a leaf of the tree is an offset into these. Numbers are little-endian.
  */
 #ifndef WW_MODEL_TOKENIZER_CHARSMAP_H
 #define WW_MODEL_TOKENIZER_CHARSMAP_H
@@ -20,12 +20,13 @@ typedef struct charsmap {
     size_t text_bytes; /* the last one is a NUL */
 } charsmap;
 
-/* Copies the map from the bytes of a file. Refuses what is none, by `name`, which is the file's. None at all is a map that
- * changes nothing. charsmap_free() frees it, also after a failure. */
+/* Copies the map from the bytes of a file, whose `name` is for messages. Refuses invalid bytes. An empty map changes nothing.
+ * charsmap_free() frees it, even after a failure. */
 ww_status charsmap_make(charsmap *map, const unsigned char *bytes, size_t count, const char *name);
 void charsmap_free(charsmap *map);
 
-/* The longest sequence that a text begins with: its bytes, and what it becomes; 0 if there is none. */
+/* Finds the longest sequence that the text begins with and its replacement. Returns the bytes of the sequence; 0 if there is
+ * none. */
 size_t charsmap_find(const charsmap *map, const char *text, size_t bytes, const char **replacement);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a tokenizer is inside, for the files of the four families. */
+/* The inside of a tokenizer, for the files of the four families. */
 #ifndef WW_MODEL_TOKENIZER_FAMILY_H
 #define WW_MODEL_TOKENIZER_FAMILY_H
 
@@ -7,41 +7,41 @@
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/vocabulary.h"
 
-#define WORD_START "\xE2\x96\x81" /* U+2581, which stands for a space before a piece */
+#define WORD_START "\xE2\x96\x81" /* U+2581, which marks a space before a piece */
 enum { WORD_START_BYTES = 3 };
 
-/* What a file says of its tokenizer. Nothing of it is kept. */
+/* A file's description of its tokenizer. tokenizer_make() keeps no pointers to it. */
 typedef struct tokenizer_source {
     const char *name; /* of the file, for messages */
     const char *model, *pre;
     vocabulary_source vocabulary;
     const ww_gguf_span *merges;
     int64_t merge_count;
-    int64_t bos, eos, eot, eom, unknown, padding, mask, separator; /* ids, TOKENIZER_NONE where none is given */
-    int32_t add_bos, add_eos, add_separator;                       /* 0, 1, or -1: not said */
+    int64_t bos, eos, eot, eom, unknown, padding, mask, separator; /* ids; TOKENIZER_NONE: not given */
+    int32_t add_bos, add_eos, add_separator;                       /* 0, 1, or -1: not given */
     bool add_space_prefix, lowercase;
-    bool removes_spaces; /* of unigram: those that follow another, and at the ends */
+    bool removes_spaces; /* unigram: removes repeated spaces and those at the ends */
     const unsigned char *charsmap;
     size_t charsmap_bytes; /* 0: there is none */
 } tokenizer_source;
 
-/* A source in which nothing is given. */
+/* An empty source. */
 tokenizer_source tokenizer_source_default(void);
 
-/* Makes a tokenizer of it. */
+/* Creates a tokenizer. */
 ww_status tokenizer_make(const tokenizer_source *source, tokenizer **out);
 
-/* What one call of tokenizer_encode() works with. */
+/* State of one call of tokenizer_encode(). */
 typedef struct encode_work {
     merge_work merge;
     special_list found;
     text_buffer text, name;
     characters first, second;
-    uint32_t *cuts;        /* of unused pieces, by id: the bytes of the left one of the two that make it */
-    merge_symbol *waiting; /* parts of an unused piece that come later */
+    uint32_t *cuts;        /* for each unused piece, by id: bytes of the left of its two parts */
+    merge_symbol *waiting; /* later parts of an unused piece */
     size_t waiting_room;
     void *match;        /* of PCRE2 */
-    bool after_unknown; /* the last symbol was no piece */
+    bool after_unknown; /* the last symbol was not a piece */
     text_span *plain;   /* parts of the text in which names of special tokens are text */
     size_t plain_count;
     const char *reserved; /* of a quoted_text; NULL: none */
@@ -52,13 +52,13 @@ typedef struct encode_work {
 typedef struct fragment {
     const char *text;
     size_t bytes;
-    bool begins; /* at the beginning of the text or behind a control token */
+    bool begins; /* at the beginning of the text or after a control token */
     bool ends;   /* at the end of the text or before a control token */
 } fragment;
 
 typedef struct tokenizer_family {
     const char *model;
-    /* Makes what `t->data` points to; release() frees it, also after a failure. */
+    /* Makes what `t->data` points to; release() frees it, even after a failure. */
     ww_status (*prepare)(tokenizer *t, const tokenizer_source *source);
     void (*release)(void *data);
     /* Appends the tokens of a fragment to work->out. begin() prepares the work of one text, end() undoes it; both may be NULL.
@@ -69,12 +69,12 @@ typedef struct tokenizer_family {
     /* Appends a token's bytes as text. */
     ww_status (*show)(const tokenizer *t, int32_t id, text_buffer *out);
     bool writes_spaces; /* as U+2581 */
-    bool strips_space;  /* a text that is put together from pieces has one space too many in front, if the prefix is added */
+    bool strips_space;  /* a text assembled from pieces has an extra leading space, if the prefix is added */
 } tokenizer_family;
 
 extern const tokenizer_family FAMILY_WORDPIECE, FAMILY_BYTE_BPE, FAMILY_SENTENCEPIECE, FAMILY_UNIGRAM;
 
-/* What both kinds of SentencePiece share: the ids of the tokens for bytes, all of them or none; and a token as text. */
+/* Shared by both kinds of SentencePiece: the ids of the byte tokens, all of them or none; and a token as text. */
 ww_status sentencepiece_bytes(const vocabulary *v, const char *name, int32_t bytes[256], bool *has_bytes);
 ww_status sentencepiece_show(const tokenizer *t, int32_t id, text_buffer *out);
 
@@ -84,9 +84,9 @@ struct tokenizer {
     const tokenizer_family *family;
     void *data; /* the family's */
     vocabulary vocabulary;
-    text_buffer shown; /* the bytes of all tokens, one behind the other */
-    size_t *shown_at;  /* where each begins; one more than tokens */
-    const char *pre;   /* of a constant */
+    text_buffer shown; /* the bytes of all tokens, concatenated */
+    size_t *shown_at;  /* offset of each token, and the end */
+    const char *pre;   /* points to a constant */
     int32_t bos, eos, unknown, separator;
     int32_t ends[TOKENIZER_ENDS_MAX];
     int32_t end_count;

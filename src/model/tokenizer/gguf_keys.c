@@ -10,7 +10,7 @@ typedef struct key_arrays {
     double *scores;
 } key_arrays;
 
-/* WW_OK with nothing changed where the key is missing. */
+/* Turns WW_NOT_FOUND into WW_OK: a missing key changes nothing. */
 static ww_status absent_is_fine(ww_status status)
 {
     return status == WW_NOT_FOUND ? WW_OK : status;
@@ -35,11 +35,11 @@ static ww_status check_count(const tokenizer_source *s, const char *key, int64_t
                    (long long)s->vocabulary.count);
 }
 
-/* One number a token, 8 bytes each: whole ones, or real ones. */
+/* One number per token, 8 bytes each: integers or reals. */
 typedef struct token_numbers {
     const char *key;
     bool real;
-    void *values; /* of key_arrays; NULL where the file has none */
+    void *values; /* in key_arrays; NULL if the file has none */
 } token_numbers;
 
 static ww_status get_numbers(const ww_gguf *g, const token_numbers *n, int64_t room, int64_t *count)
@@ -93,14 +93,14 @@ static ww_status read_ids(const ww_gguf *g, tokenizer_source *s)
                {"tokenizer.ggml.unknown_token_id", &s->unknown},
                {"tokenizer.ggml.padding_token_id", &s->padding},
                {"tokenizer.ggml.mask_token_id", &s->mask},
-               {"tokenizer.ggml.seperator_token_id", &s->separator}}; /* spelled so in the files */
+               {"tokenizer.ggml.seperator_token_id", &s->separator}}; /* GGUF's spelling */
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < sizeof ids / sizeof ids[0]; i++)
         status = absent_is_fine(ww_gguf_i64(g, ids[i].key, ids[i].id));
     return status;
 }
 
-/* WordPiece's ends under the names that older files have. */
+/* Reads WordPiece's CLS and SEP under the names of older files. */
 static ww_status read_bert_ids(const ww_gguf *g, tokenizer_source *s)
 {
     ww_status status = WW_OK;
@@ -128,7 +128,7 @@ static ww_status read_flags(const ww_gguf *g, tokenizer_source *s)
     return status;
 }
 
-/* The map of characters, where the file has it. */
+/* Reads the map of characters, if the file has one. */
 static ww_status read_charsmap(const ww_gguf *g, tokenizer_source *s)
 {
     ww_gguf_value value = ww_gguf_value_default();
@@ -140,7 +140,7 @@ static ww_status read_charsmap(const ww_gguf *g, tokenizer_source *s)
         return status;
     status = ww_gguf_value_at(g, index, &value);
     if (status == WW_OK && (value.kind != WW_GGUF_ARRAY || (value.element != WW_GGUF_U8 && value.element != WW_GGUF_I8)))
-        status = ww_fail(WW_CORRUPT_FILE, "%s: tokenizer.ggml.precompiled_charsmap is no array of bytes", s->name);
+        status = ww_fail(WW_CORRUPT_FILE, "%s: tokenizer.ggml.precompiled_charsmap is not an array of bytes", s->name);
     if (status == WW_OK) {
         s->charsmap = value.data;
         s->charsmap_bytes = (size_t)value.count;

@@ -87,7 +87,7 @@ ww_status merge_run(merge_work *work, const merge_rule *rule)
             continue;
         merge_symbol *right = &work->symbols[left->next];
         if (!rule->find(rule->context, left, right, &found) || found.id != entry.id)
-            continue; /* one of the two is not what it was */
+            continue; /* one of the two has changed */
         left->id = found.id;
         left->bytes += right->bytes;
         left->next = right->next;

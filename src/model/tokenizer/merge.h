@@ -1,7 +1,7 @@
 /* Merging adjacent symbols by a rule until none applies: the heart of both kinds of BPE.
  *
- * The pair that comes first by the rule is merged first, the leftmost on ties. Pairs wait in a heap, and one that a merge
- * beside it has made void is dropped when it comes up: n log n steps for n symbols, whatever the text.
+ * The pair that comes first by the rule is merged first, the leftmost on ties. Pairs wait in a heap; a pair that a neighbouring
+ * merge has invalidated is dropped when it comes up: n log n steps for n symbols, whatever the text.
  */
 #ifndef WW_MODEL_TOKENIZER_MERGE_H
 #define WW_MODEL_TOKENIZER_MERGE_H
@@ -14,19 +14,20 @@
 
 typedef struct merge_symbol {
     int32_t previous, next; /* -1 at the ends */
-    int32_t id;             /* of the token, -1 where it is none */
-    uint32_t start, bytes;  /* in the text; no bytes: it is merged into the one before */
+    int32_t id;             /* of the token; -1: it is not a token */
+    uint32_t start, bytes;  /* in the text; 0 bytes: merged into the previous symbol */
 } merge_symbol;
 
 typedef struct merge_found {
     uint32_t order; /* smaller is merged first */
-    int32_t id;     /* of what the two become */
+    int32_t id;     /* of the result */
 } merge_found;
 
 /* Whether and how two neighbours merge. */
 typedef struct merge_rule {
     bool (*find)(const void *context, const merge_symbol *left, const merge_symbol *right, merge_found *found);
-    void (*waits)(const void *context, const merge_symbol *left, int32_t id); /* told of each pair that is found; may be NULL */
+    void (*waits)(const void *context, const merge_symbol *left,
+                  int32_t id); /* called for each pair that is found; may be NULL */
     const void *context;
 } merge_rule;
 
@@ -35,7 +36,7 @@ typedef struct merge_entry {
     int32_t id;
 } merge_entry;
 
-/* Begins as zeros; used again for the next piece of text. */
+/* Starts zeroed; reused for the next piece of text. */
 typedef struct merge_work {
     merge_symbol *symbols;
     int32_t count, capacity;
@@ -43,10 +44,10 @@ typedef struct merge_work {
     int64_t heap_count, heap_capacity;
 } merge_work;
 
-/* Appends a symbol behind the last. */
+/* Appends a symbol. */
 ww_status merge_add(merge_work *work, int32_t id, uint32_t start, uint32_t bytes);
 
-/* Merges the symbols. Then those from number 0 on, along `next`, are the result. */
+/* Merges the symbols. The result is the chain of symbols from number 0 along `next`. */
 ww_status merge_run(merge_work *work, const merge_rule *rule);
 
 /* Empties it for the next piece; frees it. */

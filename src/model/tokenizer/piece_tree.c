@@ -51,7 +51,8 @@ static void sort_range(const tree_builder *b, piece_range range, size_t depth)
     memcpy(ids + range.from, b->sorted, (size_t)(range.to - range.from) * sizeof *ids);
 }
 
-/* Moves the pieces that end at `depth` to the front of a range, and takes the first of them. Returns where the others begin. */
+/* Moves the pieces that end at `depth` to the front of a range, and takes the first of them. Returns the start of the
+ * others. */
 static int32_t take_ends(const tree_builder *b, int32_t node, size_t depth)
 {
     const piece_range range = b->ranges[node];

@@ -16,12 +16,12 @@ typedef struct piece_tree {
     int32_t root[256]; /* the root's children by byte; 0: none */
 } piece_tree;
 
-/* Makes the tree of the pieces that `takes` says yes to. Of equal ones the first is found. piece_tree_free() frees it, also
- * after a failure. */
+/* Makes the tree of the pieces for which `takes` returns true. Of equal pieces the first is found. piece_tree_free() frees it,
+ * even after a failure. */
 ww_status piece_tree_make(piece_tree *tree, const vocabulary *v, bool (*takes)(const vocabulary *v, int32_t id));
 void piece_tree_free(piece_tree *tree);
 
-/* The node that a byte leads to from a node, 0 being the root; -1 where no piece goes on so. */
+/* The node that a byte leads to from a node, 0 being the root; -1 if no piece continues with it. */
 int32_t piece_tree_next(const piece_tree *tree, int32_t node, unsigned char byte);
 
 #endif

@@ -1,6 +1,6 @@
 /* Pre-tokenizers by name. PCRE2 compiles their expressions, with its just-in-time compiler where that works.
  *
- * White space is written out as Unicode has it: PCRE2's \s has U+180E besides, which the models' own expressions have not. */
+ * White space is written out as in Unicode: PCRE2's \s also has U+180E, which the models' own expressions do not. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "model/tokenizer/pretokenizer.h"
 
@@ -66,7 +66,7 @@ enum { EXPRESSIONS_MAX = 6 };
 
 typedef struct pretokenizer_kind {
     const char *name;
-    const char *expressions[EXPRESSIONS_MAX]; /* each cuts the pieces of the one before */
+    const char *expressions[EXPRESSIONS_MAX]; /* each splits the pieces of the previous one */
     bool composes, whole_words;
     bool adds_bos, adds_ends;
 } pretokenizer_kind;
@@ -131,7 +131,7 @@ static ww_status compile(pretokenizer *p, const char *expression)
         return memory_failed("pre-tokenizer", strlen(expression));
     if (!compiled)
         return ww_fail(WW_INTERNAL, "pre-tokenizer '%s': PCRE2 error %d at %zu", p->kind->name, code, (size_t)offset);
-    pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE); /* where it fails, matching is slower */
+    pcre2_jit_compile(compiled, PCRE2_JIT_COMPLETE); /* if it fails, matching is slower */
     p->expressions[p->count++] = compiled;
     return WW_OK;
 }
@@ -224,7 +224,8 @@ typedef struct cutter {
     void *context;
 } cutter;
 
-/* Cuts by expression number `level` and the pieces by those behind it. Both matches and what lies between them are pieces. */
+/* Splits by expression number `level`, and the pieces by the following expressions. Matches and the text between them are
+ * pieces. */
 static ww_status cut(const cutter *c, int level, const char *text, size_t bytes)
 {
     if (level == c->p->count)

@@ -1,4 +1,4 @@
-/* How a text is cut before byte-level BPE: by regular expressions that the published models have in their tokenizer.json. */
+/* Splitting a text before byte-level BPE, by the regular expressions in the published models' tokenizer.json. */
 #ifndef WW_MODEL_TOKENIZER_PRETOKENIZER_H
 #define WW_MODEL_TOKENIZER_PRETOKENIZER_H
 
@@ -8,15 +8,15 @@
 
 typedef struct pretokenizer pretokenizer;
 
-/* Makes the one that a model file calls `name`. Refuses a name that is not known; the message lists those that are. */
+/* Creates the pre-tokenizer that a model file calls `name`. Refuses an unknown name; the message lists the known ones. */
 ww_status pretokenizer_create(const char *name, const char *file, pretokenizer **out);
 void pretokenizer_destroy(pretokenizer *p); /* accepts NULL */
 
-/* Its name as a constant, and what goes with it in the models that have it. */
+/* Its name as a constant, and properties of the models that use it. */
 const char *pretokenizer_name(const pretokenizer *p);
-bool pretokenizer_composes(const pretokenizer *p);    /* texts are brought to normal form C first */
-bool pretokenizer_whole_words(const pretokenizer *p); /* a piece of text that is a token is not merged again */
-/* Where the file does not say: is BOS added, and are EOS, too, and a second one between two texts? */
+bool pretokenizer_composes(const pretokenizer *p);    /* texts are first normalized to NFC */
+bool pretokenizer_whole_words(const pretokenizer *p); /* a piece that is a token is not merged */
+/* If the file does not say: is BOS added, is EOS added, and a second one between two texts? */
 bool pretokenizer_adds_bos(const pretokenizer *p);
 bool pretokenizer_adds_ends(const pretokenizer *p);
 

@@ -1,7 +1,7 @@
-/* SentencePiece's BPE: characters are merged to the best-scored piece that two neighbours make, the leftmost on ties; a
- * character that is no piece becomes its bytes, or the unknown token where the vocabulary has no bytes. Spaces are U+2581.
+/* SentencePiece's BPE: two neighbours that make the piece with the best score are merged first, the leftmost on ties. A
+ * character that is not a piece becomes its bytes, or the unknown token if the vocabulary has no bytes. Spaces are U+2581.
  *
- * An unused piece may be made on the way to a longer one. If it is left in the end, it falls apart into what it was made of. */
+ * An unused piece may be made on the way to a longer one. If it is left in the end, it is split into its parts again. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 typedef struct sentencepiece {
     int32_t bytes[256];
     bool has_bytes, has_unused;
-    uint32_t *orders; /* of merging into each piece: smaller for larger scores */
+    uint32_t *orders; /* of each piece, for merging: smaller for larger scores */
 } sentencepiece;
 
 /* Pieces that text can become. */
@@ -95,7 +95,7 @@ static bool find_text(const void *context, const merge_symbol *left, const merge
     return true;
 }
 
-/* Notes how an unused piece would be made. */
+/* Remembers the parts of an unused piece. */
 static void note_unused(const void *context, const merge_symbol *left, int32_t id)
 {
     const text_rule *rule = context;
@@ -103,7 +103,7 @@ static void note_unused(const void *context, const merge_symbol *left, int32_t i
         rule->cuts[id] = left->bytes;
 }
 
-/* The fragment with spaces as the vocabulary writes them. */
+/* Copies the fragment with spaces as in the vocabulary. */
 static ww_status escape(const tokenizer *t, const fragment *f, text_buffer *out)
 {
     ww_status status = t->add_space_prefix && f->begins ? text_buffer_add(out, WORD_START, WORD_START_BYTES) : WW_OK;
@@ -133,7 +133,7 @@ static ww_status add_symbols(const tokenizer *t, encode_work *work)
     return status;
 }
 
-/* What is no piece: its bytes, or one unknown token for all that follow each other. */
+/* Adds a symbol that is not a piece: its bytes, or one unknown token for a run of such symbols. */
 static ww_status add_unknown(const tokenizer *t, const merge_symbol *symbol, encode_work *work)
 {
     const sentencepiece *s = t->data;
@@ -151,7 +151,7 @@ static int32_t find_part(const tokenizer *t, const merge_symbol *symbol, const e
     return vocabulary_find(&t->vocabulary, work->text.text + symbol->start, symbol->bytes);
 }
 
-/* Puts a symbol on the stack of those that come later, which has `count`. */
+/* Pushes a symbol on the stack of later ones, which has `count`. */
 static ww_status wait_for_later(encode_work *work, size_t count, const merge_symbol *symbol)
 {
     if (count == work->waiting_room) {
@@ -166,7 +166,7 @@ static ww_status wait_for_later(encode_work *work, size_t count, const merge_sym
     return WW_OK;
 }
 
-/* The bytes of the left one of the two parts that an unused piece falls apart into; 0 if the symbol stays as it is. */
+/* The bytes of the left of the two parts of an unused piece; 0 if the symbol is not split. */
 static uint32_t cut_of(const tokenizer *t, const merge_symbol *symbol, const encode_work *work)
 {
     if (symbol->id < 0 || t->vocabulary.kinds[symbol->id] != TOKEN_UNUSED)
@@ -175,9 +175,9 @@ static uint32_t cut_of(const tokenizer *t, const merge_symbol *symbol, const enc
     return cut < symbol->bytes ? cut : 0;
 }
 
-/* Appends a symbol of the result. An unused piece falls apart into the two that were about to become it when it was last looked
- * at, and so on; either may be no piece by itself. The rights of what fell apart wait on a stack: a file may have unused pieces
- * of any length, each a byte longer than the one before. */
+/* Appends a symbol of the result. An unused piece is split into the last two symbols that could have become it, and so on;
+ * either may not be a piece. The right parts wait on a stack, because a file may have unused pieces of any length, each a byte
+ * longer than the previous one. */
 static ww_status add_symbol(const tokenizer *t, merge_symbol symbol, encode_work *work)
 {
     size_t waiting = 0;

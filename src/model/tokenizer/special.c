@@ -31,7 +31,7 @@ static unsigned char byte_from_end(ww_gguf_span piece, size_t at)
     return (unsigned char)piece.text[piece.bytes - 1 - at];
 }
 
-/* How many bytes two tokens share at their ends. */
+/* The length of the common suffix of two tokens. */
 static size_t shared_end(ww_gguf_span a, ww_gguf_span b)
 {
     size_t same = 0;
@@ -51,7 +51,7 @@ static int compare_tokens(const tree_builder *b, int32_t x, int32_t y)
     return (x > y) - (x < y);
 }
 
-/* Heap sort: there may be thousands of them, in any order. */
+/* Heap sort: there may be thousands of tokens, in any order. */
 static void sift_down(const tree_builder *b, int32_t at, int32_t count)
 {
     int32_t *ids = b->order;
@@ -82,7 +82,7 @@ static void sort_tokens(const tree_builder *b)
     }
 }
 
-/* A node for each byte that a token does not share with the one before it, and the root. */
+/* The root, and a node for each byte that a token does not share with the previous one. */
 static size_t count_nodes(const tree_builder *b)
 {
     size_t nodes = 1;
@@ -100,7 +100,7 @@ static int32_t find_child(const special_tree *tree, int32_t node, unsigned char 
     return child_with_byte(tree->bytes, tree->nodes[node].children, tree->nodes[node + 1].children, byte);
 }
 
-/* The node that a byte leads to, by way of fallbacks; the root where nothing begins with it. */
+/* The node that a byte leads to, through fallbacks; the root if no token matches. */
 static int32_t follow(const special_tree *tree, int32_t node, unsigned char byte)
 {
     for (;;) {
@@ -111,7 +111,8 @@ static int32_t follow(const special_tree *tree, int32_t node, unsigned char byte
     }
 }
 
-/* The tokens that end at a node, which come first in its range, or else those of its fallback. Returns how many there are. */
+/* Takes the tokens that end at a node, which come first in its range, or otherwise those of its fallback. Returns their
+ * number. */
 static int32_t take_ends(const tree_builder *b, int32_t node, size_t depth)
 {
     special_node *to = &b->tree->nodes[node];
@@ -131,7 +132,7 @@ static int32_t take_ends(const tree_builder *b, int32_t node, size_t depth)
     return i - range.from;
 }
 
-/* Appends the children of a node. Nodes are made by depth, so that a fallback is there before it is needed. */
+/* Appends the children of a node. Nodes are made by depth, so that a fallback exists before it is needed. */
 static void add_children(const tree_builder *b, int32_t node, size_t depth)
 {
     special_tree *tree = b->tree;
@@ -237,7 +238,7 @@ ww_status special_find_all(const special_tree *tree, const searched_text *text, 
 {
     ww_status status = WW_OK;
     int32_t node = 0;
-    size_t spans = text->plain_count; /* those that begin at or before the byte */
+    size_t spans = text->plain_count; /* number of spans that begin at or before the byte */
     found->count = 0;
     if (tree->count == 0)
         return WW_OK;

@@ -1,4 +1,4 @@
-/* What the four families share: special tokens in the text and at its ends, ids, and the way back. */
+/* What the four families share: special tokens in the text and at its ends, ids, and decoding. */
 #include "model/tokenizer/tokenizer.h"
 
 #include <string.h>
@@ -91,7 +91,7 @@ static void add_end(tokenizer *t, int64_t id)
         t->ends[t->end_count++] = (int32_t)id;
 }
 
-/* The tokens that end a text or a turn: those that the file names, and special tokens by the names that models give them, since
+/* Finds the tokens that end a text or a turn: those that the file names, and special tokens with common names for that, because
  * many files name only one. */
 static void find_ends(tokenizer *t, const tokenizer_source *source)
 {
@@ -119,7 +119,7 @@ static ww_status show_all(tokenizer *t)
         status = t->family->show(t, id, &t->shown);
     }
     t->shown_at[t->vocabulary.count] = t->shown.bytes;
-    return status == WW_OK ? text_buffer_end(&t->shown) : status; /* so that there is an address, if all of them are empty */
+    return status == WW_OK ? text_buffer_end(&t->shown) : status; /* allocates, even if all tokens are empty */
 }
 
 static ww_status check_added(const tokenizer *t, const tokenizer_source *source)
@@ -195,8 +195,8 @@ void tokenizer_destroy(tokenizer *t)
 
 /* ---- encoding ------------------------------------------------------------------------------------------------------------ */
 
-/* Is it a token that ends a turn, or that the chat template writes, in what others wrote? Only user-defined ones are found
- * there; most of those are runs of spaces and the like, which text may have. */
+/* Is it a token in a quote that ends a turn or that the chat template writes? Only user-defined tokens are found there; most of
+ * those are runs of spaces and the like, which text may have. */
 static bool is_reserved(const tokenizer *t, const encode_work *work, size_t at, int32_t id)
 {
     const ww_gguf_span piece = t->vocabulary.pieces[id];
@@ -209,7 +209,7 @@ static bool is_reserved(const tokenizer *t, const encode_work *work, size_t at, 
            (tokenizer_is_end(t, id) || memmem(work->reserved, strlen(work->reserved), piece.text, piece.bytes) != NULL);
 }
 
-/* Splits the text at special tokens, from the left the longest at each place, and encodes what is between them. */
+/* Splits the text at special tokens, from the left, the longest at each position, and encodes the text between them. */
 static ww_status encode_text(const tokenizer *t, const char *text, size_t bytes, encode_work *work)
 {
     const searched_text whole = {text, bytes, work->plain, work->plain_count};
@@ -220,7 +220,7 @@ static ww_status encode_text(const tokenizer *t, const char *text, size_t bytes,
         const size_t at = work->found.places[i].at;
         const int32_t id = work->found.places[i].id;
         if (at < from || is_reserved(t, work, at, id))
-            continue; /* inside the one before, or text */
+            continue; /* inside the previous one, or text */
         const bool ends = t->vocabulary.kinds[id] != TOKEN_USER_DEFINED;
         const fragment f = {.text = text + from, .bytes = at - from, .begins = begins, .ends = ends};
         if (f.bytes > 0 || (begins && from == 0 && t->vocabulary.kinds[id] == TOKEN_USER_DEFINED))
@@ -247,7 +247,7 @@ static ww_status encode_between(const tokenizer *t, const char *text, size_t byt
     return status == WW_OK && add && t->add_eos ? token_list_add(work->out, t->eos) : status;
 }
 
-/* A space for each U+2581. The parts of the text that are plain move with it; none begins or ends inside a character. */
+/* Replaces each U+2581 by a space. The plain parts of the text move with it; none begins or ends inside a character. */
 static void replace_word_starts(text_buffer *text, text_span *plain, size_t plain_count)
 {
     size_t to = 0, from_next = 0, to_next = 0;
@@ -267,8 +267,8 @@ static void replace_word_starts(text_buffer *text, text_span *plain, size_t plai
     text->bytes = to;
 }
 
-/* Leaves the text to encode in `out`, or nothing where it can stay as it is: UTF-8, and for SentencePiece a space
- * for each U+2581, which are the same to it. */
+/* Puts the text to encode into `out`, or nothing if no change is needed: repaired UTF-8, and for SentencePiece a space for each
+ * U+2581, which it treats alike. */
 static ww_status prepare_text(const tokenizer *t, const char *text, size_t bytes, const encode_work *work, text_buffer *out)
 {
     const bool good = utf8_check(text, bytes);
@@ -282,7 +282,7 @@ static ww_status prepare_text(const tokenizer *t, const char *text, size_t bytes
     return status;
 }
 
-/* Encodes with a work whose plain parts are known, and frees it. */
+/* Encodes with the plain parts in `work`, and frees it. */
 static ww_status encode_with(const tokenizer *t, const char *text, size_t bytes, unsigned flags, encode_work *work)
 {
     text_buffer prepared = {0};
@@ -311,7 +311,7 @@ static ww_status encode_with(const tokenizer *t, const char *text, size_t bytes,
 
 ww_status tokenizer_encode(const tokenizer *t, const char *text, size_t bytes, unsigned flags, token_list *out)
 {
-    text_span all = {0, SIZE_MAX}; /* also of a text that repairing makes longer */
+    text_span all = {0, SIZE_MAX}; /* repairing may make the text longer */
     encode_work work = {.out = out, .plain = &all, .plain_count = flags & TOKENIZE_PLAIN ? 1 : 0};
     return encode_with(t, text, bytes, flags, &work);
 }
@@ -321,7 +321,7 @@ ww_status tokenizer_encode_quotes(const tokenizer *t, const quoted_text *text, t
     encode_work work = {.out = out, .plain_count = text->quote_count, .reserved = text->reserved};
     const size_t size = (text->quote_count + 1) * sizeof *work.plain;
     if (!utf8_check(text->text, text->bytes))
-        return ww_fail(WW_INVALID_ARGUMENT, "the text is no UTF-8");
+        return ww_fail(WW_INVALID_ARGUMENT, "the text is not UTF-8");
     work.plain = memory_alloc_zeroed(1, size);
     if (!work.plain)
         return memory_failed("quotes of a text", size);
@@ -395,7 +395,7 @@ int32_t tokenizer_eos(const tokenizer *t)
     return t->eos;
 }
 
-/* What ends a text, and with models after RoBERTa the separator behind it. */
+/* The token that ends a text and, for models like RoBERTa, the separator after it. */
 size_t tokenizer_between(const tokenizer *t, int32_t ids[2])
 {
     size_t count = 0;

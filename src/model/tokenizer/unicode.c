@@ -1,5 +1,5 @@
-/* Normal forms are put together from utf8proc's tables here, because its own ordering of marks takes n^2 steps for a text of
- * nothing but marks. */
+/* Normal forms are computed here from utf8proc's tables, because its own ordering of marks takes n^2 steps for a text of only
+ * marks. */
 #include "model/tokenizer/unicode.h"
 
 #include <string.h>
@@ -8,13 +8,13 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-/* Options of utf8proc, which has them as an enum that is put together as bits. */
+/* Options of utf8proc, which declares bits as an enum. */
 static const utf8proc_option_t DECOMPOSE = (utf8proc_option_t)((unsigned)UTF8PROC_DECOMPOSE | (unsigned)UTF8PROC_STABLE);
 static const utf8proc_option_t COMPOSE = (utf8proc_option_t)((unsigned)UTF8PROC_COMPOSE | (unsigned)UTF8PROC_STABLE);
 
 /* ---- UTF-8 --------------------------------------------------------------------------------------------------------------- */
 
-/* How many bytes at the beginning of `text`, which is no character, could have begun one: at least 1. */
+/* The number of bytes at the start of `text`, which is not a character, that could begin one: at least 1. */
 static size_t broken_part(const unsigned char *text, size_t bytes)
 {
     const unsigned char lead = text[0];
@@ -41,7 +41,7 @@ static size_t broken_part(const unsigned char *text, size_t bytes)
 ww_status unicode_repair(const char *text, size_t bytes, text_buffer *out)
 {
     ww_status status = WW_OK;
-    size_t good = 0; /* where bytes that are not copied yet begin */
+    size_t good = 0; /* start of the bytes that are not copied yet */
     for (size_t at = 0; status == WW_OK && at < bytes;) {
         uint32_t c;
         const size_t size = utf8_read(text + at, bytes - at, &c);
@@ -64,7 +64,7 @@ ww_status unicode_decode(const char *text, size_t bytes, characters *out)
     for (size_t at = 0, size; status == WW_OK && at < bytes; at += size) {
         uint32_t c = 0xFFFD;
         size = utf8_read(text + at, bytes - at, &c);
-        size += size == 0; /* the text was repaired, so this does not happen */
+        size += size == 0; /* does not happen, because the text was repaired */
         out->values[out->count++] = c;
     }
     return status;
@@ -88,7 +88,7 @@ static int combining_class(uint32_t c)
     return c < 0x300 ? 0 : (int)utf8proc_get_property((utf8proc_int32_t)c)->combining_class;
 }
 
-/* Sorts marks by their class, keeping the order of equals: by counting, in two passes. `spare` has room for as many. */
+/* Stable counting sort of marks by their class, in two passes. `spare` has room for as many marks. */
 static void sort_marks(uint32_t *marks, size_t count, uint32_t *spare)
 {
     size_t begins[257] = {0};
@@ -152,7 +152,8 @@ ww_status unicode_decompose(const uint32_t *values, size_t count, characters *ou
 
 ww_status unicode_compose(const char *text, size_t bytes, text_buffer *out)
 {
-    bool composed = true; /* what has no character from U+0300 on is in this form already: all of it encodes below 0xCC */
+    bool composed =
+        true; /* a text without characters from U+0300 on, all of whose bytes are below 0xCC, is already in this form */
     for (size_t i = 0; i < bytes && composed; i++)
         composed = (unsigned char)text[i] < 0xCC;
     if (composed)

@@ -6,20 +6,20 @@
 
 #include "model/text_buffer.h"
 
-/* Appends the text with U+FFFD for each maximal part of a character that is no UTF-8, as Unicode recommends (chapter 3). */
+/* Appends the text with U+FFFD for each maximal invalid part of a character, as Unicode recommends (chapter 3). */
 ww_status unicode_repair(const char *text, size_t bytes, text_buffer *out);
 
-/* Appends the characters of a text that is UTF-8, and the UTF-8 of characters. */
+/* Append the characters of a UTF-8 text, and the UTF-8 of characters. */
 ww_status unicode_decode(const char *text, size_t bytes, characters *out);
 ww_status unicode_encode(const uint32_t *values, size_t count, text_buffer *out);
 
-/* Appends the normal form D of characters. In n steps whatever comes. */
+/* Appends the normal form D of characters, in linear time for any text. */
 ww_status unicode_decompose(const uint32_t *values, size_t count, characters *out);
 
-/* Appends the normal form C of a text that is UTF-8. */
+/* Appends the normal form C of a UTF-8 text. */
 ww_status unicode_compose(const char *text, size_t bytes, text_buffer *out);
 
-/* White space; controls, formats and private use but tab and ends of lines; punctuation; marks without width (Mn). */
+/* White space; controls, formats and private use except tab and line ends; punctuation; marks without width (Mn). */
 bool unicode_is_space(uint32_t c);
 bool unicode_is_control(uint32_t c);
 bool unicode_is_punctuation(uint32_t c);

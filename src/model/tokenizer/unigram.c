@@ -1,9 +1,9 @@
-/* SentencePiece's unigram model: of all ways to cut a text into pieces the one whose scores have the largest sum.
+/* SentencePiece's unigram model: of all ways to split a text into pieces, the one with the largest sum of scores.
  *
- * The text is changed by the file's map of characters first (charsmap.h); spaces become U+2581, one is put in front, and those
- * that follow another, or stand at the ends, are left out where the file says so. A character that no piece begins with costs
- * more than any piece. Sums are rounded to f32 after each piece, and of equal ones the piece that begins first stays, as in
- * SentencePiece: its tokens are what models were trained with. */
+ * First the file's map of characters changes the text (charsmap.h); spaces become U+2581, one is put in front, and repeated
+ * ones and those at the ends are removed if the file says so. A character that no piece begins with costs more than any piece.
+ * Sums are rounded to f32 after each piece, and on ties the piece that begins first wins, as in SentencePiece: models were
+ * trained with its tokens. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "model/tokenizer/piece_tree.h"
 
 #define UNKNOWN_PENALTY 10.0F
-enum { PIECE_BYTES_MAX = 1024 }; /* bounds the steps for each byte of a text */
+enum { PIECE_BYTES_MAX = 1024 }; /* bounds the work per byte of a text */
 
 typedef struct unigram {
     charsmap map;
@@ -25,11 +25,11 @@ typedef struct unigram {
     float unknown_score, largest_score;
 } unigram;
 
-/* The best way to an end of a piece. */
+/* The best split of the text up to this position. */
 typedef struct best_end {
     float score;
     int32_t id;     /* of the last piece */
-    uint32_t begin; /* of it; UINT32_MAX: no piece ends here */
+    uint32_t begin; /* of that piece; UINT32_MAX: no piece ends here */
 } best_end;
 #define NO_PIECE UINT32_MAX
 
@@ -99,7 +99,7 @@ static void release(void *data)
 
 /* ---- the text as pieces have it ------------------------------------------------------------------------------------------ */
 
-/* The next sequence of a text and what it becomes; its bytes are `*bytes` then. Returns how many bytes of the text it is. */
+/* The next sequence of a text and its replacement of `*bytes` bytes. Returns the bytes of the sequence. */
 static size_t next_sequence(const unigram *u, const char *text, size_t rest, const char **becomes, size_t *bytes)
 {
     uint32_t c;
@@ -146,7 +146,7 @@ static ww_status normalize(const tokenizer *t, const fragment *f, text_buffer *o
             becomes++;
             bytes--;
         }
-        if (prefix && bytes > 0) /* a text of nothing but such spaces has no tokens */
+        if (prefix && bytes > 0) /* a text of only such spaces has no tokens */
             status = text_buffer_add(out, WORD_START, WORD_START_BYTES);
         prefix = prefix && bytes == 0;
         if (status == WW_OK)
@@ -175,7 +175,8 @@ static size_t character_bytes(const text_buffer *text, size_t at)
     return bytes < rest ? bytes : rest;
 }
 
-/* Offers every piece that begins at a place to where it ends; a character that none of them is, as unknown. */
+/* Updates the best ends with every piece that begins at `begin`, and with the character as unknown if it is not itself a
+ * piece. */
 static void offer_pieces(const tokenizer *t, const text_buffer *text, size_t begin, best_end *ends)
 {
     const unigram *u = t->data;
@@ -191,7 +192,7 @@ static void offer_pieces(const tokenizer *t, const text_buffer *text, size_t beg
         const int32_t id = u->tree.nodes[node].id;
         if (id < 0)
             continue;
-        /* What users defined is always taken. */
+        /* User-defined pieces are always taken. */
         const float score = v->kinds[id] == TOKEN_USER_DEFINED ? (float)((double)((float)(at - begin) * u->largest_score) - 0.1)
                                                                : v->scores[id];
         offer(&ends[at], score + before, id, begin);
@@ -204,12 +205,12 @@ static void offer_pieces(const tokenizer *t, const text_buffer *text, size_t beg
 static ww_status add_bytes(const unigram *u, const text_buffer *text, const best_end *end, size_t to, token_list *out)
 {
     ww_status status = WW_OK;
-    for (size_t at = to; status == WW_OK && at > end->begin; at--) /* the list is turned round later */
+    for (size_t at = to; status == WW_OK && at > end->begin; at--) /* the list is reversed later */
         status = token_list_add(out, u->bytes[(unsigned char)text->text[at - 1]]);
     return status;
 }
 
-/* Appends the pieces of the best way, which is known from its end. */
+/* Appends the pieces of the best split, which is followed from its end. */
 static ww_status add_best(const tokenizer *t, const text_buffer *text, const best_end *ends, token_list *out)
 {
     const unigram *u = t->data;
@@ -220,7 +221,7 @@ static ww_status add_best(const tokenizer *t, const text_buffer *text, const bes
         const bool unknown = ends[at].id == t->unknown || ends[at].id < 0;
         if (unknown && u->has_bytes)
             status = add_bytes(u, text, &ends[at], at, out);
-        else if (!unknown || !after_unknown) /* one for all that follow each other */
+        else if (!unknown || !after_unknown) /* one token for a run of unknown characters */
             status = token_list_add(out, ends[at].id);
         after_unknown = unknown;
     }

@@ -1,10 +1,10 @@
-/* WordPiece, as BERT and its relatives use it: a text is cleaned, set in lower case without accents, split at white space,
- * punctuation and CJK characters, and each word is cut into the longest pieces that the vocabulary has, from the left. A word
- * that cannot be cut so, or of more than 100 characters, is the unknown token.
+/* WordPiece, as BERT and its relatives use it: a text is cleaned, lowercased without accents, and split at white space,
+ * punctuation and CJK characters; each word is split into the longest pieces of the vocabulary, from the left. A word that
+ * cannot be split this way, or has more than 100 characters, becomes the unknown token.
  *
- * Model files write the start of a word with U+2581 in front and a continuation without anything. So the continuation "the" and
- * a word that begins with the character U+2581 must not be taken for each other: keys of words have U+2581, keys of
- * continuations have not, and a continuation is never looked for under a key that begins with it. */
+ * Model files write the start of a word with U+2581 in front and a continuation without it. A continuation must not be confused
+ * with a word that begins with the character U+2581: keys of words have U+2581, keys of continuations do not, and a
+ * continuation is never looked up under a key that begins with it. */
 #include <string.h>
 
 #include "base/integers.h"
@@ -29,8 +29,7 @@ static void release(void *data)
 
 /* ---- normalising --------------------------------------------------------------------------------------------------------- */
 
-/* Characters that are words by themselves; the blocks are those of the published models, which leave out a part of extension E.
- */
+/* Characters that are words by themselves. The blocks are those of the published models, which omit a part of extension E. */
 static bool is_cjk(uint32_t c)
 {
     return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
@@ -38,7 +37,7 @@ static bool is_cjk(uint32_t c)
            (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-/* Characters of the fragment without controls, white space as spaces, CJK characters between spaces. */
+/* Copies the characters of the fragment without controls, with white space as spaces, and CJK characters between spaces. */
 static ww_status clean(const fragment *f, characters *all, characters *out)
 {
     all->count = 0;
@@ -84,8 +83,8 @@ static ww_status normalise(const tokenizer *t, const fragment *f, encode_work *w
 
 /* ---- cutting words ------------------------------------------------------------------------------------------------------- */
 
-/* The longest piece that text[0..bytes) begins with, or -1; `skip` bytes at its front stand in the key and not in the word.
- * Gives how many bytes of the word it takes. */
+/* The longest piece that text[0..bytes) begins with, or -1; the first `skip` bytes belong to the key and not to the word.
+ * `taken` gets the bytes of the word that it covers. */
 static int32_t longest_piece(const vocabulary *v, const char *text, size_t bytes, size_t skip, size_t *taken)
 {
     uint64_t states[(4 * WORD_CHARACTERS_MAX + WORD_START_BYTES) / 8 + 1]; /* of the hash, after each eight bytes */

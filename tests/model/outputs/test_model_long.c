@@ -85,7 +85,7 @@ static void compute(long_text *l)
     CHECK_OK(ww_session_logits(session, l->expected));
     assert_int_equal(ww_session_length(session), CONTEXT);
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_session_feed(session, ids, 1));
-    snprintf(full, sizeof full, "the context is full: %d tokens are there", (int)CONTEXT);
+    snprintf(full, sizeof full, "the context is full: the session has %d tokens", (int)CONTEXT);
     assert_non_null(strstr(ww_error_message(), full));
     ww_session_destroy(session);
     check_near(model, l->expected);

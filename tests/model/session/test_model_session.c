@@ -139,7 +139,8 @@ static void a_full_context_is_a_status_and_changes_nothing(void **state)
     ww_session *session = fed(prompt, PROMPT), *twin;
     CHECK_OK(ww_session_fork(session, &twin));
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_session_feed(session, prompt, 3));
-    assert_non_null(strstr(ww_error_message(), "the context is full: 11 tokens are there, 3 more were to be fed, 13 fit"));
+    assert_non_null(
+        strstr(ww_error_message(), "the context is full: the session has 11 tokens, and 3 more do not fit into 13"));
     check_same(session, twin);
     ww_generation_end end;
     ww_generation generation = ww_generation_default();

@@ -111,7 +111,7 @@ static void a_template_that_does_not_end_is_stopped(void **state)
     (void)state;
     char deep[4096] = "{{ ";
     memset(deep + 3, '(', 2000);
-    check_refused(WW_OUT_OF_RANGE, deep, "within each other");
+    check_refused(WW_OUT_OF_RANGE, deep, "nested more than");
     check_refused(WW_OUT_OF_RANGE, "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
                   "more than");
     check_refused(WW_OUT_OF_RANGE, "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "levels deep");

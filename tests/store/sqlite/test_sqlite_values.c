@@ -91,7 +91,7 @@ static void what_is_no_vector_is_an_error_that_says_why(void **state)
     sql_fails(db, "SELECT ww_vector('[1, 2')", "not JSON");
     sql_fails(db, "SELECT ww_vector('[1, nan]')", "not JSON");
     sql_fails(db, "SELECT ww_vector('[0x10]')", "not JSON");
-    sql_fails(db, "SELECT ww_vector('{\"a\": 1}')", "no array");
+    sql_fails(db, "SELECT ww_vector('{\"a\": 1}')", "not an array");
     sql_fails(db, "SELECT ww_vector('[1, \"2\"]')", "element 1 of the JSON array is not a number");
     sql_fails(db, "SELECT ww_vector('[1, null]')", "element 1 of the JSON array is not a number");
     sql_fails(db, "SELECT ww_vector('[[1]]')", "element 0 of the JSON array is not a number");
