@@ -1,6 +1,5 @@
-/* Progress callbacks: on whose thread they run, that cancelling is clean wherever they are told, and what becomes of a C++
- * exception that would leave one: std::terminate, not a lock that stays and workers on a stack that is gone.
- */
+/* Progress callbacks: which thread they run on, that a callback can cancel cleanly at any point, and that a C++ exception that
+ * would leave one ends in std::terminate instead of leaving a lock held. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

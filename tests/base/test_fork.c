@@ -1,6 +1,6 @@
-/* What a child of fork() may do with what its parent has made: nothing, and it is told so at once; and what it can make itself.
+/* A child of fork() may not use what its parent has made, and every call says so at once; it can make its own objects.
  *
- * Threads of the parent are at work while it forks, again and again, so that each lock of the device is held in some child.
+ * Threads of the parent work while it forks, again and again, so that each lock of the device is held in some child.
  */
 #include "support/devices.h"
 #include "support/process.h"

@@ -1,4 +1,4 @@
-/* The library as a guest in another program's process: whose signals they are, whose threads, whose environment. */
+/* The library as a guest in another program's process: it leaves signals, threads and the environment alone. */
 #include "support/process.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* Lists of keys: the least of any number, in order, whatever came in whatever order, and with no memory for more. */
+/* Lists of keys: they keep the smallest keys in order, for any input order, and without memory for more. */
 #include <stdlib.h>
 #include <string.h>
 

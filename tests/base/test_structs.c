@@ -1,4 +1,4 @@
-/* Structs that carry their size, initialised by a caller who has an older header, this one, a newer one, or none at all. */
+/* Structs that carry their size, initialised by a caller with an older header, this one, a newer one, or none at all. */
 #include <string.h>
 
 #include <warpwave.h>

@@ -1,4 +1,4 @@
-/* Texts: what is UTF-8, what may be shown as it is, and that messages have nothing else. */
+/* Texts: what is UTF-8, what may be printed unescaped, and that messages contain nothing else. */
 #include <string.h>
 
 #include "base/message.h"

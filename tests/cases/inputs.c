@@ -1,4 +1,4 @@
-/* What a case gives an operation: tensors, and attributes. */
+/* The inputs of a case: tensors and attributes. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* What a case has made: every storage is kept until the case has ended, and one of them is its result.
- */
+/* The storages that a case has made: all are kept until the case has ended, and one of them is its result. */
 #include "base/status.h"
 #include "cases/cases.h"
 

@@ -1,6 +1,5 @@
-/* Files of cases come from programs that write NaN and Infinity into JSON, and whole numbers of any size. A strict reader
- * refuses all of a file for one of them, so they are put into words that it takes before it reads.
- */
+/* Files of cases come from programs that write NaN and Infinity into JSON, and integers of any size. A strict reader refuses a
+ * whole file for one of them, so they are rewritten in a form that it accepts. */
 #include "cases/load.h"
 
 #include <ctype.h>

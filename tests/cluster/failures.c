@@ -1,4 +1,4 @@
-/* What goes wrong on one rank is told on all, without a hang; what goes wrong for good leaves a cluster that can be destroyed.
+/* A failure on one rank is reported on all ranks, without a hang; after a permanent failure the cluster can still be destroyed.
  */
 #include <math.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* A rank that is killed while all build an index, or compact: the others get a status within the timeout, keep the index that
- * they had, and can go on with their shards. check-killed starts this so that the launcher leaves the others alone. */
+/* A rank is killed while all ranks build an index, or compact: the others get a status within the timeout, keep their old
+ * index, and can continue with their shards. check-killed starts this so that the launcher leaves the others alone. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

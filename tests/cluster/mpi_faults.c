@@ -1,5 +1,5 @@
-/* Calls of MPI that fail, in turn, on one rank: it returns what MPI said, the others name it, nobody hangs. The calls that the
- * library makes are taken over here, and do what MPI does (PMPI_...) until it is their turn to fail. */
+/* MPI calls fail, in turn, on one rank: it returns what MPI said, the others name it, and no rank hangs. This file replaces the
+ * MPI calls that the library makes; they do what MPI does (PMPI_...) until it is their turn to fail. */
 #include <string.h>
 
 #include "cluster/ranks.h"

@@ -1,6 +1,6 @@
-/* What the tests of ranks share: programs that MPI starts several times, each of which checks what its rank got.
+/* What the tests of ranks share: programs that MPI starts several times; each process checks its own rank's results.
  *
- * No cmocka here: a rank that fails says so and ends, and its launcher ends the others.
+ * This does not use cmocka: a rank that fails prints that and ends, and its launcher ends the others.
  */
 #ifndef TESTS_CLUSTER_RANKS_H
 #define TESTS_CLUSTER_RANKS_H

@@ -1,5 +1,5 @@
-/* What is written about the command and the library is what they do: the manual page has the exit
- * codes, and the README's example is the program in examples/, which runs. */
+/* The documentation matches the program: the manual page has the exit codes, and the README's example is the program in
+ * examples/, which runs. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* `warpwave store map`: the files it writes, what it says, and what it refuses. tests/python/vectors/test_map.py reads its
- * pictures. */
+/* `warpwave store map`: the files it writes, its report, and its refusals. tests/python/vectors/test_map.py reads its pictures.
+ */
 #include <stdlib.h>
 #include <string.h>
 

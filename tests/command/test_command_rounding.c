@@ -1,4 +1,4 @@
-/* The command reads and prints numbers alike whatever rounding mode a library that is loaded before it has set. */
+/* The command reads and prints the same numbers in any rounding mode that a library loaded before it has set. */
 #include <fenv.h>
 #include <stdlib.h>
 #include <string.h>

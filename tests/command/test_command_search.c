@@ -1,4 +1,4 @@
-/* `warpwave search`: its answers beside naive ones, the files it writes, ranges, and every file it must refuse. */
+/* `warpwave search`: its answers compared with naive ones, the files it writes, ranges, and every file it must refuse. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>

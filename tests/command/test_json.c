@@ -1,4 +1,4 @@
-/* The checker of JSON texts, beside jansson, which builds them: both must agree wherever neither has a limit of its own. */
+/* The JSON checker compared with jansson: both must agree on every text that is within the limits of both. */
 #include "support/check.h"
 
 #include <jansson.h>

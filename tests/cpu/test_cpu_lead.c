@@ -1,6 +1,5 @@
-/* The leading parts of codes (cpu/search/screen_lead.h): what they say of a sum of products is never too little, enough to
- * exclude most of clustered rows, for one query and for groups, and searches over long rows find what the full scan finds.
- */
+/* The leading parts of codes (cpu/search/screen_lead.h): their bound on a sum of products is never too low and is tight enough
+ * to exclude most clustered rows, for one query and for groups; searches over long rows find what the full scan finds. */
 #include "support/check.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
-/* Quantized matrices on every instruction set of this machine: rows come back from their order in memory byte for byte, decode
- * and multiply to the scalar set's bits, whatever the shape and however extreme the codes.
- */
+/* Quantized matrices on every instruction set of this machine: rows come back from their order in memory byte for byte, and
+ * decode and multiply to the scalar set's bits, for any shape and for extreme codes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* High planes of codes: what they throw away is bounded, their products are exact in every way there is, and no row is
+/* High planes of codes: the error of what they drop is bounded, their products are exact in every implementation, and no row is
  * discarded by a threshold that its score reaches. */
 #include "support/check.h"
 

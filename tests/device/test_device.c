@@ -1,4 +1,4 @@
-/* Devices: names, what is said about them, what the environment changes, and buffers of the CPU. */
+/* Devices: names, descriptions, environment variables, and buffers of the CPU. */
 #include "support/check.h"
 
 #include <stdlib.h>

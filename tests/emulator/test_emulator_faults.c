@@ -1,4 +1,4 @@
-/* What a GPU would not forgive is a fault that says where; what it would do differently each time shows under some seed. */
+/* Errors that a GPU would not report are faults that say where; behaviour that would vary on a GPU shows under some seed. */
 #include "support/check.h"
 
 #include <string.h>

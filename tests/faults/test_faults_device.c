@@ -1,4 +1,4 @@
-/* A device that fails, at every one of its calls in turn: once, or from there on; before its work, or behind it. */
+/* A device fails at each of its calls in turn: once or from then on, before its work or after it. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -1,6 +1,6 @@
-/* Every driver call of the GPU backend is failed in turn, with each kind of error: a status and a message come back, nothing
- * leaks on the host or in the driver, and the device goes on, unless it was lost, and then it says so and can be opened anew.
- */
+/* Every driver call of the GPU backend fails in turn, with each kind of error: the call returns a status and a message, nothing
+ * leaks on the host or in the driver, and the device keeps working, unless it was lost; then it says so and can be opened
+ * again. */
 #include "support/check.h"
 
 #include <string.h>

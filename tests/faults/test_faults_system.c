@@ -1,7 +1,6 @@
-/* Every writer and every reader of files with each of its system calls failing in turn, in the library: a status and a message,
- * the old file as it was, nothing left behind, nothing held; a call that is only interrupted, or does half of its work, changes
- * nothing. And threads that cannot be created.
- */
+/* Every writer and reader of files with each of its system calls failing in turn, in the library: the call returns a status and
+ * a message, and the old file is as it was; no file or descriptor is left. A call that is interrupted, or does half of its
+ * work, changes nothing. Also: threads that cannot be created. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Collections over a driver whose every call fails in turn: an operation that fails leaves the collection as it was and the
- * device at work; a device that is lost in the middle says so from then on, and nothing crashes or leaks. */
+/* Collections over a driver whose calls fail in turn: a failed operation leaves the collection as it was and the device
+ * working; a device that is lost says so from then on, and nothing crashes or leaks. */
 #include "support/collections.h"
 
 #include <stdlib.h>

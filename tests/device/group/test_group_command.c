@@ -1,4 +1,4 @@
-/* The command on a group: the files and answers of the CPU, and what a group is. */
+/* The command on a group: it writes the files and answers of the CPU, and describes the group. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* An index on a group: its members read lists, each the rows that it has, with the bits of one device; and what they read is
- * what lists have, not all rows. */
+/* An index on a group: each member reads the rows that it has, with the bits of one device, and reads only the rows of lists,
+ * not all rows. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* What goes wrong around the virtual table: memory that is not there, tables behind it that somebody edited, names and texts
- * that mean harm, and an authorizer of the host's. The module is linked here, so that its allocations can be made to fail. */
+/* Failures around the virtual table: no memory, tables behind it that somebody edited, malicious names and texts, and an
+ * authorizer of the host. The module is linked here, so that its allocations can be made to fail. */
 #include "store/sqlite/sql.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* Memory that is not there, for the store and for SQLite below it: every allocation fails in turn, ours and SQLite's, alone or
- * with all behind it. A status, nothing half done, and a file that is as it was before or after the call. */
+/* Out of memory in the store and in SQLite below it: every allocation fails in turn, ours and SQLite's, alone or with all later
+ * ones. Each call returns a status, does nothing half, and leaves the file as it was before or after the call. */
 #include <unistd.h>
 
 #include "base/memory.h"

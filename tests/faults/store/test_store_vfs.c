@@ -1,5 +1,5 @@
-/* Every call to a file fails in turn, and the power does at every sync: a status, nothing lost, nothing half, and the handle
- * that failed goes on as if nothing had been. */
+/* Every call to a file fails in turn, and the power fails at every sync: the call returns a status, nothing is lost or half
+ * done, and the handle that failed works again afterwards. */
 #include "store/faulty_vfs.h"
 #include "store/store_support.h"
 #include "support/devices.h"
