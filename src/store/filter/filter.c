@@ -196,7 +196,7 @@ static ww_status bind_one(sqlite3_stmt *statement, int place, const ww_parameter
     case WW_VALUE_LIST:
         if (!value->text)
             return ww_fail(WW_INVALID_ARGUMENT,
-                           "where: the text of parameter %d is NULL; use WW_VALUE_NULL for a parameter without a value", place);
+                           "where: the text of parameter %d is NULL; a parameter without a value needs the type null", place);
         code = sqlite3_bind_text64(statement, place, value->text, strlen(value->text), SQLITE_TRANSIENT, SQLITE_UTF8);
         break;
     default:
