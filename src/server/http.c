@@ -406,6 +406,14 @@ static int64_t connections_possible(int64_t wanted)
     return limit.rlim_cur > FILES_KEPT + CONNECTIONS_MIN ? (int64_t)limit.rlim_cur - FILES_KEPT : CONNECTIONS_MIN;
 }
 
+/* A server that is stopping closes new connections. MHD_quiesce_daemon() is not used for that: its epoll threads may take the
+ * listening socket out of their set at the same moment, and the library then ends the process (0.9.75). */
+static enum MHD_Result accept_connection(void *context, const struct sockaddr *address, socklen_t length)
+{
+    (void)address, (void)length;
+    return ((const server *)context)->draining ? MHD_NO : MHD_YES;
+}
+
 ww_status http_start(server *s)
 {
     const server_config *config = &s->config;
@@ -428,7 +436,7 @@ ww_status http_start(server *s)
     if (tls && MHD_is_feature_supported(MHD_FEATURE_HTTPS_CERT_CALLBACK2) != MHD_YES)
         status = ww_fail(WW_UNSUPPORTED, "this libmicrohttpd was built without TLS");
     if (status == WW_OK)
-        s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_ARRAY, options,
+        s->daemon = MHD_start_daemon(flags, 0, accept_connection, s, handle, s, MHD_OPTION_ARRAY, options,
                                      tls ? MHD_OPTION_HTTPS_CERT_CALLBACK2 : MHD_OPTION_END, tls_certificate_callback(),
                                      MHD_OPTION_END);
     if (s->daemon)

@@ -136,7 +136,6 @@ void server_stop(server *s)
     s->ready = false;
     s->draining = true;
     pthread_mutex_unlock(&s->lock);
-    const int listening = s->daemon ? (int)MHD_quiesce_daemon(s->daemon) : -1;
     if (s->daemon) {
         drain(s);
         give_up_rest(s);
@@ -146,8 +145,6 @@ void server_stop(server *s)
     watch_stop(s);
     if (s->daemon)
         MHD_stop_daemon(s->daemon);
-    if (listening >= 0)
-        close(listening);
     models_free(s);
     entries_free(s);
     ww_store_close(s->store);
