@@ -109,7 +109,7 @@ static void tables_that_were_edited_are_found_out(void **state)
     refused("DELETE FROM work_rows WHERE handle = 7", WW_CORRUPT_FILE, "7");
     refused("UPDATE work_vectors SET place = 100000 WHERE place = 199", WW_CORRUPT_FILE, "100000");
     refused("UPDATE work_rows SET place = 8 WHERE handle = 7", WW_CORRUPT_FILE, "handle 7");
-    refused("UPDATE work_rows SET payload = '{' WHERE handle = 7", WW_CORRUPT_FILE, "no JSON");
+    refused("UPDATE work_rows SET payload = '{' WHERE handle = 7", WW_CORRUPT_FILE, "not JSON");
     refused("UPDATE warpwave_collections SET live = 7", WW_CORRUPT_FILE, "200 vectors");
     refused("UPDATE warpwave_collections SET live = -7", WW_CORRUPT_FILE, "makes no sense");
     refused("UPDATE warpwave_collections SET dim = 9", WW_DIMENSION_MISMATCH, "dimension 9");

@@ -59,9 +59,9 @@ static void what_is_no_conversation_is_refused(void **state)
         chat_message message;
         size_t count;
         const char *words;
-    } cases[] = {{{"user", NULL}, 1, "message 0 has no text"},   {{NULL, "a"}, 1, "message 0 has no role"},
-                 {{"user", "\xFF"}, 1, "message 0 is no UTF-8"}, {{"\xFF", "a"}, 1, "message 0 is no UTF-8"},
-                 {{"user", "a"}, 0, "without messages"},         {{"user", "a"}, 1, "line 1, column 19: not user"}};
+    } cases[] = {{{"user", NULL}, 1, "message 0 has no text"},    {{NULL, "a"}, 1, "message 0 has no role"},
+                 {{"user", "\xFF"}, 1, "message 0 is not UTF-8"}, {{"\xFF", "a"}, 1, "message 0 is not UTF-8"},
+                 {{"user", "a"}, 0, "without messages"},          {{"user", "a"}, 1, "line 1, column 19: not user"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text_buffer out = {0};
         template_quotes quotes = {0};

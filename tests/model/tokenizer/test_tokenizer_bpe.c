@@ -187,7 +187,7 @@ static void merges_that_make_no_sense_are_refused(void **state)
     (void)state;
     test_vocabulary v = bytes("gpt-2");
     vocabulary_add_merge(&v, "a b");
-    check_refused(&v, WW_CORRUPT_FILE, "merge 0 ('a b'): what it makes is not in the vocabulary");
+    check_refused(&v, WW_CORRUPT_FILE, "merge 0 ('a b'): its result is not in the vocabulary");
     v.merges[0] = "xy a";
     check_refused(&v, WW_CORRUPT_FILE, "the left piece");
     v.merges[0] = "a xy";

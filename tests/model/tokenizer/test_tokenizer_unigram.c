@@ -132,9 +132,9 @@ static void maps_that_lie_are_refused_or_change_nothing(void **state)
         const unsigned char *bytes;
         size_t count;
         const char *says;
-    } wrong[] = {{none, sizeof none, "no map"},       {odd, sizeof odd, "no map"},
-                 {longer, sizeof longer, "no map"},   {open, sizeof open, "with a NUL"},
-                 {empty, sizeof empty, "with a NUL"}, {endless, sizeof endless, "more than"}};
+    } wrong[] = {{none, sizeof none, "not a map"},     {odd, sizeof odd, "not a map"},
+                 {longer, sizeof longer, "not a map"}, {open, sizeof open, "with a NUL"},
+                 {empty, sizeof empty, "with a NUL"},  {endless, sizeof endless, "more than"}};
     memset(endless + 8, 'a', sizeof endless - 9);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         test_vocabulary v = small();

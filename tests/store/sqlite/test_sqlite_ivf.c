@@ -86,12 +86,12 @@ static void what_makes_no_sense_is_refused(void **state)
     static const struct {
         const char *sql, *reason;
     } cases[] = {
-        {"INSERT INTO docs(docs) VALUES ('built-ivf')", "no command"},
-        {"INSERT INTO docs(docs) VALUES ('')", "no command"},
-        {"INSERT INTO docs(docs) VALUES ('build-ivf lists=3')", "no command"},
+        {"INSERT INTO docs(docs) VALUES ('built-ivf')", "not a command"},
+        {"INSERT INTO docs(docs) VALUES ('')", "not a command"},
+        {"INSERT INTO docs(docs) VALUES ('build-ivf lists=3')", "not a command"},
         {"INSERT INTO docs(docs) VALUES ('build-ivf nlist=x')", "whole number"},
         {"INSERT INTO docs(docs) VALUES ('build-ivf nlist=601')", "nlist is 601"},
-        {"INSERT INTO docs(docs) VALUES ('drop-ivf nlist=3')", "no command"},
+        {"INSERT INTO docs(docs) VALUES ('drop-ivf nlist=3')", "not a command"},
         {"INSERT INTO docs(docs, id) VALUES ('drop-ivf', 'x')", "stands alone"},
         {"INSERT INTO docs(docs) VALUES ('calibrate')", "no index"},
         {"INSERT INTO docs(vector, nprobe) VALUES ('[1, 2]', 3)", "nprobe cannot be written"},

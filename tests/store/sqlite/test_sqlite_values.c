@@ -70,8 +70,8 @@ static void types_have_blobs_of_their_own(void **state)
     sql_gives(db, "SELECT hex(ww_vector('[0,255]', 'u8')), ww_to_json(x'00FF', 'U8')", "00FF|[0,255]");
     sql_gives(db, "SELECT hex(ww_vector('[1, 65504]', 'f16')), ww_to_json(x'003CFF7B', 'f16')", "003CFF7B|[1,65504]");
     sql_gives(db, "SELECT hex(ww_vector('[1, 1.00390625]', 'bf16')), ww_to_json(x'803F', 'bf16')", "803F803F|[1]");
-    sql_fails(db, "SELECT ww_vector('[1.5]', 'i8')", "element 0, 1.5, is no integer from -128 to 127");
-    sql_fails(db, "SELECT ww_vector('[0, -1]', 'u8')", "element 1, -1, is no integer from 0 to 255");
+    sql_fails(db, "SELECT ww_vector('[1.5]', 'i8')", "element 0, 1.5, is not an integer from -128 to 127");
+    sql_fails(db, "SELECT ww_vector('[0, -1]', 'u8')", "element 1, -1, is not an integer from 0 to 255");
     sql_fails(db, "SELECT ww_vector('[65520]', 'f16')", "too large for f16");
     sql_fails(db, "SELECT ww_vector('[1]', 'f64')", "it must be f32, f16, bf16, i8 or u8");
     sql_fails(db, "SELECT ww_to_json(x'00', 'f16')", "a blob of 1 bytes");
