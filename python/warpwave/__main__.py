@@ -1,4 +1,4 @@
-"""`python -m warpwave` is the command `warpwave`, which the wheel holds; so is the script of that name."""
+"""Run the `warpwave` command of the wheel: `python -m warpwave`, or the script of that name."""
 from __future__ import annotations
 
 import os
@@ -9,7 +9,7 @@ from ._library import PACKAGE
 
 
 def main() -> None:
-    """Becomes the command."""
+    """Replace this process with the command."""
     inside = PACKAGE / "bin" / "warpwave"
     told = os.environ.get("WARPWAVE_COMMAND", "")
     command = told or (str(inside) if inside.is_file() else "")

@@ -1,6 +1,6 @@
-"""What people hand in, as the C library takes it: rows of f32, ids and payloads as addresses of texts, masks as bits.
+"""Convert what callers pass into what the C library takes: f32 rows, pointers to ids and payloads, masks as bits.
 
-Nothing is looped over in Python that can be many: texts become one block of bytes with the addresses computed by NumPy.
+There are no Python loops over long inputs: texts become one block of bytes, and NumPy computes the addresses.
 """
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import numpy as np
 from . import _native as c
 
 F32 = np.dtype(np.float32)
-_HOST_KINDS = (1, 3, 11)  # DLPack's names for memory that the host reads
-# Older NumPys have no numpy.typing.
+_HOST_KINDS = (1, 3, 11)  # DLPack device types whose memory the host can read
+# Old versions of NumPy have no numpy.typing.
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -27,13 +27,13 @@ else:
 
 
 def address(array: npt.NDArray[Any]) -> int:
-    """Of the first element."""
+    """Return the address of the first element."""
     found: int = array.__array_interface__["data"][0]
     return found
 
 
 def _from_dlpack(value: Any) -> npt.NDArray[Any]:
-    """An array of another library, on the host; from a GPU it is brought there."""
+    """Return another library's array as a NumPy array; GPU arrays are copied to the host."""
     from .tensor import from_dlpack
 
     tensor = from_dlpack(value)
@@ -41,8 +41,10 @@ def _from_dlpack(value: Any) -> npt.NDArray[Any]:
 
 
 def device_tensor(value: Any, types: tuple[str, ...]) -> Any:
-    """What is on a GPU, a tensor of ours or another library's array with DLPack, as a tensor there, of one of the types; None for everything
-    that the host has."""
+    """Return a GPU array as a tensor on its device, or None if the value is on the host.
+
+    The value is one of our tensors or another library's array with DLPack. It is cast to f32 unless its type is one of `types`.
+    """
     if isinstance(value, (np.ndarray, list, tuple)) or not hasattr(value, "__dlpack_device__") or value.__dlpack_device__()[0] in _HOST_KINDS:
         return None
     from .tensor import Tensor, from_dlpack
@@ -52,9 +54,9 @@ def device_tensor(value: Any, types: tuple[str, ...]) -> Any:
 
 
 def as_array(value: Any, what: str) -> npt.NDArray[Any]:
-    """Any array, list, DLPack object or pandas column as a NumPy array of numbers."""
+    """Return an array, list, DLPack object or pandas column as a NumPy array of numbers."""
     if not isinstance(value, np.ndarray):
-        if hasattr(value, "to_numpy"):  # pandas, polars: a column whose elements may be vectors themselves
+        if hasattr(value, "to_numpy"):  # pandas, polars: the elements of a column may be vectors
             value = value.to_numpy()
             if value.dtype == object and value.size and not np.isscalar(value.flat[0]):
                 value = np.stack([np.asarray(element) for element in value.ravel()])
@@ -79,19 +81,21 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
 
 
 def as_rows(value: Any, dim: int, what: str, native: Optional[str] = None) -> tuple[npt.NDArray[Any], int, bool]:
-    """Vectors as f32 rows whose elements lie side by side, the elements from one row to the next, and whether it was a single vector.
-    Copies only what the C library cannot read in place: another type, another byte order, elements apart, negative strides. Arrays of the
-    type called `native` stay as they are."""
+    """Return vectors as contiguous f32 rows, the row stride in elements, and whether the input was a single vector.
+
+    Copies only what the C library cannot read in place: another type or byte order, elements that are not adjacent, negative strides.
+    Arrays of the type named `native` keep their type.
+    """
     array = value if type(value) is np.ndarray and value.dtype is F32 else as_array(value, what)
     single = array.ndim == 1
     if single:
-        if array.shape[0] == 0 and dim != 0:  # [] is no vector, but no vectors
+        if array.shape[0] == 0 and dim != 0:  # [] means no vectors
             return np.empty((0, dim), np.float32), dim, False
         array = array[None, :]
     elif array.ndim != 2:
         raise ValueError(f"{what} have {array.ndim} dimensions; a vector or a matrix of them is needed")
-    if array.dtype is not F32 and not (native is not None and array.dtype.name == native and array.dtype.isnative):  # also where the bytes are in the other order
-        with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused by the library, with its place
+    if array.dtype is not F32 and not (native is not None and array.dtype.name == native and array.dtype.isnative):  # isnative: not byte-swapped
+        with np.errstate(over="ignore", invalid="ignore"):  # the library refuses infinite values and reports their position
             array = array.astype(F32)
     rows, columns = array.strides
     size = array.itemsize
@@ -103,7 +107,7 @@ def as_rows(value: Any, dim: int, what: str, native: Optional[str] = None) -> tu
 
 
 class Texts:
-    """Texts as C takes them: `pointers` is the address of an array of addresses, each of a text with a NUL, or 0 for none."""
+    """Texts for C: `pointers` is the address of an array of addresses of NUL-terminated texts; 0 means no text."""
 
     __slots__ = ("pointers", "_block", "_array", "count")
 
@@ -131,12 +135,12 @@ def _block_of(texts: Sequence[str], what: str) -> tuple[bytes, IntArray]:
 
 
 def is_one_id(value: Any) -> bool:
-    """Is it an id, and no list of them?"""
+    """Return True if the value is a single id rather than a list of ids."""
     return isinstance(value, (str, int, np.integer, uuid.UUID))
 
 
 def id_text(value: Any) -> str:
-    """An id: a text, a whole number, which is its decimal digits, or a UUID."""
+    """Return an id (a str, an int or a UUID) as text; an int becomes its decimal digits."""
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -147,7 +151,7 @@ def id_text(value: Any) -> str:
 
 
 def as_texts(values: Any, count: Optional[int] = None, what: str = "ids") -> Texts:
-    """Ids: one, or a list, array or column of texts or whole numbers."""
+    """Convert ids: a single one, or a list, array or column of texts or integers."""
     if is_one_id(values):
         values = [values]
     if hasattr(values, "to_numpy"):
@@ -174,7 +178,7 @@ def as_texts(values: Any, count: Optional[int] = None, what: str = "ids") -> Tex
 
 
 def as_row_texts(values: Any) -> Texts:
-    """Texts of rows, None for none."""
+    """Convert the texts of rows; None means no text."""
     listed = list(values)
     if not listed:
         return Texts(b"\0", np.empty(0, np.int64))
@@ -182,7 +186,7 @@ def as_row_texts(values: Any) -> Texts:
 
 
 def _without_nan(value: Any) -> Any:
-    """What a data frame has for a missing value is null."""
+    """Return None for the values that mark missing data in a data frame."""
     missing = isinstance(value, (float, np.floating)) and math.isnan(value) or type(value).__name__ in ("NaTType", "NAType")
     return None if missing else value
 
@@ -194,7 +198,7 @@ def _records(payloads: Any) -> Any:
 
 
 def _not_finite(value: Any, place: str = "") -> Optional[str]:
-    """The first number in a payload that JSON does not hold: where it is, and what."""
+    """Describe the first number in a payload that JSON cannot represent: where it is and what it is."""
     if isinstance(value, (float, np.floating)) and not math.isfinite(value):
         return f"{place or 'it'} is {'NaN' if math.isnan(value) else 'infinite'}"
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, (list, tuple)) else ()
@@ -214,7 +218,10 @@ def _encoded(value: Any, number: int) -> str:
 
 
 def as_payloads(payloads: Any, count: int, per: str = "vectors") -> Texts:
-    """Payloads: anything that JSON holds, None for none. A data frame has a row a payload, and null where a value is missing."""
+    """Convert payloads: any JSON values, None for no payload.
+
+    Each row of a data frame is one payload, with null for missing values.
+    """
     try:
         values = list(_records(payloads))
     except TypeError:
@@ -228,12 +235,12 @@ def as_payloads(payloads: Any, count: int, per: str = "vectors") -> Texts:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's numbers and arrays, dates and UUIDs as JSON has them."""
+    """Convert NumPy numbers and arrays, dates and UUIDs to JSON values."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
         return value.tolist()
-    if isinstance(value, (datetime.date, datetime.time)):  # a datetime, too
+    if isinstance(value, (datetime.date, datetime.time)):  # includes datetime
         return value.isoformat()
     if isinstance(value, uuid.UUID):
         return str(value)
@@ -241,7 +248,7 @@ def _plain(value: Any) -> Any:
 
 
 def as_parameters(values: Any) -> Any:
-    """Values for the parameters of a `where`: a dict by name, or a list by place. A list among those of a dict is for IN."""
+    """Convert the parameters of a `where`: a dict by name or a list by position. A list inside a dict is for IN."""
     if values is not None and not isinstance(values, (dict, list, tuple)):
         raise TypeError(f"parameters are {values!r}; they must be a dict by name or a list by place")
     named = [(f":{name.lstrip(':@$')}".encode() if name[:1] not in "@$?" else name.encode(), value) for name, value in values.items()] if isinstance(
@@ -271,7 +278,7 @@ def as_parameters(values: Any) -> Any:
 
 
 def as_json(value: Any, default: Any = _plain, what: str = "a parameter") -> bytes:
-    """JSON without a NUL character, which would end it in C."""
+    """Encode a value as JSON; refuse NUL characters, which would end the text in C."""
     text = json.dumps(value, default=default, allow_nan=False)
     if "\\u0000" in text:
         raise ValueError(f"{what} holds a NUL character")
@@ -279,19 +286,19 @@ def as_json(value: Any, default: Any = _plain, what: str = "a parameter") -> byt
 
 
 def as_filter(conditions: dict[str, Any]) -> bytes:
-    """A filter as the C library reads it: JSON, in which dates are {"$date": ...}."""
+    """Encode a filter as JSON for the C library; a date becomes {"$date": ...}."""
     return as_json(conditions, _filter_value, "a filter")
 
 
 def name_text(value: Any, what: str) -> bytes:
-    """A name or another text that C takes."""
+    """Encode a name or another text for C."""
     if not isinstance(value, str):
         raise TypeError(f"{what} is {value!r}; it must be a str")
     return value.encode()
 
 
 def _filter_value(value: Any) -> Any:
-    if isinstance(value, datetime.date):  # a datetime, too
+    if isinstance(value, datetime.date):  # includes datetime
         return {"$date": value.isoformat()}
     if isinstance(value, (set, frozenset, tuple)):
         return sorted(value)
@@ -299,7 +306,7 @@ def _filter_value(value: Any) -> Any:
 
 
 def as_mask(mask: Any) -> tuple[npt.NDArray[np.uint64], int]:
-    """A boolean a row as bits, and how many rows they are."""
+    """Pack one boolean per row into bits; return the bits and the number of rows."""
     array = np.asarray(mask)
     if array.dtype != np.bool_:
         raise TypeError(f"the mask is of type {array.dtype}; it must be bool, one for each row")

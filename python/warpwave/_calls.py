@@ -1,4 +1,4 @@
-"""How C objects are held, and how long calls are made so that they can be interrupted."""
+"""Ownership of C objects, and long calls that can be interrupted."""
 from __future__ import annotations
 
 import threading
@@ -11,10 +11,10 @@ Progress = Union[None, bool, Callable[[int, int], object]]
 
 
 class Handle:
-    """A C object that ends once, when it was closed and no call uses it any more. A call is made inside `with handle as pointer`.
+    """A C object that is freed once, after it is closed and no call uses it. Make calls inside `with handle as pointer`.
 
-    Only operations that Python does in one step change it, so there is no lock that a signal handler, the garbage collector or a fork could
-    find taken: who enters counts itself first and then looks whether it was closed; who closes does both the other way round.
+    It uses only atomic operations of Python, so there is no lock that a signal handler, the garbage collector or a fork could find held. A
+    call registers itself and then checks whether the handle is closed; close() marks the handle as closed and then checks for calls.
     """
 
     __slots__ = ("pointer", "_what", "_closed", "_users", "_ends")
@@ -42,7 +42,7 @@ class Handle:
         try:
             end = self._ends.pop()
         except IndexError:
-            return  # somebody else did
+            return  # another thread did it
         end(self.pointer)
 
     @property
@@ -50,7 +50,7 @@ class Handle:
         return self._closed
 
     def close(self) -> None:
-        """Ends the object now, or when the last call that uses it returns. May be called twice."""
+        """Free the object now, or when the last call that uses it returns. Closing twice is allowed."""
         self._closed = True
         if not self._users:
             self._finish()
@@ -59,7 +59,7 @@ class Handle:
 
 
 class NotPicklable:
-    """What lives in the C library and cannot be copied into another process."""
+    """Base of objects that live in the C library and cannot be copied to another process."""
 
     __slots__ = ()
 
@@ -90,10 +90,10 @@ def _bar(total_of: str) -> Optional[Callable[[int, int], None]]:
 
 
 class Worker:
-    """A function on a thread of its own, whose end is waited for.
+    """A function on its own thread, with a wait that signals can interrupt.
 
-    Not by Thread.join(): until Python 3.12 one that a signal handler interrupts takes the thread for ended, while it still works on memory
-    of its caller.
+    It does not use Thread.join(): before Python 3.12, a join() that a signal handler interrupts marks the thread as ended while it still
+    works on the caller's memory.
     """
 
     def __init__(self, work: Callable[[], object], name: str) -> None:
@@ -108,20 +108,20 @@ class Worker:
             finally:
                 self._done.set()
 
-        self._early: list[BaseException] = []  # what a signal handler raised while the thread was started
+        self._early: list[BaseException] = []  # raised by signal handlers while the thread was starting
         try:
             threading.Thread(target=run, name=f"warpwave {name}").start()
-        except RuntimeError:  # there can be no thread more
+        except RuntimeError:  # no more threads can be started
             raise
         except BaseException as error:
             self._early.append(error)
 
     def check(self) -> None:
-        """Raises what a signal handler raised too early."""
+        """Raise what a signal handler raised while the thread was starting."""
         _raise_first(self._early)
 
     def wait(self, cancel: Callable[[], object]) -> None:
-        """Waits for the end. What a signal handler raises meanwhile cancels the work, and is raised when it has ended."""
+        """Wait for the thread. An exception from a signal handler cancels the work and is raised once the thread has ended."""
         try:
             self.check()
             self._done.wait()
@@ -130,7 +130,7 @@ class Worker:
             raise
 
     def end(self, cancel: Callable[[], object]) -> None:
-        """Cancels until it has ended: a cancel that comes before the call has begun is lost."""
+        """Cancel until the thread has ended: a cancel that arrives before the call starts has no effect."""
         while not self._done.is_set():
             try:
                 cancel()
@@ -146,12 +146,14 @@ def _raise_first(raised: list[BaseException]) -> None:
         try:
             raise error
         finally:
-            del error  # no cycle through the traceback
+            del error  # break the cycle through the traceback
 
 
 def cancellable(call: Callable[[], int], cancel: Callable[[], object]) -> None:
-    """Makes a call that another thread can cancel, so that what signal handlers raise (Ctrl-C) ends it: on the main thread it runs on another
-    one, as below."""
+    """Make a call that another thread can cancel, so that Ctrl-C and other signal handlers can end it.
+
+    From the main thread the call runs on another thread; see interruptible().
+    """
     if threading.current_thread() is not threading.main_thread():
         check(call())
         return
@@ -161,11 +163,11 @@ def cancellable(call: Callable[[], int], cancel: Callable[[], object]) -> None:
 
 
 def interruptible(call: Callable[[Any], int], progress: Progress = None, what: str = "", path: Any = None) -> None:
-    """Makes a call that takes long: `call` gets a ww_progress and returns a status.
+    """Make a long call; `call` gets a ww_progress and returns a status.
 
-    On the main thread the call runs on another one while this one waits, because only there Python runs signal handlers: whatever they
-    raise (Ctrl-C) stops the call, which leaves everything as it was, and is raised when it has ended. What `progress` raises does the
-    same.
+    Python runs signal handlers only on the main thread. From there the call runs on another thread while the main thread waits. An
+    exception from a signal handler (Ctrl-C) or from `progress` cancels the call, which then changes nothing; the exception is raised after
+    the call has ended.
     """
     tell = _bar(what) if progress is True else progress if callable(progress) else None
     stop = [False]

@@ -1,4 +1,5 @@
-"""DLPack's capsules: made with a destructor in C, taken apart by Python's own functions. The GIL is held in all of them."""
+"""DLPack capsules: created with a destructor written in C, unpacked with Python's own functions. All of them hold the GIL.
+"""
 from __future__ import annotations
 
 import ctypes
@@ -11,7 +12,7 @@ from ._errors import check
 VERSIONED, PLAIN = b"dltensor_versioned", b"dltensor"
 _USED_VERSIONED, _USED_PLAIN = b"used_dltensor_versioned", b"used_dltensor"
 for _name in (VERSIONED, PLAIN, _USED_VERSIONED, _USED_PLAIN):
-    pythonapi.Py_IncRef(py_object(_name))  # capsules point to them, also when this module is gone
+    pythonapi.Py_IncRef(py_object(_name))  # capsules point to these names and may outlive this module
 
 
 def _python(name: str, result: Any, *arguments: Any) -> Any:
@@ -34,7 +35,7 @@ _DESTRUCTOR = _address(c.ww_dlpack_capsule_destroy)
 
 
 def give(tensor: Any, stream: int, versioned: bool) -> Any:
-    """A capsule with an export of a tensor, for who takes it; if nobody does, its destructor ends the export."""
+    """Return a capsule with an export of a tensor. If nobody consumes it, its destructor ends the export."""
     managed = c_void_p()
     export = c.ww_tensor_to_dlpack if versioned else c.ww_tensor_to_dlpack_unversioned
     check(export(tensor, stream, byref(managed)))
@@ -42,7 +43,7 @@ def give(tensor: Any, stream: int, versioned: bool) -> Any:
 
 
 def take(capsule: Any, device: int, stream: int) -> Any:
-    """A tensor on what a capsule holds, which is ours from then on."""
+    """Return a tensor on the memory of a capsule, and take ownership of the capsule's contents."""
     tensor = c.ww_tensor()
     if _is_valid(capsule, VERSIONED):
         check(c.ww_tensor_from_dlpack(device, _get_pointer(capsule, VERSIONED), stream, tensor))

@@ -1,7 +1,7 @@
-"""The boundary to C: ctypes cuts integers to the width of a field and texts at their first NUL without a word, so both are checked here.
+"""Checks at the boundary to C: ctypes silently truncates integers to a field's width and texts at their first NUL.
 
-Every struct of the API is decorated with @struct, and every function goes through checked(); scripts/python-native.py writes both from the headers. Values that do
-not fit raise a ValueError, values of another type a TypeError, and both name the field or parameter.
+Every struct of the API is decorated with @struct, and every function goes through checked(); scripts/python-native.py generates both from
+the headers. A value that does not fit raises ValueError, a value of another type TypeError; both name the field or parameter.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ctypes import (Array, Structure, c_char, c_char_p, c_int, c_int8, c_int16, 
                     c_uint32, c_uint64, sizeof)
 from typing import Any, Callable, Iterable, Optional, TypeVar
 
-# The smallest and the largest number of each integer type.
+# The minimum and maximum of each integer type.
 LIMITS: dict[Any, tuple[int, int]] = {
     **{kind: (-(1 << 8 * sizeof(kind) - 1), (1 << 8 * sizeof(kind) - 1) - 1) for kind in (c_int, c_int8, c_int16, c_int32, c_int64, c_longlong)},
     **{kind: (0, (1 << 8 * sizeof(kind)) - 1) for kind in (c_size_t, c_uint8, c_uint16, c_uint32, c_uint64)},
@@ -18,7 +18,7 @@ LIMITS: dict[Any, tuple[int, int]] = {
 
 
 def integer(value: Any, name: str, kind: Any = c_int64, says: str = "is") -> int:
-    """An int, or a NumPy integer, that fits the C type. A bool is no number, and a float is no integer even where it has no fraction."""
+    """Return an int or a NumPy integer if it fits the C type. Refuse bools, and floats even if they have no fraction."""
     low, high = LIMITS[kind]
     if type(value) is not int:
         if isinstance(value, (bool, float)) or not hasattr(value, "__index__") or type(value).__name__ in ("bool", "bool_"):
@@ -30,13 +30,13 @@ def integer(value: Any, name: str, kind: Any = c_int64, says: str = "is") -> int
 
 
 def integers(values: Iterable[Any], name: str, kind: Any = c_int64) -> Any:
-    """A C array of integers that fit; of none it still has one element, so that it has an address."""
+    """Return a C array of checked integers. An empty one still has one element, so that it has an address."""
     listed = [integer(value, name, kind, "holds") for value in values]
     return (kind * max(len(listed), 1))(*listed)
 
 
 def text(value: Optional[bytes], name: str) -> Optional[bytes]:
-    """Bytes that C reads up to a NUL: there must be none before the end. None is a NULL pointer."""
+    """Return bytes for C if they contain no NUL. None becomes a NULL pointer."""
     if value is not None and not isinstance(value, bytes):
         raise TypeError(f"{name} is {value!r}; it must be a text")
     if value is not None and b"\0" in value:
@@ -45,7 +45,7 @@ def text(value: Optional[bytes], name: str) -> Optional[bytes]:
 
 
 def _check_of(kind: Any, name: str) -> Optional[Callable[[Any], Any]]:
-    """The check of a field or parameter, or None for types that ctypes checks itself."""
+    """Return the check for a field or parameter, or None if ctypes checks the type itself."""
     if kind in LIMITS:
         low, high = LIMITS[kind]
 
@@ -59,11 +59,11 @@ def _check_of(kind: Any, name: str) -> Optional[Callable[[Any], Any]]:
 
 
 def _field(field: Any, kind: Any, name: str) -> Optional[property]:
-    """A field of a struct that checks what it is given; reading it is ctypes' own."""
+    """Return a struct field that checks assigned values; reading is left to ctypes."""
     put, check = field.__set__, _check_of(kind, name)
     if check is None:
         return None
-    low, high = LIMITS.get(kind, (1, 0))  # without a call in the common case, for searches of microseconds
+    low, high = LIMITS.get(kind, (1, 0))  # the common case needs no call, for searches that take microseconds
 
     def put_checked(value_of: Any, value: Any) -> None:
         put(value_of, value if type(value) is int and low <= value <= high else check(value))
@@ -75,7 +75,7 @@ Kind = TypeVar("Kind", bound=Any)
 
 
 def struct(kind: Kind) -> Kind:
-    """Decorates a struct of the API: what is assigned to a field, or given to the constructor, is checked."""
+    """Decorate a struct of the API so that it checks values assigned to fields or passed to the constructor."""
     for name, field_kind in kind._fields_:
         checked_field = _field(kind.__dict__[name], field_kind, name)
         if checked_field is not None:
@@ -84,7 +84,7 @@ def struct(kind: Kind) -> Kind:
 
 
 def checked(function: Any, arguments: Iterable[Any]) -> Any:
-    """The function with checks of the parameters that are given as (name, type)."""
+    """Wrap a function so that it checks the parameters given as (name, type)."""
     checks = []
     for place, argument in enumerate(arguments):
         if isinstance(argument, tuple):

@@ -1,4 +1,4 @@
-"""Statuses of the C library as exceptions: each is an Error, and what people catch for it elsewhere."""
+"""Exceptions for the statuses of the C library. Each is an Error and also the matching built-in exception."""
 from __future__ import annotations
 
 import enum
@@ -12,7 +12,7 @@ from . import _native as c
 
 
 class Status(enum.IntEnum):
-    """What a call of the C library returned."""
+    """The status that a call of the C library returned."""
 
     OK = c.WW_OK
     INVALID_ARGUMENT = c.WW_INVALID_ARGUMENT
@@ -34,7 +34,7 @@ class Status(enum.IntEnum):
 
 @dataclass(frozen=True)
 class ErrorDetail:
-    """What a vendor's library said, where its failure is what the message tells of."""
+    """What a vendor's library reported, if the error comes from one."""
 
     backend: str
     library: str
@@ -65,66 +65,66 @@ class Error(Exception):
         if status is not None:
             self.status = status
 
-    def __str__(self) -> str:  # KeyError would show the message as a literal
+    def __str__(self) -> str:  # KeyError would show the repr of the message
         return self.message
 
 
 class InvalidArgument(Error, ValueError):
-    """A value that is not finite, a text that is not JSON, ..."""
+    """An invalid value, such as a number that is not finite or a text that is not JSON."""
 
     status = Status.INVALID_ARGUMENT
 
 
 class DimensionMismatch(Error, ValueError):
-    """Vectors of one length where another was promised."""
+    """Vectors of another length than expected."""
 
     status = Status.DIMENSION_MISMATCH
 
 
 class OutOfMemory(Error, MemoryError):
-    """The message says how much was asked and how much was free."""
+    """There is not enough memory; the message says how much was requested and how much was free."""
 
     status = Status.OUT_OF_MEMORY
 
 
 class NoDevice(Error, RuntimeError):
-    """The message lists the devices that are there."""
+    """There is no such device; the message lists the available ones."""
 
     status = Status.NO_DEVICE
 
 
 class DriverError(Error, RuntimeError):
-    """A vendor call failed; `detail` has its name and code."""
+    """A vendor's call failed; `detail` has its name and code."""
 
     status = Status.DRIVER_ERROR
 
 
 class NotFound(Error, KeyError):
-    """An id, a name or a key that is not there."""
+    """There is no such id, name or key."""
 
     status = Status.NOT_FOUND
 
 
 class DuplicateId(Error, ValueError):
-    """An id that is there already, or twice in one call."""
+    """The id exists already, or occurs twice in one call."""
 
     status = Status.DUPLICATE_ID
 
 
 class Unsupported(Error, ValueError, TypeError):
-    """What the library does not have: a type, a format, ..."""
+    """The library does not support this, for example a type or a format."""
 
     status = Status.UNSUPPORTED
 
 
 class CorruptFile(Error, ValueError):
-    """The message names the file, the offset and the reason."""
+    """The file is damaged; the message names the file, the offset and the reason."""
 
     status = Status.CORRUPT_FILE
 
 
 class IoError(Error, OSError):
-    """The operating system refused to read or write."""
+    """The operating system could not read or write."""
 
     status = Status.IO_ERROR
 
@@ -140,25 +140,25 @@ class Cancelled(Error, RuntimeError):
 
 
 class OutOfRange(Error, IndexError, ValueError):
-    """A number that is too small or too large."""
+    """A number is too small or too large."""
 
     status = Status.OUT_OF_RANGE
 
 
 class InternalError(Error, RuntimeError):
-    """A defect of the library; please report it."""
+    """A bug in the library; please report it."""
 
     status = Status.INTERNAL
 
 
 class OtherProcess(Error, RuntimeError):
-    """Made before fork(), used in the child: open it again there."""
+    """The object was created before fork() and used in the child; open it again there."""
 
     status = Status.OTHER_PROCESS
 
 
 class Busy(Error, TimeoutError):
-    """Another process or connection kept a lock for longer than was to be waited; try again."""
+    """Another process or connection held a lock for longer than the timeout; try again."""
 
     status = Status.BUSY
 
@@ -170,12 +170,12 @@ _KINDS: dict[int, type[Error]] = {
 }
 
 
-# Names of C functions at the beginning of a message and behind colons: whoever reads it in Python did not call them.
+# Names of C functions at the start of a message and after colons: a Python user did not call them.
 _CALLS = re.compile(r"(^|: )(?:ww_[a-z0-9_]+: )+")
 
 
 def error_of(status: int, path: Optional[str] = None) -> Error:
-    """The exception for a status that the calling thread has just got; `path` is the file that was asked for."""
+    """Return the exception for the calling thread's last status; `path` is the file that was requested."""
     message = _CALLS.sub(r"\1", c.ww_error_message().decode("utf-8", "replace"))
     info = c.ww_error_info(struct_size=sizeof(c.ww_error_info))
     detail = None
@@ -188,6 +188,6 @@ def error_of(status: int, path: Optional[str] = None) -> Error:
 
 
 def check(status: int, path: Optional[str] = None) -> None:
-    """Raises what a status that is not OK means."""
+    """Raise an exception unless the status is OK."""
     if status:
         raise error_of(status, path)

@@ -1,4 +1,4 @@
-"""Collections as tables of other packages: pandas, Arrow, Parquet. These are imported when they are first needed."""
+"""Conversion between collections and pandas, Arrow and Parquet. These packages are imported on first use."""
 from __future__ import annotations
 
 import json
@@ -15,7 +15,7 @@ from ._select import Where
 from .device import made
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results
 
-_BATCH = 8192  # rows of a table that are added at once
+_BATCH = 8192  # rows of a table that are added per call
 
 
 def _needed(name: str, what: str) -> Any:
@@ -28,7 +28,7 @@ def _needed(name: str, what: str) -> Any:
 
 
 def results_frame(found: Results) -> Any:
-    """The hits of all queries as a data frame."""
+    """Return the hits of all queries as a data frame."""
     pandas = _needed("pandas", "to_pandas()")
     columns: dict[str, Any] = {} if found._single else {"query": np.repeat(np.arange(len(found)), np.diff(found._starts))}
     if found._id_places is not None:
@@ -46,7 +46,7 @@ def results_frame(found: Results) -> Any:
 
 
 def _payload_frame(pandas: Any, payloads: list[Any], taken: set[str]) -> Any:
-    """A column a field, if all payloads are objects whose fields have names of their own; else the one column `payload`."""
+    """Return one column per field if all payloads are objects and no field name is taken; otherwise one column `payload`."""
     names = {name for payload in payloads if isinstance(payload, dict) for name in payload}
     if names & taken or not all(payload is None or isinstance(payload, dict) for payload in payloads):
         return pandas.DataFrame({"payload": pandas.Series(payloads, dtype=object)})
@@ -54,7 +54,7 @@ def _payload_frame(pandas: Any, payloads: list[Any], taken: set[str]) -> Any:
 
 
 class Frames:
-    """What a Collection has of this."""
+    """Table methods of `Collection`."""
 
     if TYPE_CHECKING:
         dim: int
@@ -69,7 +69,10 @@ class Frames:
         def _live(self, fetch: int, where: Optional[Where] = None, parameters: Any = None) -> Iterator[Results]: ...
 
     def to_pandas(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True) -> Any:
-        """The rows, or those that meet `where`, as a data frame: id, text if rows have any, vector, and a column for each field of the payloads."""
+        """Return the rows that match `where`, or all, as a data frame.
+
+        The columns are id, text if any row has one, vector, and one column for each payload field.
+        """
         fetch = self._everything(vectors)
         found = self._get(None, fetch) if where is None and parameters is None else self._select(where, parameters, fetch)
         return results_frame(found).drop(columns="score")
@@ -95,24 +98,27 @@ class Frames:
             yield pyarrow.record_batch(columns, schema=schema)
 
     def to_arrow(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True) -> Any:
-        """The rows, or those that meet `where`, as a pyarrow.Table: id, vector (a list of `dim` f32), payload as JSON text and, of a
-        store, the rows' texts."""
+        """Return the rows that match `where`, or all, as a pyarrow.Table.
+
+        The columns are id, vector (a list of `dim` f32), payload as JSON text and, for collections of a store, the rows' texts.
+        """
         pyarrow = _needed("pyarrow", "to_arrow()")
         return pyarrow.Table.from_batches(self._arrow_batches(pyarrow, where, parameters, vectors), self._schema(pyarrow, vectors))
 
     def to_parquet(self, path: Any, where: Optional[Where] = None, *, parameters: Any = None) -> None:
-        """The same into a Parquet file, page by page."""
+        """Write the rows that match `where`, or all, to a Parquet file, page by page."""
         pyarrow, parquet = _needed("pyarrow", "to_parquet()"), _needed("pyarrow.parquet", "to_parquet()")
         with parquet.ParquetWriter(os.fspath(path), self._schema(pyarrow, True)) as writer:
             for batch in self._arrow_batches(pyarrow, where, parameters, True):
                 writer.write_batch(batch)
 
     def add_table(self, table: Any, *, vector: str = "vector", id: Optional[str] = "id", payload: str = "payload", upsert: bool = False) -> int:
-        """Adds the rows of a pyarrow.Table, a pandas.DataFrame, a Parquet file (its path) or anything with `__arrow_c_stream__` (polars, DuckDB).
+        """Add a pyarrow.Table, a DataFrame, a Parquet file (its path) or any `__arrow_c_stream__` (polars, DuckDB).
 
-        `vector` names the column with the vectors, `id` that with the ids (None, or one that is not there: rows are numbered). A column
-        called as `payload` says has payloads, JSON texts or structs, and one called "text" beside it the rows' texts, for collections of a store;
-        without it all other columns are fields of the payloads. Rows come in batches, each whole. Returns how many were added.
+        `vector` names the column of vectors and `id` the column of ids; with None, or if there is no such column, rows are numbered. The
+        column that `payload` names has payloads as JSON texts or structs, and a column "text" beside it has the rows' texts, for
+        collections of a store. Without a payload column, all other columns become payload fields. Rows are added in batches, each of them
+        completely or not at all. Returns the number of rows added.
         """
         added = 0
         for batch in _batches(table):
@@ -129,8 +135,11 @@ class Frames:
         return added
 
     def save(self, path: Any, name: Optional[str] = None) -> None:
-        """Writes the rows, with ids, payloads, texts and what is kept of a model, into the file of a `Store`, which is made if it is not there, as the collection `name`, or
-        this one's own. Refuses a name that is taken, and leaves nothing behind if it fails. `Store(path)[name]` opens it."""
+        """Write the collection to a `Store` file as the collection `name` (by default its own name).
+
+        Writes rows, ids, payloads, texts and the model's description. The file is created if needed. Refuses a name that is taken, and
+        leaves nothing behind on failure. `Store(path)[name]` opens it.
+        """
         from .store import Store
 
         called = name if name is not None else self.name
@@ -151,7 +160,7 @@ class Frames:
                 raise
 
     def _copy_model(self, store: Any, name: str) -> None:
-        """Of a collection of texts."""
+        """Copy the model's description of a collection of texts."""
         source = getattr(self, "_store", None)
         if source is None:
             return
@@ -178,7 +187,7 @@ def _batches(table: Any) -> Iterator[Any]:
 
 
 def _vectors(column: Any) -> Any:
-    """A column of lists as a matrix, without a copy where Arrow has the numbers side by side."""
+    """Return a column of lists as a matrix, without a copy if Arrow stores the numbers contiguously."""
     if column.null_count:
         raise ValueError(f"row {int(np.flatnonzero(column.is_null())[0])} of a batch has no vector")
     flat = np.asarray(column.flatten())

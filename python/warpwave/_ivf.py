@@ -1,4 +1,4 @@
-"""The index of a collection: built, described, calibrated, dropped."""
+"""The IVF index of a collection: build, describe, calibrate, drop."""
 from __future__ import annotations
 
 from ctypes import byref, c_int32, c_uint64
@@ -15,7 +15,7 @@ from .device import from_struct, made
 
 @dataclass(frozen=True)
 class IvfInfo:
-    """What an index consists of; the fields are those of the C struct ww_ivf_info."""
+    """Description of an index; the fields are those of the C struct ww_ivf_info."""
 
     nlist: int
     rows: int
@@ -32,16 +32,16 @@ class IvfInfo:
 
 
 class Indexed:
-    """What a `Collection` has of an index."""
+    """Index methods of `Collection`."""
 
     _handle: Any
     _writing: Any
     dim: int
 
     def build_ivf(self, nlist: int = 0, *, sample_rows: int = 0, iterations: int = 0, seed: int = 0, progress: Progress = None) -> IvfInfo:
-        """Builds an index of `nlist` lists (0: about 4 times the square root of the rows), in place of the one there is.
+        """Build an index of `nlist` lists (0: about 4 times the square root of the rows), replacing any existing index.
 
-        A search with `nprobe=` then reads the rows of that many lists only; without it a search stays exact.
+        A search with `nprobe=` then reads only the rows of that many lists; without it a search stays exact.
 
         >>> c = warpwave.Collection(2, device="cpu")
         >>> c.add(np.random.default_rng(1).normal(size=(500, 2)))
@@ -64,9 +64,9 @@ class Indexed:
         return found
 
     def calibrate(self, queries: Any = None, *, k: int = 10, query_count: int = 0, seed: int = 0, progress: Progress = None) -> IvfInfo:
-        """Learns how many lists a recall needs, so that `search(..., recall=0.95)` can be asked.
+        """Measure how many lists each recall needs, so that `search(..., recall=0.95)` works.
 
-        `queries` are such as will be asked, at least 299; without them rows of the collection are drawn.
+        `queries` should resemble the queries you will ask; at least 299 are needed. Without them, rows of the collection are sampled.
         """
         config = made(c.ww_calibrate_config, k=integer(k, "k", c_int32), query_count=integer(query_count, "query_count"), seed=integer(seed, "seed", c_uint64))
         array = None
@@ -86,13 +86,13 @@ class Indexed:
         return found
 
     def drop_ivf(self) -> None:
-        """Removes the index; `NotFound` if there is none."""
+        """Remove the index; raise `NotFound` if there is none."""
         with self._handle as pointer, self._writing:
             check(c.ww_collection_drop_ivf(pointer))
 
     @property
     def ivf(self) -> Optional[IvfInfo]:
-        """What the index consists of, or None if there is none."""
+        """The description of the index, or None if there is no index."""
         info = made(c.ww_ivf_info)
         with self._handle as pointer:
             try:

@@ -1,6 +1,6 @@
-"""Finds and loads the C libraries: those in the package, as a wheel has them, or where WARPWAVE_LIBRARY says, or the system's.
+"""Find and load the C libraries: from the wheel, from where WARPWAVE_LIBRARY says, or from the system.
 
-They are loaded for this package alone (RTLD_LOCAL), so that nothing of them is seen by other modules, nor theirs by them.
+They are loaded with RTLD_LOCAL, so their symbols and those of other modules do not mix.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parent
 
 
 def _candidates(name: str) -> list[str]:
-    """Where lib<name>.so may be, best first."""
+    """Return the paths to try for lib<name>.so, best first."""
     told = os.environ.get("WARPWAVE_LIBRARY", "")
     if told:
         return [told]
@@ -36,7 +36,7 @@ def _load(name: str) -> ctypes.CDLL:
 
 
 def store_path() -> str:
-    """The file with the store, which is an extension of SQLite as well: the one library of a wheel, or one of its own."""
+    """Return the path of the store's library, which is also the SQLite extension: in a wheel, the only library."""
     core = _libraries["warpwave"]
     if hasattr(core, "ww_store_open"):
         return str(pathlib.Path(core._name).resolve())
@@ -47,8 +47,10 @@ def store_path() -> str:
 
 
 def _load_store() -> ctypes.CDLL:
-    """The store works with Python's own SQLite, since two copies in one process would drop each other's locks on a file. Where that cannot be
-    had, the copy that a wheel brings serves, and refuses files that the process has open otherwise."""
+    """Load the store with Python's own SQLite: two copies in one process would drop each other's locks on a file.
+
+    If that is impossible, the wheel's own copy is used. It refuses files that the process has opened otherwise.
+    """
     core, path = _libraries["warpwave"], store_path()
     try:
         _use_pythons_sqlite(path)
@@ -62,7 +64,7 @@ def _load_store() -> ctypes.CDLL:
 
 
 def _use_pythons_sqlite(path: str) -> None:
-    """Python's SQLite loads the library as an extension of a connection to nothing, and so hands over its functions."""
+    """Have Python's SQLite load the library as an extension of an in-memory connection, which passes on SQLite's functions."""
     import sqlite3
 
     if sqlite3.sqlite_version_info < (3, 38):
@@ -81,8 +83,10 @@ def _use_pythons_sqlite(path: str) -> None:
 
 
 def _load_through_library(path: str, source_id: str) -> None:
-    """The same where Python's module was built without load_extension(): by the functions of the SQLite that it uses, which is found among
-    the libraries of this process and known by its source id."""
+    """Load the extension if Python's module was built without load_extension().
+
+    This uses the SQLite that the module uses: it is found among the libraries of this process by its source id.
+    """
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
         loaded = sorted({line.split(None, 5)[5].strip() for line in maps if "libsqlite3" in line})
     for name in loaded:
@@ -103,7 +107,7 @@ def _load_through_library(path: str, source_id: str) -> None:
 
 
 def _load_model() -> ctypes.CDLL:
-    """Models are a library of their own, for the libraries of Unicode that it needs; in a wheel they are in the one library."""
+    """Load the models, a separate library because it needs Unicode libraries; a wheel has everything in one library."""
     core = _libraries["warpwave"]
     if hasattr(core, "ww_model_open"):
         return core
@@ -116,7 +120,7 @@ def _load_model() -> ctypes.CDLL:
 
 
 def _load_text() -> ctypes.CDLL:
-    """Collections of text stand on the store and on models, which are loaded first; in a wheel they are in the one library."""
+    """Load the text collections, after the store and the models that they need; a wheel has everything in one library."""
     core = _libraries["warpwave"]
     for name in ("warpwave_store", "warpwave_model"):
         if name not in _libraries:
@@ -136,8 +140,10 @@ _loading = threading.Lock()
 
 
 def function(library: str, name: str, result: Any, *arguments: Any) -> Any:
-    """A function of a library, with its types; (name, type) is a parameter that Python checks. Those of stores and models are loaded when
-    they are first called."""
+    """Return a library's function with its types; Python checks parameters given as (name, type).
+
+    Functions of stores and models are loaded on first call.
+    """
     if library in _LATER and library not in _libraries:
 
         def first(*values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The map of a collection: all rows as points in the plane, near each other where their vectors are."""
+"""The map of a collection: all rows as points in the plane; rows with similar vectors are close together."""
 from __future__ import annotations
 
 from ctypes import byref, c_float, c_int32, c_int64, c_void_p
@@ -16,9 +16,10 @@ from .device import made
 
 @dataclass(frozen=True)
 class Map:
-    """Points of rows: `points[i]`, x and y, is where the row with `ids[i]` and `handles[i]` is. `np.asarray(map)` is the points.
+    """The points of rows: `points[i]` is the x and y of the row with `ids[i]` and `handles[i]`.
 
-    `origin` is "made", "kept" or "grown"; `rows_placed` says how many rows were placed among their neighbours since the map was made.
+    `np.asarray(map)` gives the points. `origin` is "made", "kept" or "grown"; `rows_placed` is the number of rows placed among their
+    neighbours since the map was made.
     """
 
     points: Any = field(repr=False)
@@ -47,17 +48,17 @@ def _copied(address: int, count: int, kind: Any) -> Any:
 
 
 class Mapped:
-    """What a `Collection` has of a map."""
+    """Map methods of `Collection`."""
 
     _handle: Any
     _writing: Any
     _get: Any
 
     def map(self, *, neighbours: int = 0, steps: int = 0, seed: int = -1, remake: bool = False, nprobe: int = 0, progress: Progress = None) -> Map:
-        """The map of all rows: made if there is none, else brought up to date, and kept with the collection.
+        """Return the map of all rows: make it if there is none, otherwise update it. The collection keeps it.
 
-        The same rows and seed give the same bits on every device. Rows that came since the map was made are placed among their
-        neighbours; `remake=True` lays out all rows again. A kept map that was made with other numbers is made again.
+        The same rows and seed give the same bits on every device. Rows added since the map was made are placed among their neighbours;
+        `remake=True` lays out all rows again. A kept map that was made with other settings is made again.
 
         >>> c = warpwave.Collection(4, device="cpu")
         >>> c.add(np.random.default_rng(1).normal(size=(50, 4)))
@@ -85,6 +86,6 @@ class Mapped:
                    c.ww_map_origin_name(info.origin).decode(), bool(info.kept))
 
     def drop_map(self) -> None:
-        """Drops the map that the collection keeps, if there is one."""
+        """Drop the collection's map, if there is one."""
         with self._handle as pointer, self._writing:
             check(c.ww_collection_drop_map(pointer))

@@ -1,4 +1,4 @@
-"""What is done with the hits of a search before they are given: thinned out by maximal marginal relevance, or grouped."""
+"""Ranking of hits before they are returned: maximal marginal relevance, or groups."""
 from __future__ import annotations
 
 from ctypes import byref, sizeof
@@ -34,5 +34,5 @@ class Ranking:
         return self.diversity is not None or self.grouping is not None
 
     def run(self, collection: Any, asked: Any, found: Any) -> int:
-        """The search, in place of ww_collection_query()."""
+        """Run the search in place of ww_collection_query()."""
         return int(c.ww_collection_rank(collection, asked, self.diversity, self.grouping, self.candidates, found))

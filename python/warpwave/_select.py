@@ -1,4 +1,4 @@
-"""Which rows a call is about: conditions as a dict or as SQL, and a page of them, as C takes them."""
+"""Selection of rows for a C call: conditions as a dict or as SQL, and a page of the result."""
 from __future__ import annotations
 
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ Where = Union[str, dict[str, Any]]
 
 @contextmanager
 def selected(where: Optional[Where], parameters: Any = None, limit: Optional[int] = None, after: Optional[int] = None) -> Iterator[Any]:
-    """A ww_selection, which lives as long as the block. `after` is a handle."""
+    """Yield a ww_selection that is valid inside the block. `after` is a handle."""
     if where is not None and not isinstance(where, (str, dict)):
         raise TypeError(f"where is {type(where).__name__}; it must be a dict of conditions, as in {{'year': {{'$gt': 2000}}}}, or, for the collections of "
                         "a Store, a str with SQL")

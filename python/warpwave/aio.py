@@ -1,4 +1,4 @@
-"""Stores, collections and models for programs with asyncio: each call runs on a thread, and the event loop goes on."""
+"""Stores, collections and models for asyncio: each call runs on a thread while the event loop continues."""
 from __future__ import annotations
 
 import asyncio
@@ -14,7 +14,10 @@ __all__ = ["AsyncCollection", "AsyncModel", "AsyncStore"]
 
 
 class _Asynchronous:
-    """The object of the package with its methods as coroutines. `sync` is the object itself; what computes nothing is as it is there."""
+    """An object of the package with its methods as coroutines.
+
+    `sync` is the object itself. Methods that compute nothing stay synchronous.
+    """
 
     _kind: type
     sync: Any
@@ -44,11 +47,11 @@ class _Asynchronous:
 
     @classmethod
     async def open(cls, *arguments: Any, **options: Any) -> Any:
-        """Makes the object, with the arguments of its class, on a thread."""
+        """Create the object on a thread, with the arguments of its class."""
         return cls(await asyncio.to_thread(cls._kind, *arguments, **options))
 
     async def close(self) -> None:
-        """Closes it; calls that are under way end first."""
+        """Close the object; calls in progress still finish."""
         await asyncio.to_thread(self.sync.close)
 
     async def __aenter__(self) -> Any:
@@ -62,7 +65,7 @@ class _Asynchronous:
 
 
 class AsyncCollection(_Asynchronous):
-    """A `Collection` whose methods are coroutines; iterating gives rows, a page on a thread at a time.
+    """A `Collection` whose methods are coroutines; iteration fetches one page at a time on a thread.
 
         found = await docs.search(query, k=10)
         async for row in docs.iterate({"lang": "en"}): ...
@@ -74,7 +77,7 @@ class AsyncCollection(_Asynchronous):
         return len(self.sync)
 
     def iterate(self, *arguments: Any, **options: Any) -> AsyncIterator[Any]:
-        """As Collection.iterate()."""
+        """Iterate as Collection.iterate() does."""
         return _stepped(lambda: self.sync.iterate(*arguments, **options))
 
     items = iterate
@@ -94,12 +97,12 @@ class AsyncStore(_Asynchronous):
     _kind = Store
 
     async def collection(self, name: str) -> AsyncCollection:
-        """A collection by its name; `NotFound`, a KeyError, if it is not there."""
+        """Return a collection by name; raise `NotFound`, a KeyError, if there is none."""
         return AsyncCollection(await asyncio.to_thread(self.sync.__getitem__, name))
 
 
 class AsyncModel(_Asynchronous):
-    """A `Model` whose methods are coroutines; `stream` is an asynchronous iterator, and ending it ends the computation.
+    """A `Model` whose methods are coroutines; `stream` is an asynchronous iterator, and closing it stops the computation.
 
         async for piece in model.stream("a prompt", max_tokens=64): ...
     """
@@ -108,7 +111,7 @@ class AsyncModel(_Asynchronous):
 
     async def stream(self, prompt: Prompt, max_tokens: int = 128, *, stop: Stop = None, chat: bool = False, system: Optional[str] = None,
                      **sampling: Any) -> AsyncIterator[str]:
-        """As Model.generate(..., stream=True)."""
+        """Stream text as Model.generate(..., stream=True) does."""
         session = await asyncio.to_thread(self.sync.session)
         steps = self._steps(session, self.sync._prompt(prompt, chat, system), session.stream(max_tokens, stop=stop, **sampling))
         try:
@@ -124,18 +127,18 @@ class AsyncModel(_Asynchronous):
 
 
 def _end(session: Session, steps: Any) -> None:
-    """Closes an iterator that a thread may still be in: until it is not, its session is cancelled."""
+    """Close an iterator that a thread may still be running; cancel its session until the thread has left it."""
     while True:
         try:
             steps.close()
             return
-        except ValueError:  # it is executing
+        except ValueError:  # the thread is still running it
             session.cancel()
             time.sleep(0.002)
 
 
 async def _stepped(make: Callable[[], Iterator[Any]]) -> AsyncIterator[Any]:
-    """An iterator whose steps are made on threads, some at once."""
+    """Iterate asynchronously, running several steps at a time on a thread."""
     iterator = await asyncio.to_thread(make)
     while True:
         some = await asyncio.to_thread(lambda: [one for _, one in zip(range(_STEPS), iterator)])

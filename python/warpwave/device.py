@@ -1,4 +1,4 @@
-"""Devices: what there is to compute on."""
+"""Devices to compute on."""
 from __future__ import annotations
 
 import os
@@ -13,7 +13,7 @@ from ._errors import check
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What a device is; the fields are those of the C struct ww_device_info."""
+    """Description of a device; the fields are those of the C struct ww_device_info."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class MemoryInfo:
-    """How a device's memory stands: `ours` is in use here, `pooled` held for reuse, `peak` the most that ours has been."""
+    """Memory usage of a device: `ours` is in use by this library, `pooled` is kept for reuse, `peak` is the maximum of `ours`."""
 
     total_bytes: int
     free_bytes: int
@@ -49,18 +49,18 @@ class MemoryInfo:
 
 
 def made(kind: Any, **values: Any) -> Any:
-    """A struct of the API; every default is zero."""
+    """Create a struct of the API; every default is zero."""
     return kind(struct_size=sizeof(kind), **values)
 
 
 def from_struct(kind: Any, value: Any) -> Any:
-    """A dataclass with the fields of a struct."""
+    """Create a dataclass from the fields of a struct."""
     found = {field.name: getattr(value, field.name) for field in fields(kind)}
     return kind(**{name: item.decode("utf-8", "replace") if isinstance(item, bytes) else item for name, item in found.items()})
 
 
 def devices() -> list[DeviceInfo]:
-    """All devices of this machine.
+    """List all devices of this machine.
 
     >>> "cpu" in [device.id for device in warpwave.devices()]
     True
@@ -73,13 +73,13 @@ def devices() -> list[DeviceInfo]:
 
 
 def backend_absence(backend: str) -> str:
-    """Why a backend ("cuda", "rocm") offers no device, in words; "" if it does."""
+    """Return the reason why a backend ("cuda", "rocm") has no device; "" if it has one."""
     found: bytes = c.ww_backend_absence(backend.encode())
     return found.decode()
 
 
 class Device(NotPicklable):
-    """An open device, by its name: "auto", "cpu", "cuda:0", "rocm:1"; or a group of them: "cuda:0+cpu", "rocm:*", "all".
+    """An open device, by name: "auto", "cpu", "cuda:0", "rocm:1"; or a group: "cuda:0+cpu", "rocm:*", "all".
 
     >>> with warpwave.Device("cpu") as device:
     ...     device.id
@@ -104,7 +104,7 @@ class Device(NotPicklable):
 
     @property
     def info(self) -> DeviceInfo:
-        """What it is and how much of its memory is free."""
+        """The description of the device, including its free memory."""
         info = made(c.ww_device_info)
         handle = self._open()
         check(c.ww_device_describe(handle.pointer, byref(info)))
@@ -112,34 +112,34 @@ class Device(NotPicklable):
 
     @property
     def memory(self) -> MemoryInfo:
-        """How its memory stands, as the library counts it."""
+        """The device's memory usage, as counted by the library."""
         memory = made(c.ww_memory_info)
         handle = self._open()
         check(c.ww_device_memory(handle.pointer, byref(memory)))
         return from_struct(MemoryInfo, memory)  # type: ignore[no-any-return]
 
     def drop(self, member: str) -> None:
-        """Has a group go on without a member, which is lost. Collections that had rows there move to the same device again."""
+        """Remove a lost member from a group. Then move collections that had rows there to the same device again."""
         handle = self._open()
         check(c.ww_device_drop(handle.pointer, member.encode()))
 
     def trim(self) -> None:
-        """Gives pooled memory back to the driver or the operating system."""
+        """Return pooled memory to the driver or the operating system."""
         handle = self._open()
         check(c.ww_device_trim(handle.pointer))
 
     def synchronize(self) -> None:
-        """Waits until every operation on tensors that was queued is done."""
+        """Wait until all queued tensor operations are done."""
         handle = self._open()
         check(c.ww_device_synchronize(handle.pointer))
 
     def seed(self, seed: int) -> None:
-        """Where random tensors begin: the same calls after the same seed give the same bits on every device."""
+        """Seed the random tensors: the same calls after the same seed give the same bits on every device."""
         handle = self._open()
         check(c.ww_device_seed(handle.pointer, seed))
 
     def close(self) -> None:
-        """Gives the device back; collections and tensors on it hold it themselves. May be called twice."""
+        """Release the device. Collections and tensors on it keep it open themselves. Closing twice is allowed."""
         self._handle = None
 
     def __enter__(self) -> Device:
@@ -169,7 +169,7 @@ _opened: dict[str, Device] = {}
 
 
 def resolve(device: DeviceLike) -> Device:
-    """The device that is meant; one that is named by text stays open for the process."""
+    """Return the device for a name or a `Device`; a device opened by name stays open for the life of the process."""
     if isinstance(device, Device):
         device._open()
         return device
@@ -181,7 +181,7 @@ def resolve(device: DeviceLike) -> Device:
         if same is not None and same._handle is not None:
             found = same
         _opened[found.id] = found
-        if name != "auto":  # the environment may say tomorrow what that is
+        if name != "auto":  # the environment may change what "auto" means
             _opened[name] = found
     return found
 

@@ -1,4 +1,4 @@
-"""Indexes with the calls of FAISS's IndexFlat and IndexIVFFlat, for those who come from there: results by position, L2 squared."""
+"""Indexes with the interface of FAISS's IndexFlat and IndexIVFFlat: results by position, squared L2 distances."""
 from __future__ import annotations
 
 from typing import Any
@@ -14,12 +14,12 @@ __all__ = ["IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat"]
 
 METRIC_INNER_PRODUCT, METRIC_L2 = 0, 1
 _LARGEST = np.finfo(np.float32).max
-_ROOTS_UNIQUE = 2.0 ** 22  # consecutive integers below it have roots that differ as f32
-_PIECE = 8192  # vectors to fetch at once
+_ROOTS_UNIQUE = 2.0 ** 22  # consecutive integers below this have different f32 roots
+_PIECE = 8192  # vectors to fetch per call
 
 
 class IndexFlat:
-    """Vectors by position, found exactly.
+    """Vectors by position, with exact search.
 
     >>> index = warpwave.IndexFlat(2, device="cpu")
     >>> index.add(np.float32([[0, 0], [3, 4]]))
@@ -41,25 +41,26 @@ class IndexFlat:
 
     @property
     def ntotal(self) -> int:
-        """How many vectors there are."""
+        """The number of vectors."""
         return len(self.collection)
 
     def train(self, x: Any) -> None:
-        """Nothing is trained: search is exact."""
+        """Do nothing: exact search needs no training."""
 
     def add(self, x: Any) -> None:
-        """Adds vectors behind those that are there."""
+        """Append vectors."""
         self.collection.add(x)
 
     def reset(self) -> None:
-        """Forgets all vectors."""
+        """Remove all vectors."""
         self.collection.clear()
 
     def _given(self, queries: Any, found: Any) -> FloatArray:
-        """Scores as FAISS gives them, one behind the other: squared distances.
+        """Return the scores as FAISS does, in one flat array: squared distances.
 
-        A distance is the f32 next to the root of the sum that FAISS gives. Below 2^22 no two integers have one root, so an integer with that
-        root is the sum if all numbers are whole, and as near to it as the square is otherwise. Sums from there on are computed again.
+        A distance is the f32 nearest to the root of the sum that FAISS returns. Below 2^22 no two integers have the same root. If all
+        numbers are integers, the integer with that root is the sum; otherwise it is as close to the sum as the square is. Larger sums are
+        computed again.
         """
         scores: FloatArray = found._scores
         if self.metric_type != METRIC_L2:
@@ -78,7 +79,7 @@ class IndexFlat:
         return sums
 
     def _asked(self, x: Any) -> Any:
-        """Queries as a matrix: on a GPU if they are there."""
+        """Return the queries as a matrix, on the GPU if they are there."""
         tensor = device_tensor(x, ("f32", "f16", "bf16"))
         if tensor is None:
             return np.atleast_2d(np.asarray(x, np.float32))
@@ -88,7 +89,7 @@ class IndexFlat:
         return self.collection.search(queries, k, ids=False)
 
     def search(self, x: Any, k: int) -> tuple[FloatArray, IntArray]:
-        """Distances and positions of the k nearest of each query; -1 where there are fewer."""
+        """Return distances and positions of the k nearest vectors of each query; position -1 if there are fewer."""
         queries = self._asked(x)
         found = self._found(queries, k)
         count, width = found.rows.shape
@@ -99,7 +100,7 @@ class IndexFlat:
         return distances, positions
 
     def range_search(self, x: Any, thresh: float) -> tuple[IntArray, FloatArray, IntArray]:
-        """Limits, distances and positions of all that are nearer than a threshold: squared distances below it, products above it."""
+        """Return limits, distances and positions of all matches: squared distances below the threshold, or products above it."""
         is_l2 = self.metric_type == METRIC_L2
         bound = np.nextafter(np.sqrt(np.float32(max(thresh, 0))), np.float32(np.inf)) if is_l2 else np.float32(thresh)
         queries = self._asked(x)
@@ -110,12 +111,12 @@ class IndexFlat:
         return before[found.starts], distances[kept], found._rows[kept]
 
     def reconstruct(self, key: int) -> FloatArray:
-        """The vector at a position."""
+        """Return the vector at a position."""
         found: FloatArray = self.reconstruct_n(key, 1)[0]
         return found
 
     def reconstruct_n(self, n0: int = 0, ni: int = -1) -> FloatArray:
-        """`ni` vectors from position `n0` on; all that follow for -1."""
+        """Return `ni` vectors starting at position `n0`; -1 means all that follow."""
         end = self.ntotal if ni < 0 else n0 + ni
         if not 0 <= n0 <= end <= self.ntotal:
             raise IndexError(f"positions {n0} to {end} of {self.ntotal}")
@@ -124,7 +125,7 @@ class IndexFlat:
         return found if len(handles) else np.empty((0, self.d), np.float32)
 
     def remove_ids(self, positions: Any) -> int:
-        """Removes vectors by position; those behind move up, as in FAISS. Returns how many were there."""
+        """Remove vectors by position; later ones move up, as in FAISS. Return how many were removed."""
         there = np.unique(np.asarray(positions, np.int64))
         there = there[(there >= 0) & (there < self.ntotal)]
         self.collection.remove(self.collection._get(None, FETCH_IDS)._all_ids()[there])
@@ -136,23 +137,23 @@ class IndexFlat:
 
 
 class IndexFlatL2(IndexFlat):
-    """`IndexFlat` by squared distance."""
+    """`IndexFlat` with squared distances."""
 
     def __init__(self, d: int, *, device: DeviceLike = "auto") -> None:
         super().__init__(d, METRIC_L2, device=device)
 
 
 class IndexFlatIP(IndexFlat):
-    """`IndexFlat` by inner product."""
+    """`IndexFlat` with inner products."""
 
     def __init__(self, d: int, *, device: DeviceLike = "auto") -> None:
         super().__init__(d, METRIC_INNER_PRODUCT, device=device)
 
 
 class IndexIVFFlat(IndexFlat):
-    """Vectors in `nlist` lists, of which a search reads the `nprobe` nearest.
+    """Vectors in `nlist` lists; a search reads the `nprobe` nearest lists.
 
-    The lists are made of the vectors that are added, when they are first searched; `train` only checks that there are enough. With fewer
+    The first search builds the lists from the vectors that were added; `train` only checks that there are enough vectors. With fewer
     vectors than lists a search is exact.
 
     >>> index = warpwave.IndexIVFFlat(None, 2, 4, device="cpu")
@@ -167,19 +168,19 @@ class IndexIVFFlat(IndexFlat):
 
     def __init__(self, quantizer: Any, d: int, nlist: int, metric: int = METRIC_L2, *, device: DeviceLike = "auto", seed: int = 0) -> None:
         super().__init__(d, metric, device=device)
-        self.quantizer = quantizer  # FAISS has its centroids there; here they are in the collection
+        self.quantizer = quantizer  # FAISS keeps its centroids here; ours are in the collection
         self.nlist = nlist
         self.nprobe = 1
         self.seed = seed
 
     def train(self, x: Any) -> None:
-        """Checks that there is a vector for every list."""
+        """Check that there is at least one vector per list."""
         if len(x) < self.nlist:
             raise ValueError(f"train: {len(x)} vectors cannot make {self.nlist} lists")
         self.is_trained = True
 
     def add(self, x: Any) -> None:
-        """Adds vectors behind those that are there, after `train`."""
+        """Append vectors; call `train` first."""
         if not self.is_trained:
             raise ValueError("add: the index is not trained; call train() first")
         super().add(x)

@@ -19,7 +19,7 @@ __all__ = ["WarpwaveDocumentStore", "WarpwaveEmbeddingRetriever"]
 
 _OWN_FIELDS = ("id", "content", "blob", "score")
 _ORDERS = {">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte"}
-_NOTHING = {"id": {"$exists": False}}  # every payload has it
+_NOTHING = {"id": {"$exists": False}}  # matches nothing, because every payload has an id
 
 
 def _needs(filters: Any, *keys: str) -> None:
@@ -31,7 +31,7 @@ def _needs(filters: Any, *keys: str) -> None:
 
 
 def _conditions(filters: Any) -> dict[str, Any]:
-    """Haystack's filters as Warpwave's."""
+    """Translate Haystack's filters to Warpwave's."""
     if isinstance(filters, dict) and "field" in filters:
         return _comparison(filters)
     _needs(filters, "operator", "conditions")
@@ -59,7 +59,7 @@ def _comparison(condition: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ordered(value: Any, operator: str) -> Any:
-    """What can be compared: a number, or a date, as an object or as a text in ISO form."""
+    """Return a value that can be ordered: a number or a date, as an object or an ISO text."""
     if isinstance(value, str):
         try:
             datetime.datetime.fromisoformat(value.replace("Z", "+00:00"))
@@ -74,8 +74,8 @@ def _ordered(value: Any, operator: str) -> Any:
 class WarpwaveDocumentStore:
     """Documents in a collection of a `Store`: the file `path`, or ":memory:".
 
-    A document without an embedding is kept and can be filtered, but is not found by a search. Embeddings are kept as f32. A field with a
-    list meets a condition if one of its elements does.
+    A document without an embedding is stored and can be filtered, but searches do not find it. Embeddings are stored as f32. A list field
+    matches a condition if one of its elements does.
     """
 
     def __init__(self, path: str = ":memory:", collection: str = "documents", embedding_dim: int = 768, metric: str = "cosine", device: str = "auto") -> None:
@@ -84,41 +84,41 @@ class WarpwaveDocumentStore:
 
     @property
     def collection(self) -> Collection:
-        """Where the documents are; opened, and made if it is not there, when it is first needed."""
+        """The collection of the documents; opened, or created if needed, on first use."""
         if self._opened is None:
             self._opened = Store(self.path, device=self.device)
         return self._opened.get_or_create(self.name, self.embedding_dim, self.metric)
 
     def close(self) -> None:
-        """Closes the file. May be called twice."""
+        """Close the file. Closing twice is allowed."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
 
     def to_dict(self) -> dict[str, Any]:
-        """For Haystack's pipelines."""
+        """Serialize the document store for Haystack's pipelines."""
         return default_to_dict(self, path=self.path, collection=self.name, embedding_dim=self.embedding_dim, metric=self.metric,  # type: ignore[no-any-return]
                                device=self.device)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> WarpwaveDocumentStore:
-        """The same back."""
+        """Create a document store from the output of to_dict()."""
         return default_from_dict(cls, data)  # type: ignore[no-any-return]
 
     def count_documents(self) -> int:
-        """How many there are."""
+        """Return the number of documents."""
         return len(self.collection)
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
-        """How many meet the filters."""
+        """Return the number of documents that match the filters."""
         return self.collection.count(_conditions(filters) if filters else None)
 
     def filter_documents(self, filters: Optional[dict[str, Any]] = None) -> list[Document]:
-        """The documents that meet the filters, or all."""
+        """Return the documents that match the filters, or all."""
         return _documents(self.collection.get(where=_conditions(filters) if filters else {}))
 
     def write_documents(self, documents: list[Document], policy: DuplicatePolicy = DuplicatePolicy.NONE) -> int:
-        """Writes documents, and says how many were written; `policy` says what becomes of those whose ids are there."""
+        """Write documents and return how many were written; `policy` decides about ids that exist already."""
         if not isinstance(documents, list) or not all(isinstance(document, Document) for document in documents):
             raise ValueError("documents must be a list of Document")
         there = self.collection
@@ -137,25 +137,25 @@ class WarpwaveDocumentStore:
         return len(last)
 
     def delete_documents(self, document_ids: list[str]) -> None:
-        """Removes documents; those that are not there are no error."""
+        """Remove documents; unknown ids are ignored."""
         self.collection.discard(document_ids)
 
     def delete_all_documents(self) -> None:
-        """Removes all of them."""
+        """Remove all documents."""
         self.collection.clear()
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
-        """Removes those that meet the filters, and says how many they were."""
+        """Remove the documents that match the filters and return how many there were."""
         return self.collection.remove(where=_conditions(filters))
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """Puts fields into the metadata of those that meet the filters, and says how many they were."""
+        """Set metadata fields of the documents that match the filters and return how many there were."""
         found = self.collection.get(where=_conditions(filters), vectors=False)
         payloads = [{**payload, "meta": {**payload["meta"], **meta}} for payload in found.payloads] if len(found) else []
         return self.collection.update(list(found.ids), payloads=payloads) if payloads else 0
 
     def search(self, query_embedding: list[float], filters: Optional[dict[str, Any]] = None, top_k: int = 10) -> list[Document]:
-        """The nearest documents of an embedding, with their scores."""
+        """Return the documents nearest to an embedding, with their scores."""
         embedded = {"embedded": True}
         where = {"$and": [embedded, _conditions(filters)]} if filters else embedded
         return _documents(self.collection.search(np.asarray(query_embedding, np.float32), top_k, where=where, payloads=True, vectors=True), scored=True)
@@ -180,7 +180,7 @@ def _documents(found: Results, scored: bool = False) -> list[Document]:
 
 @component
 class WarpwaveEmbeddingRetriever:
-    """The nearest documents of a query's embedding, as a component of a pipeline."""
+    """A pipeline component that returns the documents nearest to a query's embedding."""
 
     def __init__(self, document_store: WarpwaveDocumentStore, filters: Optional[dict[str, Any]] = None, top_k: int = 10) -> None:
         if not isinstance(document_store, WarpwaveDocumentStore):
@@ -188,16 +188,16 @@ class WarpwaveEmbeddingRetriever:
         self.document_store, self.filters, self.top_k = document_store, filters, top_k
 
     def to_dict(self) -> dict[str, Any]:
-        """For Haystack's pipelines."""
+        """Serialize the component for Haystack's pipelines."""
         return default_to_dict(self, document_store=self.document_store.to_dict(), filters=self.filters, top_k=self.top_k)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> WarpwaveEmbeddingRetriever:
-        """The same back."""
+        """Create a component from the output of to_dict()."""
         data["init_parameters"]["document_store"] = WarpwaveDocumentStore.from_dict(data["init_parameters"]["document_store"])
         return default_from_dict(cls, data)  # type: ignore[no-any-return]
 
     @component.output_types(documents=list[Document])
     def run(self, query_embedding: list[float], filters: Optional[dict[str, Any]] = None, top_k: Optional[int] = None) -> dict[str, list[Document]]:
-        """Searches; what is given here goes before what the component was made with."""
+        """Search; arguments given here override those of the constructor."""
         return {"documents": self.document_store.search(query_embedding, self.filters if filters is None else filters, self.top_k if top_k is None else top_k)}

@@ -22,7 +22,7 @@ Filter = Union[dict[str, Any], Callable[[Document], bool]]
 
 
 def _document(identifier: str, payload: Any, text: Optional[str] = None) -> Document:
-    """A document that this module wrote, or a row of anybody's: its own text or its field `text`, and the other fields as metadata."""
+    """Return a document that this module wrote, or any other row: its text or its field `text`; other fields are metadata."""
     fields = payload if isinstance(payload, dict) else {} if payload is None else {"payload": payload}
     content = str(fields.get("text", "")) if text is None else text
     if isinstance(fields.get("metadata"), dict):
@@ -31,7 +31,7 @@ def _document(identifier: str, payload: Any, text: Optional[str] = None) -> Docu
 
 
 def _documents(collection: Collection, found: Results) -> list[Document]:
-    """The rows that were found. Rows of a store may have texts of their own, which are asked for by the rows' handles."""
+    """Return the rows that were found. Rows of a store may have their own texts, which are fetched by handle."""
     texts: Any = [None] * len(found._rows)
     if collection._stored and len(texts):
         texts = collection._get(None, c.WW_FETCH_TEXTS, handles=np.ascontiguousarray(found._handles))._row_texts()
@@ -39,7 +39,10 @@ def _documents(collection: Collection, found: Results) -> list[Document]:
 
 
 def _conditions(conditions: dict[str, Any]) -> dict[str, Any]:
-    """Conditions on metadata as conditions on payloads: of what this module wrote the fields are in `metadata`, of other rows at the top."""
+    """Translate conditions on metadata to conditions on payloads.
+
+    Rows that this module wrote have the fields in `metadata`; other rows have them at the top level.
+    """
     listed: list[dict[str, Any]] = []
     for name, value in conditions.items():
         if name in ("$and", "$or"):
@@ -53,27 +56,27 @@ def _conditions(conditions: dict[str, Any]) -> dict[str, Any]:
 
 
 class WarpwaveEmbeddings(Embeddings):
-    """Embeddings by a model from a GGUF file, given as a path or open already: the same bits on every device."""
+    """Embeddings by a model from a GGUF file, given as a path or an open `Model`: the same bits on every device."""
 
     def __init__(self, model: Any, *, device: DeviceLike = "auto") -> None:
         self.model = model if isinstance(model, Model) else Model(model, device=device)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """A vector of length 1 for each text."""
+        """Return a vector of length 1 for each text."""
         return [[float(number) for number in row] for row in self.model.embed(texts)]
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of one text; a question is embedded as a document is."""
+        """Return the vector of one text; queries are embedded like documents."""
         return self.embed_documents([text])[0]
 
 
 class WarpwaveVectorStore(VectorStore):
-    """Documents by exact search.
+    """Documents with exact search.
 
-    `collection` is one that is there already, for example of a `Store`; without it one is made in memory when the first document comes.
-    Searches take `filter`, conditions on the metadata as a dict ({"year": {"$gt": 2000}}) or a function of a document, and `where`, conditions on
-    whole payloads: a dict or, over a store, an SQL expression. A collection that others wrote, the command for example, is read as well: the
-    field `text` of a payload is the document's text, the others are its metadata.
+    `collection` is an existing collection, for example of a `Store`; without it, one is created in memory with the first document. Searches
+    take `filter`, conditions on the metadata as a dict ({"year": {"$gt": 2000}}) or a function of a document, and `where`, conditions on
+    whole payloads: a dict or, for a store, an SQL expression. Collections written by other programs, for example the `warpwave` command,
+    work too: the payload's field `text` is the document's text, and the other fields are its metadata.
 
     >>> from langchain_core.embeddings import DeterministicFakeEmbedding
     >>> from warpwave.langchain import WarpwaveVectorStore
@@ -91,17 +94,17 @@ class WarpwaveVectorStore(VectorStore):
 
     @property
     def embeddings(self) -> Embeddings:
-        """What makes vectors of texts."""
+        """The embedding function."""
         return self._embedding
 
     @property
     def collection(self) -> Optional[Collection]:
-        """Where the documents are; None while there are none."""
+        """The collection of the documents; None while there are none."""
         return self._collection
 
     def add_texts(self, texts: Iterable[str], metadatas: Optional[list[dict[str, Any]]] = None, *, ids: Optional[Sequence[Optional[str]]] = None,
                   **kwargs: Any) -> list[str]:
-        """Adds texts, or replaces those whose ids are there; returns the ids."""
+        """Add texts, or replace the ones whose ids exist; return the ids."""
         listed = list(texts)
         described = [{} for _ in listed] if metadatas is None else list(metadatas)
         named = [str(uuid.uuid4()) if name is None else name for name in (ids if ids is not None else [None] * len(listed))]
@@ -113,13 +116,13 @@ class WarpwaveVectorStore(VectorStore):
         if self._collection is None:
             self._collection = Collection(vectors.shape[1], metric=self._metric, device=self._device)
         payloads = [{"text": text, "metadata": metadata} for text, metadata in zip(listed, described)]
-        last = {name: i for i, name in enumerate(named)}  # an id that is named twice: the last stays
+        last = {name: i for i, name in enumerate(named)}  # if an id occurs twice, the last one wins
         places = sorted(last.values())
         self._collection.upsert(vectors[places], [named[i] for i in places], [payloads[i] for i in places])
         return named
 
     def delete(self, ids: Optional[list[str]] = None, **kwargs: Any) -> Optional[bool]:
-        """Removes documents; those that are not there are no error. Without ids all of them."""
+        """Remove documents, or all of them without ids; unknown ids are ignored."""
         if self._collection is not None:
             if ids is None:
                 self._collection.clear()
@@ -128,7 +131,7 @@ class WarpwaveVectorStore(VectorStore):
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Those of the documents that are there, in the order of the ids."""
+        """Return the documents that exist, in the order of the ids."""
         if self._collection is None:
             return []
         there = [identifier for identifier in ids if identifier in self._collection]
@@ -155,27 +158,27 @@ class WarpwaveVectorStore(VectorStore):
 
     def similarity_search_with_score_by_vector(self, embedding: list[float], k: int = 4, filter: Optional[Filter] = None,
                                                **kwargs: Any) -> list[tuple[Document, float]]:
-        """The nearest documents and their scores: larger is nearer for cosine and dot, smaller for l2."""
+        """Return the nearest documents and their scores: larger is nearer for cosine and dot, smaller for l2."""
         found = self._found(embedding, k, filter, False, _options(kwargs))
         if found is None or self._collection is None:
             return []
         return [(document, float(score)) for document, score in zip(_documents(self._collection, found), found._scores)]
 
     def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
-        """The same for a text."""
+        """Return the documents nearest to a text and their scores."""
         return self.similarity_search_with_score_by_vector(self._embedding.embed_query(query), k, **kwargs)
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
-        """The nearest documents."""
+        """Return the documents nearest to a vector."""
         return [document for document, _ in self.similarity_search_with_score_by_vector(embedding, k, **kwargs)]
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
-        """The nearest documents of a text."""
+        """Return the documents nearest to a text."""
         return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
 
     def max_marginal_relevance_search_by_vector(self, embedding: list[float], k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5,
                                                 filter: Optional[Filter] = None, **kwargs: Any) -> list[Document]:
-        """Near documents that differ from each other."""
+        """Return documents that are near the vector and differ from each other."""
         found = self._found(embedding, fetch_k, filter, True, _options(kwargs))
         if found is None or self._collection is None or len(found) == 0:
             return []
@@ -184,13 +187,13 @@ class WarpwaveVectorStore(VectorStore):
         return [documents[i] for i in chosen]
 
     def max_marginal_relevance_search(self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any) -> list[Document]:
-        """The same for a text."""
+        """Return documents that are near the text and differ from each other."""
         return self.max_marginal_relevance_search_by_vector(self._embedding.embed_query(query), k, fetch_k, lambda_mult, **kwargs)
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         metric = self._collection.metric if self._collection is not None else self._metric
         if metric == "cosine":
-            return lambda score: min(max((score + 1.0) / 2.0, 0.0), 1.0)  # rounding may leave a little more than 1
+            return lambda score: min(max((score + 1.0) / 2.0, 0.0), 1.0)  # rounding may give slightly more than 1
         if metric == "l2":
             near: Callable[[float], float] = self._euclidean_relevance_score_fn
             return near
@@ -199,14 +202,14 @@ class WarpwaveVectorStore(VectorStore):
     @classmethod
     def from_texts(cls, texts: list[str], embedding: Embeddings, metadatas: Optional[list[dict[str, Any]]] = None, *, ids: Optional[list[str]] = None,
                    **kwargs: Any) -> WarpwaveVectorStore:
-        """A store with these texts."""
+        """Create a store with these texts."""
         store = cls(embedding, **kwargs)
         store.add_texts(texts, metadatas, ids=ids)
         return store
 
 
 def _options(given: dict[str, Any]) -> dict[str, Any]:
-    """What is passed on to the search."""
+    """Return the options that are passed on to the search."""
     unknown = set(given) - {"where", "parameters"}
     if unknown:
         raise TypeError(f"a search does not take {', '.join(sorted(unknown))}; it takes filter, where and parameters")

@@ -45,10 +45,10 @@ def _where(filters: Optional[MetadataFilters]) -> Optional[dict[str, Any]]:
 
 
 class WarpwaveVectorStore(BasePydanticVectorStore):
-    """Nodes by exact search.
+    """Nodes with exact search.
 
-    `collection` is one that is there already, for example of a `Store`; without it one is made in memory when the first nodes come. Texts
-    and metadata of nodes are in the payloads, so an index over such a store needs no docstore.
+    `collection` is an existing collection, for example of a `Store`; without it, one is created in memory with the first nodes. Texts and
+    metadata of nodes are in the payloads, so an index over such a store needs no docstore.
     """
 
     stores_text: bool = True
@@ -63,7 +63,7 @@ class WarpwaveVectorStore(BasePydanticVectorStore):
 
     @classmethod
     def class_name(cls) -> str:
-        """For LlamaIndex's own records."""
+        """Return the name of the class, for LlamaIndex's serialization."""
         return "WarpwaveVectorStore"
 
     @property
@@ -72,37 +72,37 @@ class WarpwaveVectorStore(BasePydanticVectorStore):
         return self._collection
 
     def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
-        """Adds nodes with their embeddings, or replaces those whose ids are there; returns the ids."""
+        """Add nodes with their embeddings, or replace the ones whose ids exist; return the ids."""
         if not nodes:
             return []
         vectors = np.asarray([node.get_embedding() for node in nodes], np.float32)
         if self._collection is None:
             self._collection = Collection(vectors.shape[1], metric=self._metric, device=self._device)
-        last = {node.node_id: i for i, node in enumerate(nodes)}  # an id that is named twice: the last stays
+        last = {node.node_id: i for i, node in enumerate(nodes)}  # if an id occurs twice, the last one wins
         places = sorted(last.values())
         payloads = [node_to_metadata_dict(nodes[i], remove_text=False, flat_metadata=False) for i in places]
         self._collection.upsert(vectors[places], [nodes[i].node_id for i in places], payloads)
         return [node.node_id for node in nodes]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Removes the nodes of a document."""
+        """Remove the nodes of a document."""
         if self._collection is not None:
             self._collection.remove(where={"ref_doc_id": ref_doc_id})
 
     def delete_nodes(self, node_ids: Optional[list[str]] = None, filters: Optional[MetadataFilters] = None, **delete_kwargs: Any) -> None:
-        """Removes nodes by ids, by filters, or those of the ids that meet the filters."""
+        """Remove nodes by ids, by filters, or the given ids that match the filters."""
         if self._collection is None or (node_ids is None and filters is None):
             return
         chosen = [node.node_id for node in self.get_nodes(node_ids, filters)] if filters is not None else list(node_ids or [])
         self._collection.discard(chosen)
 
     def clear(self) -> None:
-        """Removes all nodes."""
+        """Remove all nodes."""
         if self._collection is not None:
             self._collection.clear()
 
     def get_nodes(self, node_ids: Optional[list[str]] = None, filters: Optional[MetadataFilters] = None, **kwargs: Any) -> list[BaseNode]:
-        """Nodes by ids, by filters, or both; those that are not there are left out."""
+        """Return nodes by ids, by filters, or both; unknown ids are left out."""
         if self._collection is None:
             return []
         if filters is not None and filters.filters or node_ids is None:
@@ -114,7 +114,7 @@ class WarpwaveVectorStore(BasePydanticVectorStore):
         return [metadata_dict_to_node(payload) for identifier, payload in zip(found._all_ids(), found._all_payloads()) if wanted is None or identifier in wanted]
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
-        """The nearest nodes of an embedding, with their scores (of l2: 1 / (1 + distance))."""
+        """Return the nodes nearest to an embedding, with their scores (for l2: 1 / (1 + distance))."""
         if query.mode not in (VectorStoreQueryMode.DEFAULT, VectorStoreQueryMode.MMR):
             raise ValueError(f"the mode {query.mode.value} is not supported; default and mmr are")
         if query.query_embedding is None:
@@ -124,7 +124,7 @@ class WarpwaveVectorStore(BasePydanticVectorStore):
         k = int(query.similarity_top_k)
         diverse = query.mode == VectorStoreQueryMode.MMR
         mask = None
-        if query.node_ids or query.doc_ids:  # LlamaIndex gives an empty list for none
+        if query.node_ids or query.doc_ids:  # LlamaIndex passes an empty list for no restriction
             mask = self._mask(query)
         found = self._collection.search(np.asarray(query.query_embedding, np.float32), min(4 * k if diverse else k, 2048), where=_where(query.filters),
                                         mask=mask, payloads=True, vectors=diverse)
@@ -140,7 +140,7 @@ class WarpwaveVectorStore(BasePydanticVectorStore):
                                       ids=[str(hit.id) for hit in hits])
 
     def _mask(self, query: VectorStoreQuery) -> Any:
-        """The rows of the nodes or documents that a query is restricted to."""
+        """Return a mask of the nodes or documents that a query is restricted to."""
         assert self._collection is not None
         mask = np.zeros(self._collection.mask_rows, bool)
         rows = self._collection.get(vectors=False)

@@ -1,4 +1,4 @@
-"""Models from GGUF files: texts embedded, and continued."""
+"""Models from GGUF files that embed or continue texts."""
 from __future__ import annotations
 
 import json
@@ -33,7 +33,7 @@ _GIVEN_POOLINGS = {None: c.WW_POOLING_NONE, "mean": c.WW_POOLING_MEAN, "cls": c.
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What a model is; the fields are those of the C struct ww_model_info."""
+    """Description of a model; the fields are those of the C struct ww_model_info."""
 
     architecture: str
     name: str
@@ -74,7 +74,7 @@ def _sampling(options: dict[str, Any]) -> Any:
 
 
 def _said(messages: Sequence[dict[str, str]]) -> Any:
-    """Messages as C takes them."""
+    """Convert messages for C."""
     if isinstance(messages, (str, dict)):
         raise TypeError(f"messages is {messages!r}; it must be a list of {{'role': ..., 'content': ...}}")
     for m in messages:
@@ -85,7 +85,7 @@ def _said(messages: Sequence[dict[str, str]]) -> Any:
 
 
 class _Grammar:
-    """A grammar of one text; None where neither GBNF nor a schema is given."""
+    """A grammar for one text; None if neither GBNF nor a schema is given."""
 
     def __init__(self, model: Model, grammar: Optional[str], schema: Schema) -> None:
         self.pointer = c_void_p()
@@ -115,12 +115,12 @@ def _stops(stop: Stop) -> list[str]:
 
 
 def _cut(text: str, stops: list[str]) -> str:
-    """The text up to the first of the stops."""
+    """Return the text up to the first stop."""
     return text[:min((place for one in stops if (place := text.find(one)) >= 0), default=len(text))]
 
 
 def _until(pieces: Iterator[str], stops: list[str]) -> Iterator[str]:
-    """The pieces up to the first of the stops; what may be the beginning of one is held back until it is known."""
+    """Yield the pieces up to the first stop; hold back text that may be the start of a stop."""
     held = ""
     for piece in pieces:
         held += piece
@@ -151,7 +151,7 @@ def _joined(pieces: Iterator[str], on_text: Optional[Callable[[str], Any]]) -> s
 
 
 def _encoded(texts: Sequence[str]) -> tuple[list[bytes], Any]:
-    """The texts as UTF-8, and their lengths."""
+    """Encode the texts as UTF-8 and return them with their lengths."""
     listed = list(texts)
     for one in listed:
         if not isinstance(one, str):
@@ -161,7 +161,7 @@ def _encoded(texts: Sequence[str]) -> tuple[list[bytes], Any]:
 
 
 def _ids(tokens: Any) -> npt.NDArray[np.int32]:
-    """Tokens as C takes them."""
+    """Convert tokens for C."""
     given = np.asarray(tokens)
     if given.dtype != np.int32:
         given = np.array(integers(given.ravel().tolist(), "tokens", c_int32)[:given.size], np.int32)
@@ -169,11 +169,11 @@ def _ids(tokens: Any) -> npt.NDArray[np.int32]:
 
 
 class Model(NotPicklable):
-    """A model on a device. An encoder embeds texts, a decoder continues them; what either gives is the same on every device.
+    """A model on a device. Encoders embed texts, decoders continue them; the results are the same on every device.
 
-    `precise` keeps activations f32, `cache` is what sessions keep keys and values as ("f16", "f32", "q8_0"), `context` how many tokens a
-    session may hold (0: as many as the model was made for). `chat_template` is a Jinja template, its text, for conversations instead of the
-    file's. `pooling` ("mean", "cls", "last") makes one vector of those of the tokens otherwise than the file says; a decoder with one embeds.
+    `precise` keeps activations in f32. `cache` is the type of keys and values in sessions ("f16", "f32", "q8_0"). `context` is the maximum
+    number of tokens in a session (0: the model's own maximum). `chat_template` is the text of a Jinja template that replaces the file's.
+    `pooling` ("mean", "cls", "last") replaces the file's way of combining the tokens' vectors into one; it lets a decoder embed.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: DeviceLike = None, *, precise: bool = False, cache: str = "f16", context: int = 0,
@@ -210,11 +210,15 @@ class Model(NotPicklable):
 
     @property
     def device(self) -> Device:
-        """Where it is."""
+        """The model's device."""
         return self._device
 
     def tokenize(self, text: str, *, plain: bool = False, add_special: bool = True) -> list[int]:
-        """The tokens of a text. `plain`: names of special tokens in it are text. `add_special`: with what the model wants at the ends."""
+        """Return the tokens of a text.
+
+        With `plain`, names of special tokens count as text. With `add_special`, the tokens that the model expects at the start and end are
+        added.
+        """
         if not isinstance(text, str):
             raise TypeError(f"the text is {text!r}; it must be a str")
         data, count = text.encode("utf-8", "surrogatepass"), c_size_t()
@@ -227,7 +231,7 @@ class Model(NotPicklable):
         return list(ids[:count.value])
 
     def detokenize(self, tokens: Any) -> str:
-        """The text of tokens, without the special ones."""
+        """Return the text of tokens, without the special ones."""
         ids, count = _ids(tokens), c_size_t()
         with self._handle as model:
             check(c.ww_model_detokenize(model, address(ids), len(ids), None, 0, byref(count)))
@@ -237,7 +241,7 @@ class Model(NotPicklable):
         return text.raw[:count.value].decode("utf-8", "replace")
 
     def chat(self, messages: Sequence[dict[str, str]]) -> str:
-        """A conversation ({"role": ..., "content": ...} each) in the model's chat template, up to where the assistant begins to speak."""
+        """Format messages ({"role": ..., "content": ...}) with the model's chat template, up to where the assistant starts."""
         listed, count = _said(messages), c_size_t()
         with self._handle as model:
             check(c.ww_model_chat(model, listed, len(messages), None, 0, byref(count)))
@@ -247,8 +251,10 @@ class Model(NotPicklable):
         return out.raw[:count.value].decode()
 
     def chat_tokens(self, messages: Sequence[dict[str, str]], *, plain: bool = True) -> list[int]:
-        """The tokens of such a conversation. `plain`: names of special tokens in what is said are text, so that nobody ends a turn by what he
-        says."""
+        """Return the tokens of a conversation; see chat().
+
+        With `plain`, names of special tokens in messages count as text, so that no message can end a turn.
+        """
         listed, count = _said(messages), c_size_t()
         flags = c.WW_TOKENS_PLAIN if plain else 0
         with self._handle as model:
@@ -258,8 +264,10 @@ class Model(NotPicklable):
         return list(ids[:count.value])
 
     def embed(self, texts: Union[str, Sequence[str]], *, dimensions: Optional[int] = None, progress: Progress = None) -> npt.NDArray[np.float32]:
-        """A vector of length 1 for each text, [texts, width]; of one text [width]. With `dimensions` the first of its numbers, of length 1
-        again, for models that were taught so."""
+        """Return a vector of length 1 for each text, shape [texts, width]; for a single text [width].
+
+        With `dimensions`, vectors are cut to that many numbers and scaled to length 1 again, for models trained for this.
+        """
         if isinstance(texts, str):
             single: npt.NDArray[np.float32] = self.embed([texts], dimensions=dimensions, progress=progress)[0]
             return single
@@ -275,7 +283,7 @@ class Model(NotPicklable):
         return out.reshape(-1)[:len(encoded) * size].reshape(len(encoded), size).copy()
 
     def rerank(self, query: str, texts: Sequence[str], *, progress: Progress = None) -> npt.NDArray[np.float32]:
-        """How well each text answers a query: a score for each, the larger the better; 1 / (1 + exp(-score)) is a probability."""
+        """Score how well each text answers a query; larger is better. 1 / (1 + exp(-score)) is a probability."""
         if isinstance(texts, str):
             raise TypeError(f"texts is the str {texts!r}; it must be a list of them")
         encoded, lengths = _encoded(texts)
@@ -292,14 +300,14 @@ class Model(NotPicklable):
         return out
 
     def session(self) -> Session:
-        """A session without tokens."""
+        """Create a session without tokens."""
         pointer = c_void_p()
         with self._handle as model:
             check(c.ww_session_create(model, byref(pointer)))
         return Session._of(pointer, self)
 
     def load_session(self, path: Union[str, "os.PathLike[str]"]) -> Session:
-        """A session that was saved, of this model, on whatever device."""
+        """Load a session of this model that was saved on any device."""
         pointer = c_void_p()
         with self._handle as model:
             check(c.ww_session_load(model, os.fsencode(path), byref(pointer)), os.fspath(path))
@@ -324,14 +332,15 @@ class Model(NotPicklable):
     def generate(self, prompt: Any, tokens: int = 128, *, stream: bool = False, chat: bool = False, system: Optional[str] = None, stop: Stop = None,
                  max_tokens: Optional[int] = None, on_text: Optional[Callable[[str], Any]] = None, grammar: Optional[str] = None,
                  schema: Schema = None, **sampling: Any) -> Any:
-        """The text that the model puts behind a prompt.
+        """Return the text with which the model continues a prompt.
 
-        A prompt is a text, or a conversation, a list of {"role": ..., "content": ...}; with `chat` a text is what a user says, and `system`
-        is what comes before it. Of a list of texts all are computed together, each as it would be alone. `max_tokens` (or `tokens`) bounds the
-        length, and `stop`, a text or several, ends it where one of them would come. With `stream` the result is an iterator over pieces of the
-        text as they come; leaving the loop, and Ctrl-C, ends the computation. `on_text` is called with the pieces, and ends it by returning
-        True. `grammar`, a text in GBNF, or `schema`, a JSON schema as a dict or a text, says what the text must be; where the tokens do not
-        suffice, it is the beginning of such a text. Sampling: temperature, top_k, top_p, min_p, repetition_penalty, repetition_window, seed.
+        A prompt is a text or a conversation, a list of {"role": ..., "content": ...}. With `chat`, a text is a user's message, and `system`
+        is the system message before it. The texts of a list are computed together; each result is the same as for that text alone.
+        `max_tokens` (or `tokens`) limits the length, and `stop`, one or several texts, ends the result before any of them. With `stream`
+        the result is an iterator over pieces of text as they are generated; leaving the loop or Ctrl-C stops the computation. `on_text` is
+        called with each piece and stops it by returning True. `grammar`, a GBNF text, or `schema`, a JSON schema as a dict or a text,
+        constrains the result; if the tokens run out, the result is the beginning of a valid text. Sampling options: temperature, top_k,
+        top_p, min_p, repetition_penalty, repetition_window, seed.
         """
         most = tokens if max_tokens is None else max_tokens
         if isinstance(prompt, (list, tuple)) and prompt and not isinstance(prompt[0], dict):
@@ -343,7 +352,7 @@ class Model(NotPicklable):
             return []
         session = self.session()
         fed = self._prompt(prompt, chat, system)
-        options, until, rule = _sampling(sampling), _stops(stop), _Grammar(self, grammar, schema)  # what is wrong is refused now
+        options, until, rule = _sampling(sampling), _stops(stop), _Grammar(self, grammar, schema)  # raises errors now, before the iterator starts
 
         def pieces() -> Iterator[str]:
             session.feed(fed)
@@ -378,7 +387,7 @@ class Model(NotPicklable):
         return self.chat_tokens([*([] if system is None else [{"role": "system", "content": system}]), *prompt])
 
     def close(self) -> None:
-        """Gives the model's memory back, when the last of its sessions is gone. May be called twice."""
+        """Free the model's memory once its last session is gone. Closing twice is allowed."""
         self._handle.close()
 
     def __enter__(self) -> Model:
@@ -392,7 +401,7 @@ class Model(NotPicklable):
 
 
 class Session(NotPicklable):
-    """The tokens of a text and what the model knows of them. Made by Model.session()."""
+    """The tokens of a text and the model's state for them. Created by Model.session()."""
 
     _handle: Handle
     model: Model
@@ -413,27 +422,27 @@ class Session(NotPicklable):
 
     @property
     def tokens(self) -> list[int]:
-        """The tokens that were fed."""
+        """The tokens fed so far."""
         ids = np.empty(len(self), np.int32)
         with self._handle as session:
             check(c.ww_session_tokens(session, 0, address(ids), len(ids)))
         return [int(token) for token in ids]
 
     def feed(self, tokens: Any) -> None:
-        """Feeds tokens, in pieces of any size."""
+        """Feed tokens, in pieces of any size."""
         ids = _ids(tokens)
         with self._handle as session:
             cancellable(lambda: int(c.ww_session_feed(session, address(ids), len(ids))), lambda: c.ww_session_cancel(session))
 
     def logits(self) -> npt.NDArray[np.float32]:
-        """What the model says about the next token: a number for each."""
+        """Return the logits of the next token, one per token of the vocabulary."""
         out = np.empty(self.model.info.vocabulary, np.float32)
         with self._handle as session:
             check(c.ww_session_logits(session, address(out)))
         return out
 
     def sample(self, **sampling: Any) -> int:
-        """Chooses the next token, without feeding it."""
+        """Choose the next token without feeding it."""
         return self._sample(_sampling(sampling))
 
     def _sample(self, options: Any, grammar: Optional[_Grammar] = None) -> int:
@@ -445,17 +454,17 @@ class Session(NotPicklable):
 
     def generate(self, tokens: int = 128, *, on_text: Optional[Callable[[str], Any]] = None, ignore_eos: bool = False, stop: Stop = None,
                  grammar: Optional[str] = None, schema: Schema = None, **sampling: Any) -> str:
-        """Chooses tokens and feeds them; returns their text. As Model.generate()."""
+        """Choose and feed tokens; return their text. The arguments are those of Model.generate()."""
         return _joined(self.stream(tokens, ignore_eos=ignore_eos, stop=stop, grammar=grammar, schema=schema, **sampling), on_text)
 
     def stream(self, tokens: int = 128, *, ignore_eos: bool = False, stop: Stop = None, grammar: Optional[str] = None, schema: Schema = None,
                **sampling: Any) -> Iterator[str]:
-        """The same as an iterator over pieces of the text, as they come. Tokens behind a `stop` may be in the session."""
+        """Generate like generate(), but yield pieces of text. Tokens after a `stop` may be in the session."""
         rule = _Grammar(self.model, grammar, schema)
         return _until(self._pieces(integer(tokens, "tokens"), ignore_eos, _sampling(sampling), rule), _stops(stop))
 
     def _pieces(self, tokens: int, ignore_eos: bool, options: Any, grammar: _Grammar) -> Iterator[str]:
-        """Generates on another thread, so that this one is free for signals, and hands the pieces over."""
+        """Generate on another thread and yield the pieces, so that this thread can handle signals."""
         asked = _initialised(c.ww_generation, c.ww_generation_init)
         pieces: queue.SimpleQueue[Union[str, BaseException, None]] = queue.SimpleQueue()
 
@@ -486,28 +495,28 @@ class Session(NotPicklable):
             worker.end(self.cancel)
 
     def cancel(self) -> None:
-        """Ends what another thread does with the session now; nothing where none does anything."""
+        """Stop what another thread is doing with the session; without effect if it is idle."""
         with self._handle as session:
             c.ww_session_cancel(session)
 
     def close(self) -> None:
-        """Gives its memory back. May be called twice."""
+        """Free the session's memory. Closing twice is allowed."""
         self._handle.close()
 
     def fork(self) -> Session:
-        """A session with the same tokens, which goes its own way."""
+        """Return an independent session with the same tokens."""
         pointer = c_void_p()
         with self._handle as session:
             check(c.ww_session_fork(session, byref(pointer)))
         return Session._of(pointer, self.model)
 
     def truncate(self, length: int) -> None:
-        """Forgets all but the first tokens."""
+        """Drop all but the first `length` tokens."""
         with self._handle as session:
             check(c.ww_session_truncate(session, length))
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes it to a file, from which Model.load_session() goes on, on any device."""
+        """Write the session to a file for Model.load_session(), on any device."""
         with self._handle as session:
             check(c.ww_session_save(session, os.fsencode(path)))
 
@@ -521,7 +530,7 @@ def _cancel_all(sessions: Sequence[Session]) -> None:
 
 
 def feed_all(sessions: Sequence[Session], tokens: Sequence[Any]) -> None:
-    """Feeds several sessions of one model in one pass over its weights."""
+    """Feed several sessions of one model in one pass over its weights."""
     if not sessions:
         return
     lists = [_ids(ids) for ids in tokens]

@@ -1,4 +1,4 @@
-"""Quantized matrices in ggml's formats, and the GGUF files that hold them."""
+"""Quantized matrices in ggml's formats, and the GGUF files that contain them."""
 from __future__ import annotations
 
 import os
@@ -21,7 +21,7 @@ __all__ = ["Gguf", "QuantMatrix", "open_gguf"]
 
 
 class QuantMatrix(NotPicklable):
-    """A matrix of coded weights on a device.
+    """A matrix of quantized weights on a device.
 
     >>> w = warpwave.QuantMatrix.from_array(np.ones((2, 32)), "q8_0", device="cpu")
     >>> w
@@ -53,7 +53,7 @@ class QuantMatrix(NotPicklable):
 
     @classmethod
     def from_array(cls, values: Any, type: str, device: DeviceLike = None) -> QuantMatrix:
-        """Codes a matrix of floats, an array of the host or a tensor where it is."""
+        """Quantize a matrix of floats: an array on the host, or a tensor on its device."""
         kind, pointer = c_int(), c_void_p()
         check(c.ww_quant_find(type.encode(), byref(kind)))
         if isinstance(values, Tensor):
@@ -70,7 +70,7 @@ class QuantMatrix(NotPicklable):
         return self._device
 
     def numpy(self) -> npt.NDArray[np.float32]:
-        """The numbers that the codes stand for."""
+        """Return the dequantized numbers."""
         out = np.empty(self.shape, np.float32)
         check(c.ww_quant_read_f32(self._handle.pointer, 0, self.shape[0], address(out)))
         return out
@@ -82,7 +82,7 @@ class QuantMatrix(NotPicklable):
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> QuantMatrix:
-        """Rows of the matrix, shared with it."""
+        """Return rows of the matrix, sharing its memory."""
         first, end, step = rows.indices(self.shape[0])
         if step != 1:
             raise ValueError("rows of a quantized matrix are taken with a step of 1")
@@ -91,8 +91,10 @@ class QuantMatrix(NotPicklable):
         return QuantMatrix._of(pointer, self._device)
 
     def multiply(self, x: Any, *, activations: str = "coded", math: str = "canonical") -> Tensor:
-        """x of shape [..., columns] times the matrix's rows: [..., rows], as a layer of a network does it. Activations are coded to 8 bits,
-        or, with activations="float", stay as they are."""
+        """Multiply x, of shape [..., columns], by the matrix's rows, as a network layer does; the result is [..., rows].
+
+        Activations are quantized to 8 bits unless activations="float".
+        """
         kinds = {"coded": c.WW_ACTIVATIONS_CODED, "float": c.WW_ACTIVATIONS_FLOAT}
         modes = {"canonical": c.WW_MATH_CANONICAL, "fast": c.WW_MATH_FAST}
         if activations not in kinds or math not in modes:
@@ -104,7 +106,7 @@ class QuantMatrix(NotPicklable):
         return Tensor._of(out, self._device)
 
     def __matmul__(self, x: Any) -> Tensor:
-        """The matrix times a vector [columns], or a matrix [columns, n]."""
+        """Multiply the matrix by a vector [columns] or a matrix [columns, n]."""
         if not isinstance(x, Tensor):
             x = asarray(np.asarray(x, dtype=np.float32), device=self._device)
         if x.ndim == 1:
@@ -116,7 +118,7 @@ class QuantMatrix(NotPicklable):
 
     @property
     def T(self) -> _Transposed:
-        """For `x @ matrix.T`."""
+        """The transposed matrix, for `x @ matrix.T`."""
         return _Transposed(self)
 
     def __repr__(self) -> str:
@@ -124,10 +126,10 @@ class QuantMatrix(NotPicklable):
 
 
 class _Transposed:
-    """A quantized matrix seen from the other side."""
+    """The transpose of a quantized matrix."""
 
     __array_priority__ = 200.0
-    __array_ufunc__ = None  # NumPy leaves x @ this to us
+    __array_ufunc__ = None  # make NumPy leave x @ self to us
 
     def __init__(self, matrix: QuantMatrix) -> None:
         self._matrix = matrix
@@ -142,7 +144,7 @@ _KINDS = {c.WW_GGUF_U8: "<u1", c.WW_GGUF_I8: "<i1", c.WW_GGUF_U16: "<u2", c.WW_G
 
 
 def _value(value: Any) -> Any:
-    """A value of the metadata as Python has it; arrays of numbers are NumPy's, arrays of texts are lists."""
+    """Convert a metadata value: arrays of numbers become NumPy arrays, arrays of texts lists."""
     block = string_at(value.data, value.data_bytes) if value.data else b""
     if value.kind == c.WW_GGUF_STRING:
         return block[: value.count].decode("utf-8", "replace")
@@ -159,7 +161,7 @@ def _value(value: Any) -> Any:
 
 
 class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
-    """An open GGUF file: its tensors by name, each loaded to the device when it is first asked for, and its metadata."""
+    """An open GGUF file: its metadata, and its tensors by name, each loaded to the device on first access."""
 
     def __init__(self, path: Any, device: DeviceLike = None) -> None:
         pointer = c_void_p()
@@ -187,7 +189,7 @@ class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """All keys and values."""
+        """All metadata keys and values."""
         found = {}
         with self._handle as pointer:
             for i in range(self._keys):
@@ -197,13 +199,13 @@ class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
         return found
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Of a tensor, without loading it: the length of a row last, as arrays have it."""
+        """Return the shape of a tensor without loading it; the row length comes last, as in arrays."""
         with self._handle:
             tensor = self._at(self._index(name))
         return tuple(reversed(tensor.shape[: tensor.rank]))
 
     def load(self, name: str, *, progress: Progress = None) -> QuantMatrix:
-        """A tensor as a matrix on the device: what its rows hold stays coded."""
+        """Load a tensor as a matrix on the device; its rows stay quantized."""
         index = self._index(name)
         device, pointer = self._device._open(), c_void_p()
         with self._handle as file:
@@ -221,7 +223,7 @@ class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
 
     def __iter__(self) -> Iterator[str]:
         for i in range(self._count):
-            with self._handle:  # the name is in the file
+            with self._handle:  # the name is in the file's memory
                 name: str = self._at(i).name.decode()
             yield name
 
@@ -229,7 +231,7 @@ class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
         return self._count
 
     def close(self) -> None:
-        """Closes the file; matrices that were loaded stay."""
+        """Close the file; loaded matrices stay valid."""
         self._handle.close()
         self._loaded.clear()
 
@@ -244,5 +246,5 @@ class Gguf(NotPicklable, Mapping[str, QuantMatrix]):
 
 
 def open_gguf(path: Any, device: DeviceLike = None) -> Gguf:
-    """Opens a GGUF file: `open_gguf("model.gguf")["blk.0.ffn_up.weight"] @ x`."""
+    """Open a GGUF file: `open_gguf("model.gguf")["blk.0.ffn_up.weight"] @ x`."""
     return Gguf(path, device)

@@ -1,4 +1,4 @@
-"""What a search found, as arrays: copied out of the library, so it stays as it is and can be pickled."""
+"""The results of a search, as arrays copied from the library: they never change and can be pickled."""
 from __future__ import annotations
 
 import html
@@ -21,12 +21,12 @@ else:
     ObjectArray = np.ndarray
 _I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
 _PART = np.dtype([("vector_rank", np.int64), ("text_rank", np.int64), ("vector_score", np.float32), ("text_score", np.float32)])  # ww_hit_parts
-_FEW = 32  # texts that are faster taken one by one
-_SHOWN = 10  # hits and queries of a table in a notebook
+_FEW = 32  # up to this many texts, copying one by one is faster
+_SHOWN = 10  # maximum of hits and queries shown in a notebook
 
 
 class _NotFetched:
-    """What stands in the place of a vector or payload that was not asked for."""
+    """Placeholder for a vector or payload that was not requested."""
 
     def __repr__(self) -> str:
         return "<not fetched>"
@@ -57,12 +57,12 @@ class Row(_RowFields):
 
     @property
     def vector(self) -> FloatArray:
-        """The vector; a ValueError if it was not asked for."""
+        """The vector; raises ValueError if it was not requested."""
         return _fetched(self[1], "vector")  # type: ignore[no-any-return]
 
     @property
     def payload(self) -> Any:
-        """The payload, None for none; a ValueError if it was not asked for."""
+        """The payload or None; raises ValueError if it was not requested."""
         return _fetched(self[2], "payload")
 
 
@@ -80,7 +80,7 @@ class Hit(_HitFields):
 
     @property
     def payload(self) -> Any:
-        """The payload, None for none; a ValueError if the search was not asked for it (`payloads=True`)."""
+        """The payload or None; raises ValueError if the search was not called with `payloads=True`."""
         return _fetched(self[3], "payload")
 
 
@@ -92,7 +92,7 @@ class TextHit(Hit):
 
 @dataclass(frozen=True)
 class SearchStats:
-    """What a search did, over all its queries; a row counts once for each query."""
+    """Statistics of a search over all its queries; a row counts once per query."""
 
     rows_screened: int
     rows_kept: int
@@ -106,14 +106,14 @@ class SearchStats:
 
 
 def _copied(pointer: Optional[int], count: int, kind: Any) -> Any:
-    """So many elements at an address, as an array of one's own."""
+    """Return a copy of `count` elements at an address."""
     if not pointer or count == 0:
         return np.empty(0, kind)
     return np.frombuffer(bytearray(string_at(pointer, count * kind.itemsize)), kind)
 
 
 def _texts(block: bytes, places: IntArray) -> ObjectArray:
-    """The texts that begin at these places of a block, each up to its NUL; None at place -1. No loop over them."""
+    """Return the NUL-terminated texts at these offsets of a block, without a loop; offset -1 gives None."""
     parts = block.decode("utf-8", "surrogateescape").split("\0")
     parts[-1] = None  # type: ignore[call-overload]  # behind the last NUL there is nothing
     texts = np.empty(len(parts), object)
@@ -125,7 +125,7 @@ def _texts(block: bytes, places: IntArray) -> ObjectArray:
 
 
 def _few_texts(text: int, places: int, count: int) -> ObjectArray:
-    """The same of a few, straight from where they are."""
+    """Return a few texts, read directly from their addresses."""
     few = np.empty(count, object)
     few[:] = [(c_char_p(text + place).value or b"").decode("utf-8", "surrogateescape") if place >= 0 else None for place in (c_int64 * count).from_address(places)]
     return few
@@ -138,7 +138,7 @@ def _vectors(columns: Any) -> Optional[FloatArray]:
     return found
 
 
-# What each column is copied from.
+# The source of each column.
 _COLUMNS: dict[str, Callable[[Any], Any]] = {
     "_starts": lambda c: _copied(c.starts, c.query_count + 1, _I64),
     "_rows": lambda c: _copied(c.rows, c.hit_count, _I64),
@@ -156,16 +156,16 @@ _COLUMNS: dict[str, Callable[[Any], Any]] = {
 
 
 def parse_payloads(texts: ObjectArray) -> list[Any]:
-    """JSON texts as objects, all in one go; None for none."""
+    """Parse all JSON texts at once; None means no payload."""
     return json.loads("[" + ",".join("null" if text is None else text for text in texts) + "]")  # type: ignore[no-any-return]
 
 
 class Results:
     """The hits of queries, best first.
 
-    For a single query (a vector) the attributes are arrays of its hits; for several they are matrices, a line a query, since each finds as
-    many rows; of a search by radius they are lists of arrays. A `Results` of several queries can be indexed and iterated by query, one of
-    a single query by hit.
+    For a single query (a vector) the attributes are arrays of its hits. For several queries they are matrices with one line per query,
+    since each query has the same number of hits; for a search by radius they are lists of arrays. Indexing and iteration go by query for
+    several queries, and by hit for a single one.
 
     >>> c = warpwave.Collection(2, device="cpu")
     >>> c.add([[1, 0], [0, 1], [0.8, 0.6]], ids=["east", "north", "northeast"])
@@ -205,8 +205,10 @@ class Results:
 
     @classmethod
     def _of(cls, found: Handle, columns: Any, single: bool, width: Optional[int]) -> Results:
-        """Holds what was found; columns are copied when they are asked for. `width`: the k of a search, whose queries all find as many;
-        None where each finds its own number."""
+        """Create results; columns are copied on first access.
+
+        `width` is the k of a search whose queries all have the same number of hits, or None if the numbers differ.
+        """
         self = cls()
         self._found = found
         self._columns = columns
@@ -216,7 +218,7 @@ class Results:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        """A column that was not asked for before."""
+        """Copy a column on first access."""
         load = _COLUMNS.get(name)
         if load is None:
             raise AttributeError(name)
@@ -225,7 +227,7 @@ class Results:
         return value
 
     def _by_query(self, flat: Any) -> Any:
-        """An array by hit in the shape of the answer."""
+        """Shape an array of hits by query."""
         if self._single:
             return flat
         if self._shape is not None:
@@ -252,7 +254,7 @@ class Results:
         return self._payload_texts
 
     def _row_texts(self) -> ObjectArray:
-        """The texts of the rows themselves, of a store; None for those without one."""
+        """Return the texts of a store's rows; None for rows without one."""
         if self._columns is None or not self._columns.texts:
             return np.empty(len(self._rows), object)
         return _texts(self._text, _copied(self._columns.texts, self._columns.hit_count, _I64))
@@ -264,7 +266,7 @@ class Results:
 
     @property
     def ids(self) -> Any:
-        """The ids, as `str` objects in an array."""
+        """The ids, an array of `str`."""
         return self._by_query(self._all_ids())
 
     @property
@@ -274,17 +276,17 @@ class Results:
 
     @property
     def rows(self) -> Any:
-        """The row numbers at the time of the search, which masks speak of; compact renumbers."""
+        """The row numbers at the time of the search, as used by masks; compact() renumbers rows."""
         return self._by_query(self._rows)
 
     @property
     def handles(self) -> Any:
-        """The handles, which name rows for good."""
+        """The handles, which identify rows permanently."""
         return self._by_query(self._handles)
 
     @property
     def vectors(self) -> Any:
-        """The vectors, if the search was asked for them (`vectors=True`)."""
+        """The vectors, if requested with `vectors=True`."""
         if self._vectors is None:
             if len(self._rows) == 0:
                 return self._by_query(np.empty((0, 0), np.float32))
@@ -293,7 +295,7 @@ class Results:
 
     @property
     def payloads(self) -> list[Any]:
-        """The payloads as Python objects, if the search was asked for them (`payloads=True`): a list, or a list a query."""
+        """The payloads as Python objects, if requested with `payloads=True`: a list, or one list per query."""
         if self._payload_places is None and len(self._rows):
             raise ValueError("the search was not asked for payloads: search(..., payloads=True)")
         found = self._all_payloads()
@@ -303,7 +305,7 @@ class Results:
 
     @property
     def texts(self) -> Any:
-        """The texts of the rows, as `str` objects in an array, None for a row without one, if the search was asked for them (`texts=True`)."""
+        """The texts of the rows, an array of `str` or None, if requested with `texts=True`."""
         if self._texts is None:
             if len(self._rows) == 0:
                 return self._by_query(np.empty(0, object))
@@ -312,12 +314,12 @@ class Results:
 
     @property
     def vector_ranks(self) -> Any:
-        """Of a search by words, the place of each hit among those by vectors, from 1; 0 where it is not among them."""
+        """For searches by words: each hit's rank in the vector search, from 1; 0 if that search did not find it."""
         return self._by_query(self._part("vector_rank"))
 
     @property
     def text_ranks(self) -> Any:
-        """Of a search by words, the place of each hit among those by words, from 1; 0 where it is not among them."""
+        """For searches by words: each hit's rank in the word search, from 1; 0 if that search did not find it."""
         return self._by_query(self._part("text_rank"))
 
     def _part(self, name: str) -> IntArray:
@@ -329,28 +331,28 @@ class Results:
 
     @property
     def counts(self) -> Any:
-        """How many hits each query has."""
+        """The number of hits of each query."""
         return len(self._rows) if self._single else np.diff(self._starts)
 
     @property
     def totals(self) -> Any:
-        """How many rows each query found; more than `counts` where the limit of a search by radius cut them off."""
+        """The number of rows that each query found; more than `counts` if a limit cut off a search by radius."""
         found = np.diff(self._starts) if self._totals is None else self._totals
         return int(found[0]) if self._single else found
 
     @property
     def proven(self) -> Any:
-        """How many of the first hits of each query are proven to be the nearest rows: all of an exact search."""
+        """How many of each query's first hits are proven to be the nearest rows: all of them in an exact search."""
         found = np.diff(self._starts) if self._proven is None else self._proven
         return int(found[0]) if self._single else found
 
     @property
     def starts(self) -> IntArray:
-        """Where the hits of each query begin among all, and the end: what FAISS calls lims."""
+        """Where each query's hits start in the list of all hits, followed by the end: FAISS's lims."""
         return self._starts
 
     def hits(self) -> Iterator[Hit]:
-        """All hits of all queries, one after the other."""
+        """Iterate over the hits of all queries."""
         for i in range(len(self._rows)):
             yield self._hit(i)
 
@@ -366,7 +368,7 @@ class Results:
         return len(self._rows) if self._single else len(self._starts) - 1
 
     def __getitem__(self, index: Any) -> Any:
-        """Of one query a hit, or with a slice (`found[:3]`) a `Results` of these hits; of several a query's `Results`, or those of a slice."""
+        """Return a hit of a single query, or one query of several; a slice (`found[:3]`) returns a `Results`."""
         if isinstance(index, slice):
             return self._slice(index)
         try:
@@ -383,7 +385,7 @@ class Results:
         return self._taken(np.concatenate(hits) if hits else np.empty(0, np.int64), list(chosen), False)
 
     def _taken(self, hits: IntArray, queries: list[int], single: bool) -> Results:
-        """Some of the hits: those of some queries, or, without any, some of the one."""
+        """Return some queries with their hits or, for a single query, some of its hits."""
         some = Results()
         counts = [len(hits)] if single else np.diff(self._starts)[queries]
         some._single, some._starts = single, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -402,7 +404,7 @@ class Results:
         return some
 
     def to_pandas(self) -> Any:
-        """A data frame with a line a hit: query (of several), id, score, and what was fetched."""
+        """Return a data frame with one line per hit: query (if several), id, score, and everything that was fetched."""
         from ._frames import results_frame
 
         return results_frame(self)
@@ -427,7 +429,7 @@ class Results:
         return f"<warpwave.Results of {len(self)} queries, {len(self._rows)} hits>"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: the first hits of the first queries."""
+        """Return a table for notebooks: the first hits of the first queries."""
         lines = []
         has_payloads = self._payload_places is not None
         queries = 1 if self._single else min(len(self), _SHOWN)
@@ -442,7 +444,7 @@ class Results:
 
 
 def stats_of(value: Any) -> SearchStats:
-    """The struct as an object."""
+    """Convert the struct."""
     return SearchStats(value.rows_screened, value.rows_kept, value.rows_scored, value.fallback_queries, value.certificate,
                        value.repeated_queries, value.lists_read, value.list_rows_read, value.list_bytes_read)
 

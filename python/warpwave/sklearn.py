@@ -1,8 +1,8 @@
-"""Estimators for scikit-learn: neighbours by exact search on any device.
+"""Estimators for scikit-learn: exact nearest neighbours on any device.
 
-They behave as scikit-learn's own with algorithm="brute", in f32: `NearestNeighbors`, `KNeighborsClassifier`, `KNeighborsRegressor`, and `KNeighborsTransformer`,
-which puts the neighbours' graph in front of another estimator. They can be pickled, cloned and searched over. With `recall=0.95` rows are found by an
-index that is calibrated for it, from 10,000 rows on: faster on a CPU, and not always the nearest.
+They behave like scikit-learn's own with algorithm="brute", in f32: `NearestNeighbors`, `KNeighborsClassifier`, `KNeighborsRegressor`, and
+`KNeighborsTransformer`, which passes the graph of neighbours to another estimator. They support pickling, cloning and parameter search.
+With `recall=0.95` and at least 10,000 rows they use an index calibrated for that recall: faster on a CPU, but it may miss some neighbours.
 """
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .vectors import Collection
 __all__ = ["KNeighborsClassifier", "KNeighborsRegressor", "KNeighborsTransformer", "NearestNeighbors"]
 
 _METRICS = {"euclidean": "l2", "l2": "l2", "minkowski": "l2", "cosine": "cosine"}
-_INDEXED_ROWS = 10_000  # fewer are searched exactly in any case
+_INDEXED_ROWS = 10_000  # smaller collections are always searched exactly
 _CALIBRATED_MAX = 1024
 _F32_MAX = float(np.finfo(np.float32).max)
 
 
 class _Neighbors(BaseEstimator):
-    """What they have in common: the fitted rows, and a collection of them that is made when it is first needed, on each process."""
+    """Common base: the fitted rows, and a collection of them that each process creates on first use."""
 
     n_neighbors: int
     radius: float
@@ -58,7 +58,7 @@ class _Neighbors(BaseEstimator):
         return found
 
     def _found(self, queries: Any, k: int) -> Any:
-        """The k nearest: exactly, or with the recall that was asked for where the rows are many."""
+        """Return the k nearest rows: exact, or with the requested recall if there are many rows."""
         searched = self._searched()
         recall = self.recall if self.recall is not None and searched.ivf is not None else 0.0
         return searched.search(queries, k, ids=False, recall=recall)
@@ -69,7 +69,7 @@ class _Neighbors(BaseEstimator):
         return state
 
     def _queries(self, X: Any) -> tuple[Any, bool]:
-        """The queries, and whether they are the fitted rows themselves, which then are not their own neighbours."""
+        """Return the queries, and whether they are the fitted rows, which are not their own neighbours."""
         check_is_fitted(self)
         if X is None:
             return self._fit_X, True
@@ -80,7 +80,10 @@ class _Neighbors(BaseEstimator):
         return distances if self.effective_metric_ == "euclidean" else np.maximum(1.0 - distances, 0.0)
 
     def kneighbors(self, X: Any = None, n_neighbors: Optional[int] = None, return_distance: bool = True) -> Any:
-        """Distances and positions of the nearest fitted rows of each row of X; without X of the fitted rows, each without itself."""
+        """Return distances and positions of the fitted rows nearest to each row of X.
+
+        Without X, the queries are the fitted rows, and no row is its own neighbour.
+        """
         queries, own = self._queries(X)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         if not isinstance(k, (int, np.integer)):
@@ -93,12 +96,12 @@ class _Neighbors(BaseEstimator):
         rows, distances = found.rows, self._distances(found.scores)
         if own:
             keep = rows != np.arange(len(rows))[:, None]
-            keep[keep.all(axis=1), -1] = False  # more equal rows than asked for stand before it
+            keep[keep.all(axis=1), -1] = False  # the row itself is missing: more than k equal rows come before it
             rows, distances = rows[keep].reshape(len(rows), k), distances[keep].reshape(len(rows), k)
         return (distances, rows) if return_distance else rows
 
     def _nearest(self, X: Any) -> tuple[Any, Any]:
-        """As many neighbours as there are, if there are fewer than asked for."""
+        """Return the neighbours, fewer than `n_neighbors` if there are not enough rows."""
         return self.kneighbors(X, n_neighbors=min(self.n_neighbors, self.n_samples_fit_) if hasattr(self, "n_samples_fit_") else None)  # type: ignore[no-any-return]
 
     def _check_weights(self) -> None:
@@ -106,7 +109,7 @@ class _Neighbors(BaseEstimator):
             raise ValueError(f"weights is {self.weights!r}; it is uniform or distance")
 
     def _votes(self, distances: Any) -> Any:
-        """How much each neighbour counts; those at the very place decide alone."""
+        """Return the weight of each neighbour; if any distance is 0, only those neighbours count."""
         if self.weights == "uniform":
             return np.ones_like(distances)
         exact = (distances == 0).any(axis=1)
@@ -116,7 +119,7 @@ class _Neighbors(BaseEstimator):
         return votes
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: Optional[int] = None, mode: str = "connectivity") -> csr_matrix:
-        """The neighbours as a sparse matrix, of ones or of distances."""
+        """Return the neighbours as a sparse matrix of ones or distances."""
         if mode not in ("connectivity", "distance"):
             raise ValueError(f"mode is {mode!r}; it is connectivity or distance")
         distances, rows = self.kneighbors(X, n_neighbors)
@@ -126,7 +129,7 @@ class _Neighbors(BaseEstimator):
 
 
 class NearestNeighbors(_Neighbors):
-    """Unsupervised neighbours, as sklearn.neighbors.NearestNeighbors.
+    """Unsupervised neighbours, like sklearn.neighbors.NearestNeighbors.
 
     >>> from warpwave.sklearn import NearestNeighbors
     >>> near = NearestNeighbors(n_neighbors=2, device="cpu").fit([[0, 0], [1, 0], [5, 5]])
@@ -142,12 +145,12 @@ class NearestNeighbors(_Neighbors):
         self.recall = recall
 
     def fit(self, X: Any, y: Any = None) -> NearestNeighbors:
-        """Takes the rows."""
+        """Store the rows."""
         self._fit_rows(validate_data(self, X))
         return self
 
     def radius_neighbors(self, X: Any = None, radius: Optional[float] = None, return_distance: bool = True) -> Any:
-        """All fitted rows within a radius of each row of X, nearest first: an array a row."""
+        """Return all fitted rows within a radius of each row of X, nearest first, one array per row."""
         queries, own = self._queries(X)
         bound = self.radius if radius is None else radius
         found = self._searched().search(queries, radius=min(float(bound), _F32_MAX) if self.effective_metric_ == "euclidean" else 1.0 - bound, ids=False)
@@ -160,14 +163,14 @@ class NearestNeighbors(_Neighbors):
 
 
 def _listed(arrays: list[Any]) -> Any:
-    """Arrays of any length in one array of objects, as scikit-learn gives them."""
+    """Return arrays of different lengths as one array of objects, as scikit-learn does."""
     out = np.empty(len(arrays), object)
     out[:] = arrays
     return out
 
 
 class KNeighborsClassifier(ClassifierMixin, _Neighbors):
-    """A vote of the nearest, as sklearn.neighbors.KNeighborsClassifier.
+    """Classification by a vote of the nearest rows, like sklearn.neighbors.KNeighborsClassifier.
 
     >>> from warpwave.sklearn import KNeighborsClassifier
     >>> KNeighborsClassifier(1, device="cpu").fit([[0.0], [1.0]], ["no", "yes"]).predict([[0.8]])
@@ -182,7 +185,7 @@ class KNeighborsClassifier(ClassifierMixin, _Neighbors):
         self.recall = recall
 
     def fit(self, X: Any, y: Any) -> KNeighborsClassifier:
-        """Takes the rows and their classes."""
+        """Store the rows and their classes."""
         self._check_weights()
         X, y = validate_data(self, X, y, multi_output=True)
         y = column_or_1d(y, warn=True)
@@ -192,7 +195,7 @@ class KNeighborsClassifier(ClassifierMixin, _Neighbors):
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """The share of each class among the nearest."""
+        """Return the share of each class among the nearest rows."""
         distances, rows = self._nearest(X)
         votes = self._votes(distances)
         shares = np.zeros((len(rows), len(self.classes_)))
@@ -200,12 +203,14 @@ class KNeighborsClassifier(ClassifierMixin, _Neighbors):
         return shares / shares.sum(axis=1, keepdims=True)
 
     def predict(self, X: Any) -> Any:
-        """The class of most of the nearest; of equals the first."""
+        """Return the most frequent class among the nearest rows; on a tie, the first."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)] if hasattr(self, "classes_") else self._queries(X)
 
 
 class KNeighborsRegressor(RegressorMixin, _Neighbors):
-    """The mean of the nearest, as sklearn.neighbors.KNeighborsRegressor; with weights="distance" nearer ones count more.
+    """Regression by the mean of the nearest rows, like sklearn.neighbors.KNeighborsRegressor.
+
+    With weights="distance" nearer rows count more.
 
     >>> from warpwave.sklearn import KNeighborsRegressor
     >>> KNeighborsRegressor(2, device="cpu").fit([[0.0], [1.0], [9.0]], [1.0, 3.0, 7.0]).predict([[0.4]])
@@ -225,7 +230,7 @@ class KNeighborsRegressor(RegressorMixin, _Neighbors):
         return tags
 
     def fit(self, X: Any, y: Any) -> KNeighborsRegressor:
-        """Takes the rows and their values, one or several each."""
+        """Store the rows and their values, one or several per row."""
         self._check_weights()
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True)
         self._y = np.asarray(y, np.float64)
@@ -233,7 +238,7 @@ class KNeighborsRegressor(RegressorMixin, _Neighbors):
         return self
 
     def predict(self, X: Any) -> Any:
-        """The mean of the values of the nearest."""
+        """Return the mean of the values of the nearest rows."""
         distances, rows = self._nearest(X)
         votes, values = self._votes(distances), self._y[rows]
         if values.ndim == 3:
@@ -242,8 +247,10 @@ class KNeighborsRegressor(RegressorMixin, _Neighbors):
 
 
 class KNeighborsTransformer(TransformerMixin, _Neighbors):
-    """Rows as the sparse graph of their neighbours, as sklearn.neighbors.KNeighborsTransformer: in front of estimators with
-    metric="precomputed"."""
+    """Transformation of rows to the sparse graph of their neighbours, like sklearn.neighbors.KNeighborsTransformer.
+
+    Use it before estimators with metric="precomputed".
+    """
 
     def __init__(self, mode: str = "distance", n_neighbors: int = 5, metric: str = "euclidean", device: str = "auto", recall: Optional[float] = None) -> None:
         self.mode = mode
@@ -253,15 +260,15 @@ class KNeighborsTransformer(TransformerMixin, _Neighbors):
         self.recall = recall
 
     def fit(self, X: Any, y: Any = None) -> KNeighborsTransformer:
-        """Takes the rows."""
+        """Store the rows."""
         self._fit_rows(validate_data(self, X))
         return self
 
     def transform(self, X: Any) -> csr_matrix:
-        """The neighbours of each row among the fitted; by distance one more, since a fitted row is its own nearest."""
+        """Return the graph of each row's neighbours; with distances one more, since a fitted row is its own nearest."""
         check_is_fitted(self)
         return self.kneighbors_graph(X, self.n_neighbors + (self.mode == "distance"), self.mode)
 
     def fit_transform(self, X: Any, y: Any = None) -> csr_matrix:
-        """Both at once."""
+        """Fit and transform in one call."""
         return self.fit(X).transform(X)

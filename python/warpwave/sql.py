@@ -1,4 +1,4 @@
-"""The SQL extension of the package, for connections of Python's own sqlite3."""
+"""The SQL extension of the package, for connections of Python's `sqlite3`."""
 from __future__ import annotations
 
 import sqlite3
@@ -10,13 +10,13 @@ __all__ = ["load"]
 
 
 def load(connection: sqlite3.Connection) -> None:
-    """Registers the virtual table `warpwave` and the functions over vectors with a connection of `sqlite3`.
+    """Register the virtual table `warpwave` and the vector functions with a connection of `sqlite3`.
 
         connection = sqlite3.connect("library.db")
         warpwave.load(connection)
         connection.execute("SELECT id FROM docs WHERE vector MATCH '[0.9, 0.1]' AND k = 1")
 
-    Python must have been built with `load_extension()`, as distributions' is; `Unsupported` says that it was not.
+    Python must have been built with `load_extension()`, as in most distributions; otherwise this raises `Unsupported`.
     """
     if not isinstance(connection, sqlite3.Connection):
         raise TypeError(f"load: the connection is {type(connection).__name__}; it must be a sqlite3.Connection")

@@ -1,4 +1,4 @@
-"""Stores: collections in a SQLite file, durable, searched in memory."""
+"""Stores: durable collections in a SQLite file, searched in memory."""
 from __future__ import annotations
 
 import os
@@ -25,7 +25,7 @@ _LEVELS = {"full": c.WW_SYNCHRONOUS_FULL, "normal": c.WW_SYNCHRONOUS_NORMAL, "of
 
 @dataclass(frozen=True)
 class StoreInfo:
-    """What a store's file is; the fields are those of the C struct ww_store_info."""
+    """Description of a store's file; the fields are those of the C struct ww_store_info."""
 
     format: int
     collections: int
@@ -37,12 +37,12 @@ class StoreInfo:
 
 
 class Store(NotPicklable):
-    """Collections in a file. A write that returns is on disk, whole. Other processes, and Python's `sqlite3`, may use the file as well.
+    """Collections in a file. A write that returns is on disk completely. Other processes and `sqlite3` may use the file too.
 
-    `synchronous` is "full", "normal" or "off": what a power failure may do. `busy_ms` says how long a call waits for another's lock before
-    it fails with `Busy`, `filter_ms` how long a `where` may take. `rows` is "device", or "host" for
-    more vectors than a GPU holds, of collections that are there; `create()` is told for a new one. `exclusive` keeps other processes out, and
-    maps nothing of the file into memory. `Store(":memory:")` is a store without a file of yours: it is gone when it is closed.
+    `synchronous` is "full", "normal" or "off": what a power failure may destroy. `busy_ms` is how long a call waits for another's lock
+    before it raises `Busy`; `filter_ms` is the time limit of a `where`. `rows` is where existing collections keep their vectors: "device",
+    or "host" if they do not fit on the GPU; `create()` has the same option for new ones. `exclusive` keeps other processes out and maps
+    nothing of the file into memory. `Store(":memory:")` is a temporary store that is deleted when it is closed.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "library.db")
@@ -88,11 +88,11 @@ class Store(NotPicklable):
     def create(self, name: str, dim: Optional[int] = None, metric: str = "cosine", type: str = "f32", *, screen: str = "int8", keep_host_copy: bool = False,
                rows: str = "device", exist_ok: bool = False, model: Any = None, query_prefix: Optional[str] = None,
                document_prefix: Optional[str] = None) -> Collection:
-        """Makes an empty collection. Refuses a name that is taken; with `exist_ok` gives that collection, if it is what was asked for.
+        """Create an empty collection. Refuse a name that is taken; with `exist_ok`, return that collection if it matches.
 
-        With `model`, the path of an embedding model or an open `Model`, it is a `TextCollection`: `c.add(texts=[...])` and
-        `c.search(text=...)` embed texts with it, after the prefixes for documents and queries that some models want. What the model is
-        lives with the collection, and `store[name]` is a `TextCollection` from then on.
+        With `model`, the path of an embedding model or an open `Model`, the result is a `TextCollection`: `c.add(texts=[...])` and
+        `c.search(text=...)` embed texts with it. Prefixes for documents and queries, which some models need, come first. The store keeps
+        the model's description with the collection, so `store[name]` is a `TextCollection` from then on.
         """
         if model is not None:
             return self._create_text(name, dim, metric, type, exist_ok, model, query_prefix, document_prefix)
@@ -117,7 +117,7 @@ class Store(NotPicklable):
         text, held = open_text(self, name, self._device, model, True, _chosen(_METRICS, metric, "the metric"), _chosen(_TYPES, type, "the type"), query_prefix,
                                document_prefix)
         found = self[name]
-        if not isinstance(found, TextCollection):  # it was opened before it had a model
+        if not isinstance(found, TextCollection):  # opened before it had a model
             self._forget(name)
             found = self[name]
         assert isinstance(found, TextCollection)
@@ -132,12 +132,12 @@ class Store(NotPicklable):
         return found
 
     def get_or_create(self, name: str, dim: Optional[int] = None, metric: str = "cosine", type: str = "f32", **options: Any) -> Collection:
-        """The collection of this name, which is made if it is not there; `create` has the options."""
+        """Return the collection with this name, or create it; for the options see `create`."""
         try:
             found: Collection = self.create(name, dim, metric, type, exist_ok=True, **options)
             return found
         except InvalidArgument:
-            if name not in self or options.get("model") is not None:  # nobody else made it meanwhile, or with another model
+            if name not in self or options.get("model") is not None:  # not created by someone else meanwhile, or has another model
                 raise
         return self._as_asked(self[name], dim, metric, type)
 
@@ -148,8 +148,7 @@ class Store(NotPicklable):
         return found
 
     def rename(self, name: str, to: str) -> Collection:
-        """Gives a collection another name, with all that belongs to it, and opens it; objects of the old name are closed. `NotFound`, a
-        KeyError, if it is not there."""
+        """Rename a collection and open it; objects with the old name are closed. Raise `NotFound`, a KeyError, if there is none."""
         with self._handle as store:
             check(c.ww_store_rename(store, name_text(name, "the name"), name_text(to, "the new name")))
         self._forget(name)
@@ -165,13 +164,16 @@ class Store(NotPicklable):
         with self._lock:
             self._open_collections[name] = collection
             self._given.add(collection)
-            collection._file = self._folder  # which stays as long as one of them does
-        if self._handle.closed:  # by another thread, which may have looked before
+            collection._file = self._folder  # the folder lives as long as its last collection
+        if self._handle.closed:  # closed by another thread, which may have missed this collection
             collection.close()
         return collection
 
     def __getitem__(self, name: str) -> Collection:
-        """A collection by its name; `NotFound`, a KeyError, if it is not there. It is the same object while it is open."""
+        """Return a collection by name; raise `NotFound`, a KeyError, if there is none.
+
+        It is the same object as long as it is open.
+        """
         with self._handle as store:
             with self._lock:
                 kept = self._open_collections.get(name)
@@ -185,7 +187,7 @@ class Store(NotPicklable):
             return self._keep(name, Collection._of_store(pointer, name))
 
     def drop(self, name: str) -> None:
-        """Drops a collection with all its rows; `NotFound`, a KeyError, if it is not there."""
+        """Drop a collection with all its rows; raise `NotFound`, a KeyError, if there is none."""
         with self._handle as store:
             check(c.ww_store_drop(store, name_text(name, "the name of a collection")))
         self._forget(name)
@@ -193,7 +195,7 @@ class Store(NotPicklable):
     __delitem__ = drop
 
     def list(self) -> dict[str, Any]:
-        """What collections there are, by name: dimension, metric, type and rows of each."""
+        """List the collections by name, with dimension, metric, type and number of rows."""
         found = c_void_p()
         with self._handle as store:
             check(c.ww_store_list(store, byref(found)))
@@ -210,17 +212,17 @@ class Store(NotPicklable):
         return isinstance(name, str) and name in self.list()
 
     def index(self, collection: str, path: str) -> None:
-        """Makes an index over what a path ("$.lang") finds in the payloads, so that a `where` need not look at every row."""
+        """Create an index over a path ("$.lang") in the payloads, so that a `where` need not read every row."""
         with self._handle as store:
             check(c.ww_store_index(store, name_text(collection, "the name of a collection"), name_text(path, "the path")))
 
     def backup(self, path: Any, *, progress: Progress = None) -> None:
-        """Copies the store, as it is at one moment, to another file."""
+        """Copy a snapshot of the store to another file."""
         with self._handle as store:
             interruptible(lambda told: c.ww_store_backup(store, os.fsencode(path), told, None), progress, "backup")
 
     def check(self, *, progress: Progress = None) -> None:
-        """Reads everything; `CorruptFile` names the first fault."""
+        """Read and check everything; `CorruptFile` names the first fault."""
         with self._handle as store:
             interruptible(lambda told: c.ww_store_check(store, told, None), progress, "check")
 
@@ -233,8 +235,10 @@ class Store(NotPicklable):
         return from_struct(StoreInfo, info)  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """Closes the store, the collections that it gave and the file, whose write-ahead log is then part of it. Calls of other threads end
-        first. May be called twice."""
+        """Close the store, its open collections and the file, and merge the write-ahead log into the file.
+
+        Calls in progress on other threads still finish. Closing twice is allowed.
+        """
         self._handle.close()
         with self._lock:
             given = [*self._given]
@@ -259,7 +263,7 @@ class Store(NotPicklable):
         return f"<warpwave.Store {self.path!r}: {', '.join(self) or 'no collections'}>"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks."""
+        """Return a table for notebooks."""
         import html
 
         listed = {} if self._handle.closed else self.list()
@@ -270,8 +274,10 @@ class Store(NotPicklable):
 
 
 class _Folder:
-    """The file of a store that is only in memory, which goes with the store and its collections: in a file system in memory, or where temporary
-    files are if there is none or, as in many containers, next to nothing fits into it."""
+    """The file of a store in memory, deleted with the store and its collections.
+
+    It is in /dev/shm, or among the temporary files if that does not exist or, as in many containers, is too small.
+    """
 
     def __init__(self) -> None:
         shared = "/dev/shm"
@@ -281,7 +287,7 @@ class _Folder:
 
 
 def _remove(folder: str, process: int) -> None:
-    if os.getpid() == process:  # and not in a child of fork()
+    if os.getpid() == process:  # not in a child of fork()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""Tensors: arrays on any device, with the same bits on all of them. Names are those of the Python array API where it has one."""
+"""Tensors: arrays with the same bits on every device. Names follow the Python array API where it has one."""
 from __future__ import annotations
 
 import builtins
@@ -34,7 +34,7 @@ bfloat16, float16, float32, float64, float8_e4m3 = "bf16", "f16", "f32", "f64", 
 
 _NUMPY = {"u8": "uint8", "u32": "uint32", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16", "f32": "float32",
           "f64": "float64"}
-_ML = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn"}  # types that NumPy has with the package ml_dtypes
+_ML = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn"}  # NumPy has these types with the package ml_dtypes
 _OF_NUMPY = {**{name: ours for ours, name in _NUMPY.items()}, **{name: ours for ours, name in _ML.items()}, "bool": "u8"}
 _NUMBERS = {name: int(c.ww_dtype_of_name(name.encode())) for name in (*_NUMPY, *_ML)}
 _NAMES = {number: name for name, number in _NUMBERS.items()}
@@ -44,7 +44,7 @@ Axis = Union[int, Sequence[int], None]
 
 
 def _dtype(value: Any) -> str:
-    """A type by our name ("f32"), NumPy's ("float32") or a NumPy type."""
+    """Return the name of a type given as our name ("f32"), NumPy's name ("float32") or a NumPy type."""
     if isinstance(value, str) and value in _NUMBERS:
         return value
     try:
@@ -75,7 +75,7 @@ def _sizes(shape: Sequence[int]) -> Any:
 
 
 def _called(function: Any, *arguments: Any, device: Device) -> Tensor:
-    """What an operation fills, as a tensor."""
+    """Call an operation and return the tensor that it fills."""
     out = c.ww_tensor()
     status = function(*arguments, out)
     if status:
@@ -84,7 +84,7 @@ def _called(function: Any, *arguments: Any, device: Device) -> Tensor:
 
 
 class Tensor(NotPicklable):
-    """An array on a device. Made by `asarray`, `zeros`, ..., `from_dlpack`; operators and functions give new ones, slices are views.
+    """An array on a device. Created by `asarray`, `zeros`, ..., `from_dlpack`; operators return new tensors, slices views.
 
     >>> x = warpwave.asarray([[1, 2], [3, 4]], dtype="f32", device="cpu")
     >>> (x @ x + 1).numpy()
@@ -95,7 +95,7 @@ class Tensor(NotPicklable):
     """
 
     __slots__ = ("_tensor", "_device", "__weakref__")
-    __array_priority__ = 100.0  # an operator with a NumPy array is ours
+    __array_priority__ = 100.0  # operators with a NumPy array use our methods
 
     _tensor: Any
     _device: Device
@@ -124,7 +124,7 @@ class Tensor(NotPicklable):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """In elements."""
+        """The strides in elements."""
         layout = self._tensor.layout
         return tuple(layout.strides[: layout.rank])
 
@@ -146,14 +146,14 @@ class Tensor(NotPicklable):
 
     @property
     def T(self) -> Tensor:
-        """A matrix, transposed: a view."""
+        """The transposed matrix, a view."""
         if self.ndim != 2:
             raise ValueError(f"T is for matrices, and this tensor has {self.ndim} dimensions; see mT and permute_dims")
         return self.mT
 
     @property
     def mT(self) -> Tensor:
-        """The last two dimensions exchanged: a view."""
+        """A view with the last two dimensions exchanged."""
         return self._view(c.ww_tensor_transpose, -1, -2)
 
     def __len__(self) -> int:
@@ -171,7 +171,7 @@ class Tensor(NotPicklable):
     # ---- to the host and to other devices -----------------------------------------------------------------------------------------
 
     def numpy(self) -> npt.NDArray[Any]:
-        """A copy on the host, as a NumPy array. Waits for what was queued."""
+        """Return a copy on the host as a NumPy array, after all queued operations are done."""
         out = np.empty(self.shape, _numpy_dtype(self.dtype))
         check(c.ww_tensor_to_host(self._tensor, address(out)))
         return out
@@ -183,7 +183,7 @@ class Tensor(NotPicklable):
         return found if dtype is None else found.astype(dtype)
 
     def item(self) -> Scalar:
-        """The one number of a tensor that has one."""
+        """Return the number of a tensor with one element."""
         if self.size != 1:
             raise ValueError(f"a tensor of shape {self.shape} has {self.size} elements; item() is for one")
         values = self if self.dtype in _NUMPY else self.astype("f32")
@@ -208,18 +208,18 @@ class Tensor(NotPicklable):
         return bool(self.item())
 
     def to_device(self, device: DeviceLike) -> Tensor:
-        """The same elements on another device; this tensor, if it is there already."""
+        """Return a copy on another device, or this tensor if it is already there."""
         to = resolve(device)
         if to.id == self._device.id:
             return self
         return _called(c.ww_tensor_copy_to, self._tensor, to._open().pointer, device=to)
 
     def astype(self, dtype: Any) -> Tensor:
-        """Every element in another type: rounded to nearest even; to integers towards zero, saturated, NaN to 0."""
+        """Convert to another type, rounding to nearest even; to integers towards zero, saturating, NaN to 0."""
         return _called(c.ww_tensor_cast, self._tensor, _NUMBERS[_dtype(dtype)], device=self._device)
 
     def contiguous(self) -> Tensor:
-        """A dense copy in row-major order."""
+        """Return a dense copy in row-major order."""
         return _called(c.ww_tensor_contiguous, self._tensor, device=self._device)
 
     copy = contiguous
@@ -232,7 +232,7 @@ class Tensor(NotPicklable):
 
     def __dlpack__(self, *, stream: Optional[int] = None, max_version: Optional[tuple[int, int]] = None, dl_device: Optional[tuple[int, int]] = None,
                    copy: Optional[bool] = None) -> Any:
-        """A capsule for another library; nothing is copied unless asked for. `stream`, the consumer's, waits for what is queued here."""
+        """Return a capsule for another library, without a copy unless requested. `stream`, the consumer's, waits for our queue."""
         source = self
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             if dl_device[0] != 1 or copy is False:
@@ -251,7 +251,7 @@ class Tensor(NotPicklable):
         return _called(function, self._tensor, *arguments, device=self._device)
 
     def reshape(self, *shape: Any) -> Tensor:
-        """The elements in another shape, of which one size may be -1: a view where one can be, else a copy."""
+        """Return the elements in another shape, in which one size may be -1: a view if possible, otherwise a copy."""
         wanted = _shape(shape[0] if len(shape) == 1 else shape)
         out = c.ww_tensor()
         status = c.ww_tensor_reshape(self._tensor, len(wanted), _sizes(wanted), out)
@@ -261,7 +261,7 @@ class Tensor(NotPicklable):
         return Tensor._of(out, self._device)
 
     def __getitem__(self, key: Any) -> Tensor:
-        """Whole numbers, slices with steps of 1 and more, `...` and None: a view. A tensor or array of whole numbers takes those slices."""
+        """Return a view for integers, slices with steps of at least 1, `...` and None. Arrays of integers take those slices."""
         if isinstance(key, (Tensor, np.ndarray, list)):
             return take(self, key, axis=0)
         keys = key if isinstance(key, tuple) else (key,)
@@ -299,7 +299,7 @@ class Tensor(NotPicklable):
     # ---- operators ----------------------------------------------------------------------------------------------------------------
 
     def _other(self, value: Any) -> Any:
-        """The other operand as a tensor: a number takes this one's type, an array comes to its device."""
+        """Return the other operand as a tensor: a number takes this tensor's type, an array moves to its device."""
         if isinstance(value, Tensor):
             return value
         if isinstance(value, (bool, int, float, np.generic)):
@@ -419,8 +419,11 @@ abs_int = builtins.abs
 
 
 def asarray(value: Any, dtype: Any = None, device: DeviceLike = None, copy: Optional[bool] = None) -> Tensor:
-    """A tensor with the numbers of an array, a list, a number or a tensor, copied to the device; a DLPack object of a GPU comes by itself.
-    Floats of Python become f32. A tensor that is as asked is returned as it is, unless `copy` is true."""
+    """Return a tensor with the numbers of an array, a list, a number or a tensor, copied to the device.
+
+    A DLPack object on a GPU stays there unless `device` is given. Python floats become f32. A tensor that already matches is returned
+    unchanged, unless `copy` is true.
+    """
     if isinstance(value, Tensor):
         moved = value if device is None else value.to_device(device)
         moved = moved if dtype is None or _dtype(dtype) == moved.dtype else moved.astype(dtype)
@@ -435,7 +438,7 @@ def asarray(value: Any, dtype: Any = None, device: DeviceLike = None, copy: Opti
         raise TypeError(f"an array of type {array.dtype} is no tensor; numbers are needed")
     if array.dtype == np.uint64 and array.size and array.max() > np.uint64(2**63 - 1):
         raise ValueError(f"value holds {array.max()}; tensors hold integers up to {2**63 - 1}")
-    if array.dtype.name not in _OF_NUMPY:  # u16, u64, long doubles: through a type that holds them
+    if array.dtype.name not in _OF_NUMPY:  # u16, u64, long double: via a type that can represent them
         array = array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
     ours = _OF_NUMPY[array.dtype.name]
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
@@ -445,8 +448,9 @@ def asarray(value: Any, dtype: Any = None, device: DeviceLike = None, copy: Opti
 
 
 def from_dlpack(value: Any, *, device: DeviceLike = None, copy: Optional[bool] = None) -> Tensor:
-    """A tensor on the memory of another library's array (NumPy, PyTorch, JAX, CuPy): nothing is copied, and that memory stays until the
-    tensor and its views are gone.
+    """Return a tensor on the memory of another library's array (NumPy, PyTorch, JAX, CuPy), without a copy.
+
+    The memory stays valid until the tensor and its views are gone.
 
     >>> x = np.arange(3, dtype=np.float32)
     >>> t = warpwave.from_dlpack(x)
@@ -474,7 +478,7 @@ def from_dlpack(value: Any, *, device: DeviceLike = None, copy: Optional[bool] =
         stream = own.value or 1
     try:
         capsule = value.__dlpack__(max_version=(1, 1)) if stream is None else value.__dlpack__(stream=stream, max_version=(1, 1))
-    except TypeError:  # from before DLPack 1.0
+    except TypeError:  # a library older than DLPack 1.0
         capsule = value.__dlpack__() if stream is None else value.__dlpack__(stream=stream)
     tensor = Tensor._of(_capsule.take(capsule, pointer, c.WW_STREAM_NONE), found)
     if device is not None and resolve(device).id != found.id:
@@ -491,37 +495,37 @@ def _filled(function: Any, shape: Any, dtype: Any, device: DeviceLike, *values: 
 
 
 def empty(shape: Any, dtype: Any = "f32", device: DeviceLike = None) -> Tensor:
-    """A tensor whose elements are any numbers."""
+    """Return a tensor with undefined elements."""
     return _filled(c.ww_tensor_empty, shape, dtype, device)
 
 
 def zeros(shape: Any, dtype: Any = "f32", device: DeviceLike = None) -> Tensor:
-    """A tensor of zeros."""
+    """Return a tensor of zeros."""
     return _filled(c.ww_tensor_zeros, shape, dtype, device)
 
 
 def full(shape: Any, fill_value: float, dtype: Any = "f32", device: DeviceLike = None) -> Tensor:
-    """A tensor with one number everywhere."""
+    """Return a tensor filled with one number."""
     return _filled(c.ww_tensor_full, shape, dtype, device, fill_value)
 
 
 def ones(shape: Any, dtype: Any = "f32", device: DeviceLike = None) -> Tensor:
-    """A tensor of ones."""
+    """Return a tensor of ones."""
     return full(shape, 1.0, dtype, device)
 
 
 def uniform(shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = "f32", device: DeviceLike = None) -> Tensor:
-    """Random numbers from `low` up to `high`; `Device.seed` says which."""
+    """Return random numbers from `low` up to `high`; `Device.seed` sets the seed."""
     return _filled(c.ww_tensor_uniform, shape, dtype, device, low, high)
 
 
 def normal(shape: Any, mean: float = 0.0, deviation: float = 1.0, dtype: Any = "f32", device: DeviceLike = None) -> Tensor:
-    """Normally distributed random numbers."""
+    """Return normally distributed random numbers."""
     return _filled(c.ww_tensor_normal, shape, dtype, device, mean, deviation)
 
 
 def arange(start: float, stop: Optional[float] = None, step: float = 1, dtype: Any = None, device: DeviceLike = None) -> Tensor:
-    """start, start + step, ... as long as they are before `stop`."""
+    """Return start, start + step, ... up to but not including `stop`."""
     if stop is None:
         start, stop = 0, start
     if dtype is None:
@@ -531,12 +535,12 @@ def arange(start: float, stop: Optional[float] = None, step: float = 1, dtype: A
 
 
 def load_npy(path: Any, device: DeviceLike = None) -> Tensor:
-    """The array in a .npy file."""
+    """Load the array in a .npy file."""
     return _loaded(c.ww_tensor_load_npy, path, device)
 
 
 def load_safetensors(path: Any, name: str, device: DeviceLike = None) -> Tensor:
-    """The tensor called `name` in a .safetensors file."""
+    """Load the tensor called `name` from a .safetensors file."""
     return _loaded(c.ww_tensor_load_safetensors, path, device, name.encode())
 
 
@@ -588,7 +592,7 @@ gelu_erf = _element_function(c.WW_GELU_ERF, "x/2 (1 + erf(x / sqrt(2))).")
 
 
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, alpha (exp(x) - 1) elsewhere."""
+    """Return x where it is positive, alpha (exp(x) - 1) elsewhere."""
     return _called(c.ww_tensor_elu, x._tensor, alpha, device=x._device)
 
 
@@ -627,7 +631,7 @@ greater_equal = _pair_function(c.WW_GE, "1 where x >= y, as u8.", True)
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:
-    """Where the condition (u8, u32 or i64) is not 0 the element of x, elsewhere that of y."""
+    """Return x where the condition (u8, u32 or i64) is not 0, y elsewhere."""
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
         x = asarray(x, device=condition._device)
     a = x if isinstance(x, Tensor) else y._other(x)
@@ -636,7 +640,7 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
 
 
 def matmul(a: Tensor, b: Tensor, *, math: str = "canonical") -> Tensor:
-    """The matrix product, with the same bits on every device; with math="fast" by the vendor's library, near that."""
+    """Return the matrix product, with the same bits on every device; math="fast" uses the vendor's library, with close results."""
     modes = {"canonical": c.WW_MATH_CANONICAL, "fast": c.WW_MATH_FAST}
     if math not in modes:
         raise ValueError(f"math is {math!r}; it is canonical or fast")
@@ -673,43 +677,43 @@ def _reduced(op: int, x: Tensor, axis: Axis, keepdims: bool) -> Tensor:
 
 
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean over some dimensions or all, summed in one order on every device."""
+    """Return the mean over some or all dimensions, summed in the same order on every device."""
     return x.mean(axis, keepdims)
 
 
 def prod(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The product over some dimensions or all."""
+    """Return the product over some or all dimensions."""
     return x.prod(axis, keepdims)
 
 
 def argmax(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
-    """The number of the first of the largest, as u32."""
+    """Return the index of the first maximum, as u32."""
     return x.argmax(axis, keepdims)
 
 
 def argmin(x: Tensor, axis: int = -1, keepdims: bool = False) -> Tensor:
-    """The number of the first of the smallest, as u32."""
+    """Return the index of the first minimum, as u32."""
     return x.argmin(axis, keepdims)
 
 
 def cumulative_sum(x: Tensor, axis: int = -1) -> Tensor:
-    """Running sums."""
+    """Return running sums."""
     return _called(c.ww_tensor_cumsum, x._tensor, _axis(axis), device=x._device)
 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """e^(x - m) over the sum of them, m being the largest."""
+    """Return e^(x - m) divided by the sum of these, where m is the maximum."""
     return _called(c.ww_tensor_softmax, x._tensor, _axis(axis), device=x._device)
 
 
 def layer_norm(x: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-5) -> Tensor:
-    """(x - mean) / sqrt(variance + eps) * weight + bias, along the last dimension."""
+    """Return (x - mean) / sqrt(variance + eps) * weight + bias, along the last dimension."""
     return _called(c.ww_tensor_layer_norm, x._tensor, None if weight is None else weight._tensor, None if bias is None else bias._tensor, eps,
                    device=x._device)
 
 
 def rms_norm(x: Tensor, weight: Optional[Tensor] = None, eps: float = 1e-5) -> Tensor:
-    """x / sqrt(mean of squares + eps) * weight, along the last dimension."""
+    """Return x / sqrt(mean of squares + eps) * weight, along the last dimension."""
     return _called(c.ww_tensor_rms_norm, x._tensor, None if weight is None else weight._tensor, eps, device=x._device)
 
 
@@ -720,17 +724,17 @@ def _ordered(call: Callable[[Any, Any], int], x: Tensor) -> tuple[Tensor, Tensor
 
 
 def sort(x: Tensor, *, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """Along the last dimension: the elements in order, and the numbers they had (u32)."""
+    """Sort along the last dimension; return the elements and their former indices (u32)."""
     return _ordered(lambda values, indices: c.ww_tensor_sort(x._tensor, descending, values, indices), x)
 
 
 def top_k(x: Tensor, k: int, *, largest: bool = True) -> tuple[Tensor, Tensor]:
-    """The first k of that order, and the numbers they had."""
+    """Return the first k elements in sorted order, and their former indices."""
     return _ordered(lambda values, indices: c.ww_tensor_top_k(x._tensor, k, largest, values, indices), x)
 
 
 def take(x: Tensor, indices: Any, axis: int = 0) -> Tensor:
-    """The slices of x along `axis` that a list of whole numbers names."""
+    """Return the slices of x along `axis` at the given indices."""
     ids = indices if isinstance(indices, Tensor) else asarray(np.asarray(indices), dtype="i64", device=x._device)
     if ids.dtype not in ("u8", "u32", "i64"):
         ids = ids.astype("i64")
@@ -738,7 +742,7 @@ def take(x: Tensor, indices: Any, axis: int = 0) -> Tensor:
 
 
 def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Joined along a dimension."""
+    """Join tensors along a dimension."""
     listed = (c.ww_tensor * builtins.max(len(tensors), 1))(*(x._tensor for x in tensors))
     if not tensors:
         raise ValueError("concat: no tensors")
@@ -746,44 +750,44 @@ def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Joined along a new dimension."""
+    """Join tensors along a new dimension."""
     return concat([expand_dims(x, axis) for x in tensors], axis)
 
 
 def reshape(x: Tensor, shape: Any) -> Tensor:
-    """As `Tensor.reshape`."""
+    """Reshape as `Tensor.reshape` does."""
     return x.reshape(shape)
 
 
 def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
-    """The dimensions in another order: a view."""
+    """Return a view with the dimensions in another order."""
     if len(axes) != x.ndim:
         raise ValueError(f"{len(axes)} axes for a tensor of {x.ndim} dimensions")
     return x._view(c.ww_tensor_permute, integers(axes, "axes", c_int32))
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
-    """The last two dimensions exchanged: a view."""
+    """Return a view with the last two dimensions exchanged."""
     return x.mT
 
 
 def broadcast_to(x: Tensor, shape: Any) -> Tensor:
-    """Repeated to a larger shape: a view."""
+    """Return a view repeated to a larger shape."""
     wanted = _shape(shape)
     return x._view(c.ww_tensor_broadcast_to, len(wanted), _sizes(wanted))
 
 
 def squeeze(x: Tensor, axis: int) -> Tensor:
-    """Without a dimension of size 1: a view."""
+    """Return a view without a dimension of size 1."""
     return x._view(c.ww_tensor_squeeze, _axis(axis))
 
 
 def expand_dims(x: Tensor, axis: int = 0) -> Tensor:
-    """With one dimension more: a view."""
+    """Return a view with an extra dimension of size 1."""
     place = _axis(axis)
     return x._view(c.ww_tensor_unsqueeze, place if place >= 0 else place + x.ndim + 1)
 
 
 def astype(x: Tensor, dtype: Any) -> Tensor:
-    """As `Tensor.astype`."""
+    """Convert as `Tensor.astype` does."""
     return x.astype(dtype)

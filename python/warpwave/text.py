@@ -1,4 +1,4 @@
-"""Collections of text: a collection of a store together with the model that makes its vectors."""
+"""Collections of text: a store's collection together with the model that makes its vectors."""
 from __future__ import annotations
 
 import os
@@ -29,7 +29,7 @@ __all__ = ["TextCollection"]
 Rerank = Union[Model, Callable[[str, "list[str]"], Any]]
 _MODES = {"vector": c.WW_TEXT_VECTOR, "text": c.WW_TEXT_WORDS, "hybrid": c.WW_TEXT_HYBRID}
 _FUSIONS = {"ranks": c.WW_FUSION_RANKS, "scores": c.WW_FUSION_SCORES}
-_RERANKED = 100  # candidates of a second stage
+_RERANKED = 100  # default number of candidates for reranking
 
 
 def _listed(texts: Any, what: str) -> list[str]:
@@ -50,10 +50,12 @@ def _initialised(kind: Any, init: Callable[..., int]) -> Any:
 
 
 class TextCollection(Collection):
-    """A collection of a `Store` that has a model: texts go in, and are found by texts. Made by `Store.create(name, model=...)`; a store
-    gives one for every collection that a model is kept with. Vectors can be added and searched for as in any other collection.
+    """A collection of a `Store` with a model: add texts, and search by text.
 
-    The model is opened with the first text, from where its file was; another one is refused.
+    `Store.create(name, model=...)` creates one. A store returns one for every collection that has a model. Vectors can be added and
+    searched as in any other collection.
+
+    The first text opens the model from its recorded path; another model is refused.
     """
 
     _store: Store
@@ -76,14 +78,14 @@ class TextCollection(Collection):
             return self._text
 
     def close(self) -> None:
-        """Frees it and its model now or, if other threads are in calls, when these return. May be called twice."""
+        """Free the collection and its model now, or when the last call on another thread returns. Closing twice is allowed."""
         super().close()
         if self._text is not None:
             self._text.close()
 
     @property
     def model(self) -> dict[str, str]:
-        """What is kept of the model: name, fingerprint, path, pooling, and the prefixes of queries and documents."""
+        """The stored description of the model: name, fingerprint, path, pooling, and the prefixes for queries and documents."""
         kept: dict[str, str] = self._store.list()[self.name]["model"]
         return kept
 
@@ -91,17 +93,17 @@ class TextCollection(Collection):
 
     def add(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, documents: Any = None, chunk: Optional[int] = None,
             overlap: Optional[int] = None, progress: Progress = None) -> None:
-        """Adds texts with the vectors that the model makes of them, or documents, or vectors: every one or, if one is refused, none.
+        """Add texts with vectors made by the model, or documents, or vectors. If one is refused, nothing is added.
 
-        `documents` is a dict of sources and texts, or a list of texts with their sources as `ids`. They are cut into chunks of at most
-        `chunk` tokens (256) at the ends of sentences, which share `overlap` tokens (32) with the chunk before. A chunk's id is
-        "SOURCE#number", and its payload has "source", "chunk", "chunks", "start" and "end" beside the document's own fields.
+        `documents` is a dict of sources and texts, or a list of texts with their sources as `ids`. They are split at sentence ends into
+        chunks of at most `chunk` tokens (256); each chunk shares `overlap` tokens (32) with the previous one. A chunk's id is
+        "SOURCE#number", and its payload has "source", "chunk", "chunks", "start" and "end" in addition to the document's own fields.
         """
         self._take(False, vectors, ids, payloads, texts, documents, chunk, overlap, progress)
 
     def upsert(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, documents: Any = None, chunk: Optional[int] = None,
                overlap: Optional[int] = None, progress: Progress = None) -> None:
-        """As `add`, but what is there with the same id, or the same source, is replaced."""
+        """Add like `add`, but replace rows with the same id or the same source."""
         self._take(True, vectors, ids, payloads, texts, documents, chunk, overlap, progress)
 
     def _take(self, upsert: bool, vectors: Any, ids: Any, payloads: Any, texts: Any, documents: Any, chunk: Optional[int], overlap: Optional[int],
@@ -162,7 +164,7 @@ class TextCollection(Collection):
             interruptible(call, progress, "embedding documents")
 
     def texts(self, ids: Any) -> list[Optional[str]]:
-        """The texts of the rows with these ids, None for a row without one; `NotFound`, a KeyError, if one is not there."""
+        """Return the texts of the rows with these ids, None for rows without one; raise `NotFound`, a KeyError, for unknown ids."""
         found = self._get(as_texts(ids), FETCH_IDS | c.WW_FETCH_TEXTS)
         self._refuse_missing(found, ids)
         return list(found.texts)
@@ -171,13 +173,13 @@ class TextCollection(Collection):
 
     def search(self, queries: Any = None, k: Optional[int] = None, *, text: Any = None, mode: str = "vector", fusion: str = "ranks",
                weights: Optional[Sequence[float]] = None, expand: int = 0, rerank: Optional[Rerank] = None, **options: Any) -> Results:
-        """Finds the best `k` rows (10 if nothing is said) for a text, or for each of a list of texts; for vectors as `Collection.search`.
+        """Find the best `k` rows (10 by default) for a text or each text of a list; for vectors see `Collection.search`.
 
         `mode` is "vector", "text" for the words of the texts (BM25), or "hybrid" for both, fused by reciprocal "ranks" or by "scores" with
-        `weights` for vectors and words. Results of the last two have `vector_ranks` and `text_ranks`. `expand` gives the text of a chunk
-        together with as many chunks before and behind it. `rerank` is a model that reranks, or a function of the query and a list of texts
-        that gives a score for each: the best `candidates` (100) are put in the order of these. Other options are those of `Collection.search`; texts are fetched
-        unless `texts=False`.
+        `weights` for vectors and words. Results of the last two have `vector_ranks` and `text_ranks`. `expand` returns a chunk's text
+        together with that many chunks before and after it. `rerank` is a reranking model, or a function that takes the query and a list of
+        texts and returns a score for each; it reorders the best `candidates` (100). For other options see `Collection.search`. Texts are
+        fetched unless `texts=False`.
         """
         if text is None:
             if mode != "vector" or expand or rerank is not None:
@@ -223,7 +225,7 @@ class TextCollection(Collection):
 
 
 def _reranked(found: Results, queries: list[str], rerank: Callable[[str, "list[str]"], Any], k: int) -> Results:
-    """The hits in the order of the function's scores."""
+    """Reorder the hits by the function's scores."""
     scores = np.empty(len(found._rows), np.float32)
     for q, query in enumerate(queries):
         first, end = int(found._starts[q]), int(found._starts[q + 1])
@@ -238,7 +240,7 @@ def _reranked(found: Results, queries: list[str], rerank: Callable[[str, "list[s
 
 def open_text(store: Store, name: str, device: Device, model: Union[None, str, "os.PathLike[str]", Model] = None, create: bool = False, metric: int = 0,
               type: int = 0, query_prefix: Optional[str] = None, document_prefix: Optional[str] = None) -> tuple[Handle, Any]:
-    """Opens a collection with its model; gives also what must live as long."""
+    """Open a collection with its model; also return the objects that must live as long."""
     config = _initialised(c.ww_text_config, c.ww_text_config_init)
     config.device, config.create, config.metric, config.type = device._open().pointer, int(create), metric, type
     if isinstance(model, Model):

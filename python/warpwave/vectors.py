@@ -1,4 +1,4 @@
-"""Collections: vectors with ids and payloads, searched exactly."""
+"""Collections: vectors with ids and payloads, with exact search."""
 from __future__ import annotations
 
 import html
@@ -27,16 +27,16 @@ from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, NOT_FETCHED, Resu
 __all__ = ["Collection", "CollectionInfo", "score"]
 
 K_DEFAULT = 10
-# Numbers to be looked at from which a call is made so that it can be interrupted: some ten milliseconds.
+# Calls that read at least this many numbers (some ten milliseconds) are made interruptible.
 _LONG_SEARCH = 100_000_000
 _LONG_ADD = 4_000_000
 _QUERY_TYPES = ("f32", "f16", "bf16", "i8", "u8")
-_BATCH = 1024  # rows that are got at once while iterating
+_BATCH = 1024  # rows fetched per call while iterating
 _SHOWN = 5
 
 
 def _names(prefix: tuple[str, ...], name_of: Callable[[int], Optional[bytes]]) -> dict[str, int]:
-    """Names of an enum's values, as the library calls them."""
+    """Return the library's names for the values of an enum."""
     values = [getattr(c, name) for name in prefix]
     return {name.decode(): value for value in values for name in [name_of(value)] if name}
 
@@ -60,7 +60,7 @@ def _chosen(names: dict[str, int], name: str, what: str) -> int:
 
 @dataclass(frozen=True)
 class CollectionInfo:
-    """What a collection holds; the fields are those of the C struct ww_collection_info."""
+    """Description of a collection; the fields are those of the C struct ww_collection_info."""
 
     dim: int
     rows_live: int
@@ -80,8 +80,9 @@ class CollectionInfo:
 class Collection(Frames, Indexed, Mapped, NotPicklable):
     """Vectors of one length on a device, with ids and JSON payloads.
 
-    `metric` is "cosine", "l2" or "dot"; `type` what rows are stored as: "f32", "f16", "bf16", "i8" or "u8"; `device` a name ("auto", "cpu", "cuda:0") or a `Device`. Any number of threads may use it at once,
-    and every call that computes or waits leaves the other threads of Python running.
+    `metric` is "cosine", "l2" or "dot". `type` is how rows are stored: "f32", "f16", "bf16", "i8" or "u8". `device` is a name ("auto",
+    "cpu", "cuda:0") or a `Device`. Any number of threads may use a collection at once, and every call that computes or waits releases the
+    GIL.
 
     >>> c = warpwave.Collection(3, metric="l2", device="cpu")
     >>> c.add(np.eye(3), ids=["x", "y", "z"], payloads=[{"axis": 0}, {"axis": 1}, None])
@@ -104,7 +105,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
     @classmethod
     def _of_store(cls, pointer: c_void_p, name: str) -> Collection:
-        """A collection of a store, whose file the C library keeps open until the collection is closed."""
+        """Create a collection of a store; the C library keeps the file open until the collection is closed."""
         self = cls.__new__(cls)
         self._attach(pointer, name)
         self._stored = True
@@ -115,7 +116,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
     def _attach(self, pointer: c_void_p, name: str) -> None:
         self._handle = Handle(pointer.value or 0, c.ww_collection_destroy, f"the collection {name!r}" if name else "the collection")
-        self._writing = threading.RLock()  # an update is a reading and a writing
+        self._writing = threading.RLock()  # an update reads and then writes
         self.name = name
         info = made(c.ww_collection_info)
         check(c.ww_collection_describe(pointer, byref(info)))
@@ -128,7 +129,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
     def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress, texts: Any = None) -> None:
-        """`texts` are those of rows of a store, None for none."""
+        """Write rows; `texts` has the texts of a store's rows, None for no text."""
         tensor = device_tensor(vectors, ("f32", self.type))
         if tensor is not None:
             count, dim = tensor.shape[0] if tensor.ndim == 2 else 1, self.dim
@@ -165,24 +166,24 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
             interruptible(call, progress, what)
 
     def add(self, vectors: Any, ids: Any = None, payloads: Any = None, *, progress: Progress = None) -> None:
-        """Adds every vector or, if one is refused, none.
+        """Add all vectors; if one is refused, add none.
 
-        Takes a matrix, a single vector, lists, pandas columns or anything with `__dlpack__`; what is on the collection's GPU already is added
-        there, without passing through the host. Ids are texts or whole numbers, which are
-        their digits; without ids rows are numbered. Payloads are whatever JSON holds, None for none. `progress` is True for a bar (by
-        tqdm), or a function of (done, total).
+        Takes a matrix, a single vector, lists, pandas columns or anything with `__dlpack__`; data on the collection's GPU is added there,
+        without passing through the host. Ids are texts or integers, which become their decimal digits; without ids rows are numbered.
+        Payloads are JSON values, None for no payload. `progress` is True for a progress bar (by tqdm), or a function of (done, total).
         """
         self._write(c.ww_collection_add, "add", vectors, ids, payloads, progress)
 
     def upsert(self, vectors: Any, ids: Any, payloads: Any = None, *, progress: Progress = None) -> None:
-        """As `add`, but a vector whose id is there replaces that row, payload and all."""
+        """Add like `add`, but a vector whose id exists replaces that row, including its payload."""
         self._write(c.ww_collection_upsert, "upsert", vectors, ids, payloads, progress)
 
     def update(self, ids: Any = None, vectors: Any = None, payloads: Any = None, *, where: Optional[Where] = None, parameters: Any = None,
                merge: bool = False) -> int:
-        """Gives rows that are there new vectors, new payloads, or both; what is not given stays. `NotFound`, a KeyError, if one of the ids is
-        not there, and then nothing changes. With `merge` the fields of a payload replace those of the old one, and the others stay. With
-        `where` in place of ids, every row that meets it gets the one payload. Returns how many rows were changed.
+        """Change vectors, payloads or both of existing rows; what is not given stays. Return how many rows were changed.
+
+        If one of the ids does not exist, raises `NotFound`, a KeyError, and changes nothing. With `merge`, the fields of a payload replace
+        those of the old one, and the others stay. With `where` instead of ids, every row that matches gets the one payload.
 
         >>> c = warpwave.Collection(2, device="cpu")
         >>> c.add([[1, 2], [3, 4]], ids=["a", "b"], payloads=[{"lang": "de", "year": 1999}, {"lang": "en"}])
@@ -218,7 +219,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         return changed.value
 
     def remove(self, ids: Any = None, *, where: Optional[Where] = None, parameters: Any = None) -> int:
-        """Removes every id or, if one is not there (`NotFound`, a KeyError), none; with `where`, the rows that meet it. Returns how many."""
+        """Remove rows by ids (none if one is not found: `NotFound`, a KeyError) or by `where`. Return how many were removed."""
         if (ids is None) == (where is None):
             raise ValueError("remove: give ids, or a where, and not both; clear() removes all rows")
         if where is not None:
@@ -232,11 +233,11 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         return texts.count
 
     def __delitem__(self, ids: Any) -> None:
-        """`del c["a"]`, `del c[["a", "b"]]`."""
+        """Remove rows: `del c["a"]`, `del c[["a", "b"]]`."""
         self.remove(ids)
 
     def discard(self, ids: Any) -> int:
-        """Removes those of the ids that are there, and says how many were not."""
+        """Remove the ids that exist, and return how many do not."""
         texts = as_texts(ids)
         missing = c_int64()
         with self._handle as pointer, self._writing:
@@ -244,22 +245,22 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         return missing.value
 
     def clear(self) -> None:
-        """Forgets all rows and frees their memory."""
+        """Remove all rows and free their memory."""
         with self._handle as pointer, self._writing:
             check(c.ww_collection_clear(pointer))
 
     def compact(self, *, progress: Progress = None) -> None:
-        """Reclaims removed rows; the others keep their order and are numbered anew."""
+        """Reclaim removed rows; the others keep their order and get new row numbers."""
         with self._handle as pointer, self._writing:
             interruptible(lambda told: c.ww_collection_compact(pointer, told, None), progress, "compact")
 
     def reserve(self, rows: int) -> None:
-        """Makes room for so many rows in all."""
+        """Reserve memory for this many rows in total."""
         with self._handle as pointer:
             check(c.ww_collection_reserve(pointer, rows))
 
     def move(self, device: DeviceLike) -> None:
-        """Moves everything to another device; all answers stay as they are, to the bit."""
+        """Move everything to another device; results stay the same to the bit."""
         to = resolve(device)._open()
         with self._handle as pointer, self._writing:
             check(c.ww_collection_move(pointer, to.pointer))
@@ -270,20 +271,20 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
                ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None,
                nprobe: int = 0, recall: float = 0.0, mmr: Optional[float] = None, candidates: Optional[int] = None, group_by: Optional[str] = None, groups: int = 10,
                group_size: int = 1, texts: bool = False) -> Results:
-        """Finds the `k` nearest rows of each query (10 if nothing is said), exactly.
+        """Find the `k` nearest rows of each query (10 by default), exactly.
 
-        With an index (`build_ivf`), `nprobe` reads that many lists only, and `recall`, after `calibrate`, as many as that recall needs:
-        then rows may be missed, and `proven` of the results says how many hits are certainly right.
+        With an index (`build_ivf`), `nprobe` reads only that many lists, and `recall`, after `calibrate`, as many lists as that recall
+        needs. Rows may then be missed; `proven` of the results says how many hits are certainly right.
 
-        With `radius`: all rows within it (l2), or with at least that score (cosine, dot), of which `k`, if given, keeps the best. `mask` is
-        a bool for each row (see `mask_rows`) that says which may be found. `where` is a dict of conditions on the payloads' fields, as in
+        With `radius`, finds all rows within it (l2) or with at least that score (cosine, dot); `k`, if given, keeps the best. `mask` has a
+        bool for each row (see `mask_rows`) that says which rows may be found. `where` is a dict of conditions on payload fields, as in
         {"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}, or, for the collections of a `Store`, an SQL expression over id, handle and
-        payload, with `parameters` by name (a dict) or by place (a list). `payloads` and `vectors` are fetched on request; `ids=False`
-        leaves the ids out. Queries that are on the collection's GPU (PyTorch, JAX, CuPy) are searched from there.
+        payload, with `parameters` by name (a dict) or by position (a list). `payloads` and `vectors` are fetched on request; `ids=False`
+        leaves the ids out. Queries on the collection's GPU (PyTorch, JAX, CuPy) are searched without passing through the host.
 
-        `mmr`, from 0 to 1, prefers hits that differ from each other (maximal marginal relevance): of the `candidates` nearest, `k` are
-        chosen; 1 is the order of nearness alone. `group_by` names a field of the payloads: the best `group_size` hits of each of the best
-        `groups` values are found, group by group. `texts` fetches the texts of rows in a store.
+        `mmr`, from 0 to 1, prefers hits that differ from each other (maximal marginal relevance): it chooses `k` of the `candidates`
+        nearest rows; 1 orders by nearness only. `group_by` names a payload field: the result has the best `group_size` hits for each of the
+        best `groups` values, group by group. `texts` fetches the texts of a store's rows.
         """
         tensor = None
         if type(queries) is np.ndarray and queries.shape == (self.dim,) and queries.dtype is _F32 and queries.strides == (4,):
@@ -320,7 +321,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         return self._ask(asked, single, width, mask, stats, progress, ranking)
 
     def _ask(self, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress, ranking: Optional[Ranking] = None) -> Results:
-        """Makes the call and copies what was found."""
+        """Run the query and return its results."""
         query = ranking.run if ranking else c.ww_collection_query
         if mask is not None:
             words, asked.mask_rows = as_mask(mask)
@@ -354,7 +355,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
     # ---- reading ------------------------------------------------------------------------------------------------------------------
 
     def _get(self, texts: Any = None, fetch: int = FETCH_IDS, *, handles: Optional[IntArray] = None) -> Results:
-        """Rows by ids, by handles, or all of them."""
+        """Return rows by ids, by handles, or all of them."""
         asked = c.ww_get(sizeof(c.ww_get), c.WW_ROWS_MAX, None, None, fetch)
         if texts is not None:
             asked.count, asked.ids = texts.count, texts.pointers
@@ -383,9 +384,10 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
     def get(self, ids: Any = None, *, where: Optional[Where] = None, parameters: Any = None, limit: Optional[int] = None, after: Optional[int] = None,
             vectors: bool = True, payloads: bool = True) -> Union[Row, Results]:
-        """The row of an id, or the rows of a list of ids, in its order (`NotFound`, a KeyError, if one is not there); or the rows that meet
-        `where`, which is as for `search`; or all rows. `limit` is a page of the last two, in order of handles, and `after` the handle of the
-        last row of the page before.
+        """Return rows by id, or the rows that match `where` (see `search`), or all rows.
+
+        A single id returns a `Row`; a list of ids returns its rows in that order. An unknown id raises `NotFound`, a KeyError. Without ids,
+        `limit` is the page size, in order of handles, and `after` is the handle of the last row of the previous page.
 
         >>> c = warpwave.Collection(2, device="cpu")
         >>> c.add([[1, 2], [3, 4]], ids=["a", "b"], payloads=[{"lang": "de"}, {"lang": "en"}])
@@ -420,7 +422,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         return _taken(found, True, None)
 
     def count(self, where: Optional[Where] = None, *, parameters: Any = None) -> int:
-        """How many rows meet `where`, which is as for `search`; without one, how many there are."""
+        """Count the rows that match `where` (see `search`), or all rows."""
         if where is None and parameters is None:
             return len(self)
         counted = c_int64()
@@ -437,7 +439,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         ...
 
     def __getitem__(self, ids: Any) -> Union[Row, Results]:
-        """`c["a"]`, `c[["a", "b"]]`, and `c["a":"f"]`: the rows from one id to the other, both included, in their order."""
+        """Return rows: `c["a"]`, `c[["a", "b"]]`, or `c["a":"f"]` from one id to the other, both included, in row order."""
         if not isinstance(ids, slice):
             found: Union[Row, Results] = self.get(ids)
             return found
@@ -452,19 +454,19 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         return self._get(None, FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS, handles=np.ascontiguousarray(wanted))
 
     def _live(self, fetch: int, where: Optional[Where] = None, parameters: Any = None) -> Iterator[Results]:
-        """All rows of this moment, or those that meet a where, batch by batch; those that were removed meanwhile are left out."""
+        """Yield a snapshot of the rows that match a where, or of all, in batches. Rows removed meanwhile are left out."""
         found = self._get(None, 0) if where is None and parameters is None else self._select(where, parameters, 0)
         handles = found._handles
         for first in range(0, len(handles), _BATCH):
             yield self._get(None, fetch, handles=np.ascontiguousarray(handles[first:first + _BATCH]))
 
     def __iter__(self) -> Iterator[str]:
-        """The ids, in the order of the rows."""
+        """Iterate over the ids, in the order of the rows."""
         for batch in self._live(FETCH_IDS):
             yield from (identifier for identifier in batch._all_ids() if identifier is not None)
 
     def iterate(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True, payloads: bool = True) -> Iterator[Row]:
-        """The rows that meet `where`, or all, of this moment, one after the other; some of them are in memory at a time."""
+        """Iterate over a snapshot of the rows that match `where`, or of all, with only some of them in memory at a time."""
         fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
         for batch in self._live(fetch, where, parameters):
             loaded, found = batch._all_payloads(), batch._vectors
@@ -475,7 +477,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
     items = iterate
 
     def peek(self, rows: int = 5) -> Results:
-        """The first rows, with everything."""
+        """Return the first rows, with vectors and payloads."""
         return self.get(limit=integer(rows, "rows"))
 
     def __len__(self) -> int:
@@ -483,7 +485,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
             return int(c.ww_collection_count(pointer))
 
     def __bool__(self) -> bool:
-        return True  # an empty collection is one
+        return True  # even if it is empty
 
     def __contains__(self, identifier: object) -> bool:
         if not is_one_id(identifier) or isinstance(identifier, bool):
@@ -500,7 +502,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
     @property
     def info(self) -> CollectionInfo:
-        """How many rows there are and what they take."""
+        """The number of rows and the memory they use."""
         info = made(c.ww_collection_info)
         with self._handle as pointer:
             check(c.ww_collection_describe(pointer, byref(info)))
@@ -508,18 +510,18 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
     @property
     def mask_rows(self) -> int:
-        """How many rows a mask has to cover to speak of them all."""
+        """The number of rows that a mask needs to cover all rows."""
         return self.info.mask_rows
 
     @property
     def device(self) -> str:
-        """The name of the device that it is on."""
+        """The name of the collection's device."""
         return self.info.device
 
     # ---- life ---------------------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Frees it and all it holds now or, if other threads are in calls, when these return. May be called twice."""
+        """Free the collection now, or when the last call on another thread returns. Closing twice is allowed."""
         self._handle.close()
 
     def __enter__(self) -> Collection:
@@ -537,7 +539,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         return f"<warpwave.Collection{name}: {info.rows_live:,} rows of {self.dim}{'' if self.type == 'f32' else ' ' + self.type}, {self.metric}, on {info.device}{place}>"
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: the first rows."""
+        """Return a table for notebooks: the first rows."""
         lines = []
         if not self._handle.closed:
             for row, _ in zip(self.items(), range(_SHOWN)):
@@ -550,7 +552,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
 
 def _taken(found: c_void_p, single: bool, width: Optional[int]) -> Results:
-    """What a call gave, freed with the object."""
+    """Take ownership of a call's results; they are freed with the object."""
     held = Handle(found.value or 0, c.ww_results_destroy)
     columns = c.ww_results_columns(_COLUMNS_BYTES)
     status = c.ww_results_describe(found, columns)
@@ -560,7 +562,7 @@ def _taken(found: c_void_p, single: bool, width: Optional[int]) -> Results:
 
 
 def score(metric: str, a: Any, b: Any) -> float:
-    """The canonical score of two vectors: the bits that every device computes.
+    """Return the canonical score of two vectors: the same bits on every device.
 
     >>> warpwave.score("l2", [0, 0], [3, 4])
     5.0
