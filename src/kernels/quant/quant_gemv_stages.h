@@ -1,5 +1,5 @@
-/* How stages of a gemv (quant_gemv_layout.h) are brought to shared memory and taken from there: by the copy engine from sm_90
- * on, otherwise by all threads, 16 bytes each at a time.
+/* Moves the stages of a gemv (quant_gemv_layout.h) through shared memory. From sm_90 on the copy engine fills them; on other
+ * chips all threads do, 16 bytes each at a time.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_STAGES_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_STAGES_H
@@ -7,27 +7,27 @@
 #include "kernels/quant/quant_gemv_layout.h"
 #include "kernels/simt/ring.h"
 
-/* Threads of a thread block; a kernel that may have more says so before it includes this. */
+/* Threads per thread block. A kernel with more defines it before it includes this file. */
 #if !defined(GEMV_THREADS)
 #define GEMV_THREADS QUANT_THREADS
 #endif
 
-/* The number of a thread among those. The emulator runs this code for chips whose kernel has more threads, too: they do what
- * the others do once more. */
+/* The thread's index below GEMV_THREADS. The emulator also runs this code for chips whose kernel has more threads: the extra
+ * threads repeat the work of the others. */
 #if defined(__AMDGCN__) || defined(__NVPTX__)
 #define stage_thread() thread_index()
 #else
 #define stage_thread() (thread_index() % GEMV_THREADS)
 #endif
 
-/* Whether thread blocks can share rows: threads can leave out what another split works on, the copy engine cannot. */
+/* Whether thread blocks can share rows: threads can skip the blocks of another split, the copy engine cannot. */
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
 enum { STAGES_CAN_SPLIT = 0 };
 #else
 enum { STAGES_CAN_SPLIT = 1 };
 #endif
 
-/* The 16 rows of this thread block, and which of their splits it is. */
+/* Which 16 rows this thread block works on, and which split of them. */
 DEVICE uint32_t stage_tile(const quant_gemv_args *args)
 {
     return STAGES_CAN_SPLIT ? block_index() / args->splits : block_index();
@@ -49,7 +49,7 @@ DEVICE const uint8_t *stage_row_begin(const quant_gemv_args *args, uint32_t grou
     return args->weights + ((args->first_rows ? args->first_rows[group] : 0) + at) * args->weights_stride;
 }
 
-/* Where in a stage a row begins, in bytes. */
+/* Offset of a row in a stage, in bytes. */
 DEVICE uint32_t stage_row(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t row)
 {
     return row * stage_slot_bytes(type) + row / 8 * STAGE_MOVED + (uint32_t)((uintptr_t)stage_row_begin(args, group, row) & 15);
@@ -73,18 +73,18 @@ DEVICE stage_columns stage_columns_of(int32_t type, const quant_gemv_args *args,
 
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 900
 
-/* By the bulk copy engine: the first two or three threads of each team have something to fetch for a stage, a row or what
- * columns have, and tell the stage's barrier how much comes. */
+/* With the bulk copy engine, each of the first two or three threads of a team fetches one part of a stage: a row, or a section
+ * of the columns. It tells the stage's barrier how many bytes to expect. */
 typedef struct stage_source {
     const uint8_t *from;
-    uint32_t left;    /* bytes of it, a multiple of 16; 0: nothing */
+    uint32_t left;    /* bytes from there on, a multiple of 16; 0: nothing to fetch */
     uint32_t further; /* bytes from chunk to chunk */
-    uint32_t most;    /* bytes of a chunk */
+    uint32_t most;    /* max bytes of a chunk */
     uint32_t to;      /* in a stage, in words */
     ring arrivals;
 } stage_source;
 
-/* In words of a stage, and in bytes of a block. */
+/* `to` is in words of a stage, `each` in bytes per block. */
 DEVICE stage_source stage_source_of_columns(int32_t type, const quant_gemv_args *args, const void *from, uint32_t to,
                                             uint32_t each, uint64_t *arrivals)
 {
@@ -135,18 +135,17 @@ DEVICE void stage_fetch(const stage_source *from, uint32_t chunk, uint32_t numbe
 
 #define stages_know_width(...)
 
-/* Stages on their way through shared memory. */
 typedef struct stage_ring {
     stage_source from;
     uint32_t *shared;
     ring arrivals;
-    uint32_t chunks, bytes; /* of a row; of a stage */
-    uint32_t chunk;         /* that is worked on, */
-    ring_cursor now;        /* and where it is */
+    uint32_t chunks, bytes; /* chunks per row, bytes per stage */
+    uint32_t chunk;         /* the current chunk */
+    ring_cursor now;        /* its stage */
 } stage_ring;
 
-/* By all threads. What the first stages want comes by stages_rows(), which is for before kernels in front of this one have
- * ended, too: rows do not change; and by stages_columns(). */
+/* All threads call it. Then stages_rows() and stages_columns() fill the first stages. stages_rows() may be called before
+ * earlier kernels have ended, because rows do not change. */
 DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
                          uint64_t *arrivals, stage_ring *r)
 {
@@ -162,7 +161,7 @@ DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t gro
     r->now = first;
 }
 
-/* By some threads of each team: what each has to fetch. */
+/* Fetches this thread's part of the first stages. */
 DEVICE void stages_fill(const stage_ring *r)
 {
     const uint32_t stages = r->arrivals.stages, filled = r->chunks < stages ? r->chunks : stages;
@@ -187,7 +186,7 @@ DEVICE void stages_columns(int32_t type, const stage_ring *r)
     }
 }
 
-/* Waits for the chunk that comes next; where it is, in bytes. */
+/* Waits for the next chunk. Returns its offset in shared memory, in bytes. */
 DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
 {
     (void)type;
@@ -195,8 +194,8 @@ DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
     return r->now.stage * r->bytes;
 }
 
-/* A wave is done with it. The stage before it is filled again: other waves are done with that one sooner, so that nobody waits.
- */
+/* Releases the current chunk for this wave, and refills the stage before it: all waves finish that one earlier, so waits are
+ * short. */
 DEVICE void stages_give(int32_t type, stage_ring *r)
 {
     (void)type;
@@ -221,21 +220,21 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
 /* Threads that share a row. */
 enum { STAGE_ABREAST = GEMV_THREADS / STAGE_ROWS };
 
-/* What is fetched: by this thread some of a row, from piece `piece` on every STAGE_ABREASTth, and some of the columns. */
+/* What this thread fetches: every STAGE_ABREASTth piece of a row, starting with `piece`, and some of the columns. */
 typedef struct stage_source {
-    const uint8_t *row; /* from the last multiple of 16 before its first byte */
+    const uint8_t *row; /* its first byte, rounded down to a multiple of 16 */
     uint32_t left;      /* bytes from there on */
     uint32_t piece;
-    uint32_t slot; /* in a stage, in words */
+    uint32_t slot; /* offset in a stage, in words */
     stage_columns columns;
     uint32_t blocks; /* of a row */
     uint32_t width;
-    uint32_t first_class, classes; /* that are wanted */
-    uint32_t before;               /* where in a round `row` is */
+    uint32_t first_class, classes; /* of this split */
+    uint32_t before;               /* offset of `row` in a round, in bytes */
 } stage_source;
 
-/* The row of a thread, and its first piece. Where rows are moved, eight lanes that write one of the first eight rows stand
- * beside eight that write the one eight below: in different banks. */
+/* The row of a thread, and its first piece. With STAGE_MOVED, eight lanes that write row r are next to eight that write row
+ * r + 8, which is in different banks. */
 DEVICE uint32_t stage_own_row(void)
 {
     return STAGE_MOVED ? stage_thread() / 16 % 8 + stage_thread() / 8 % 2 * 8 : stage_thread() / STAGE_ABREAST;
@@ -265,7 +264,7 @@ DEVICE stage_source stage_source_of(int32_t type, const quant_gemv_args *args, u
     return from;
 }
 
-/* Is any of the 16 bytes from `at` on, in rounds, in one of the blocks that are wanted? */
+/* Whether any of the 16 bytes from offset `at` on, counted in rounds, belongs to a block of this split. */
 DEVICE bool stage_wants_bytes(int32_t type, const stage_source *from, uint32_t at)
 {
     const uint32_t round = QUANT_CLASSES * (uint32_t)block_bytes(type), begin = at % round, end = begin + 16;
@@ -279,7 +278,7 @@ DEVICE bool stage_wants_block(const stage_source *from, uint32_t block)
     return block % QUANT_CLASSES - from->first_class < from->classes;
 }
 
-/* Chunk `chunk` of something of which each block has `words`, in fours. */
+/* Copies chunk `chunk` of a section with `words` words per block, a multiple of four. */
 DEVICE void stage_fetch_words(int32_t type, const stage_source *source, uint32_t *to, const uint32_t *from, uint32_t chunk,
                               uint32_t words)
 {
@@ -292,8 +291,8 @@ DEVICE void stage_fetch_words(int32_t type, const stage_source *source, uint32_t
     }
 }
 
-/* Begins to copy the rows of chunk number `chunk` into a stage. Their last 16 bytes may reach into the next row, or into the
- * padding behind the last. */
+/* Starts to copy the rows of chunk `chunk` into a stage. The last 16 bytes may reach into the next row, or into the padding
+ * after the last row. */
 DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage)
 {
     const uint32_t pieces = stage_chunk_bytes(type) / 16 + 1, done = chunk * stage_chunk_bytes(type);
@@ -308,7 +307,6 @@ DEVICE void stage_fetch_rows(int32_t type, const stage_source *from, uint32_t ch
     }
 }
 
-/* And what columns have for it. */
 DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t chunk, uint32_t *stage)
 {
     const uint32_t pieces = (uint32_t)dot_pieces(type);
@@ -321,15 +319,14 @@ DEVICE void stage_fetch_columns(int32_t type, const stage_source *from, uint32_t
 
 #if defined(__NVPTX__)
 
-/* Stages on their way through shared memory. */
 typedef struct stage_ring {
     stage_source from;
     uint32_t *shared;
-    uint32_t stages, chunks, bytes; /* chunks of a row, bytes of a stage */
-    uint32_t chunk, now;            /* that is worked on, and where it is */
+    uint32_t stages, chunks, bytes; /* chunks per row, bytes per stage */
+    uint32_t chunk, now;            /* the current chunk, and its stage */
 } stage_ring;
 
-/* By all threads; as above, but rows of the first stages are asked for at once. */
+/* All threads call it. It also starts to copy the rows of the first stages. */
 DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
                          const uint64_t *arrivals, stage_ring *r)
 {
@@ -362,8 +359,8 @@ DEVICE void stages_columns(int32_t type, const stage_ring *r)
     }
 }
 
-/* Waits for the chunk that comes next, and begins to fill the stage before it again, with which all are done when they meet
- * here; where the chunk is, in bytes. */
+/* Waits for the next chunk and returns its offset in shared memory, in bytes. Then starts to refill the stage before it, which
+ * no thread reads any more after the barrier. */
 DEVICE uint32_t stages_take(int32_t type, const stage_ring *r)
 {
     const uint32_t next = r->chunk + r->stages - 1, to = (r->now == 0 ? r->stages : r->now) - 1;
@@ -390,48 +387,48 @@ DEVICE void stages_give(int32_t type, stage_ring *r)
 
 #else
 
-/* Where copies are not in the background, a chunk waits in registers while the one before it is worked on: all of its loads are
- * on their way together. Two stages do. */
+/* Without asynchronous copies, threads load the next chunk into registers while they work on the current one, so all of its
+ * loads are in flight together. Two stages are enough. */
 enum {
-    STAGE_HELD_ROWS = 10,                                      /* 16 bytes each: of a row of q8_k, */
-    STAGE_HELD_COLUMNS = GEMV_THREADS / 128,                   /* columns, 512 words of codes each, */
-    STAGE_HELD_CODES = QUANT_GEMV_COLUMNS / STAGE_HELD_COLUMNS /* and of those of eight */
+    STAGE_HELD_ROWS = 10,                    /* max pieces of 16 bytes that a thread holds of rows, for q8_k */
+    STAGE_HELD_COLUMNS = GEMV_THREADS / 128, /* columns whose codes, 512 words each, fit in one piece per thread */
+    STAGE_HELD_CODES = QUANT_GEMV_COLUMNS / STAGE_HELD_COLUMNS /* pieces per thread for eight columns */
 };
 
 typedef struct stage_ring {
     stage_source from;
     uint32_t *shared;
-    uint32_t stages, chunks, bytes; /* chunks of a row, bytes of a stage */
-    uint32_t chunk, now;            /* that is worked on, and where it is */
+    uint32_t stages, chunks, bytes; /* chunks per row, bytes per stage */
+    uint32_t chunk, now;            /* the current chunk, and its stage */
     uint32_t wanted;                /* stage_wanted() */
-    uint32_t whole;                 /* bits of an address that are cleared, so that lanes read whole cache lines */
-    uint32_t before;                /* pieces that were read before the chunk's first because of that */
-    uint32_t inside;                /* chunks, from the second on, all pieces of which are read from inside the row */
+    uint32_t whole;                 /* address bits to clear, so that lanes read whole cache lines */
+    uint32_t before;                /* pieces read before the chunk's first one because of that */
+    uint32_t inside;                /* number of chunks, from the second on, whose pieces all lie inside the row */
     u32x4 rows[STAGE_HELD_ROWS], codes[STAGE_HELD_CODES], sums, factors;
 } stage_ring;
 
 enum { STAGE_LINE = 128 };
 
-/* Pieces of a row that are read for a chunk, those before its first among them: whole cache lines. */
+/* Pieces of a row that are read for a chunk, in whole cache lines, including those before its first piece. */
 DEVICE uint32_t stage_row_pieces(int32_t type)
 {
     enum { LINE = STAGE_LINE / 16 };
     return (stage_chunk_bytes(type) / 16 + 1 + LINE - 1 + LINE - 1) / LINE * LINE;
 }
 
-/* How many of them a thread has; stage_has_piece() says whether it has the last. */
+/* Max pieces per thread; stage_has_piece() says whether a thread has the last. */
 DEVICE uint32_t stage_pieces(int32_t type)
 {
     return (stage_row_pieces(type) + STAGE_ABREAST - 1) / STAGE_ABREAST;
 }
 
-/* Does the thread have its piece number `m`? */
 DEVICE bool stage_has_piece(int32_t type, const stage_source *from, uint32_t m)
 {
     return STAGE_ABREAST * (m + 1) <= stage_row_pieces(type) || from->piece + STAGE_ABREAST * m < stage_row_pieces(type);
 }
 
-/* Bit m: piece m of this thread is wanted. In a register of its own, since a condition for each would take two scalars. */
+/* Bit m is set if this split needs piece m of this thread. One mask, because a condition per piece would take two scalar
+ * registers each. */
 DEVICE uint32_t stage_wanted(int32_t type, const stage_source *from)
 {
     uint32_t wanted = 0;
@@ -441,8 +438,8 @@ DEVICE uint32_t stage_wanted(int32_t type, const stage_source *from)
     return wanted;
 }
 
-/* Pieces that are not wanted, or before the row or behind its end, are read as well, from where it begins or ends: that costs
- * less than to leave them out. `inside`, a constant: all are wanted and inside. */
+/* Loads this thread's pieces. A piece that is not wanted or lies outside the row is replaced by the row's first or last piece:
+ * a redundant load costs less than a branch. `inside`, a constant: all pieces are wanted and lie inside the row. */
 DEVICE void stage_hold_pieces(int32_t type, stage_ring *r, uint32_t begin, bool inside)
 {
     const uint32_t last = (r->from.left - 1) / 16 * 16;
@@ -468,8 +465,8 @@ DEVICE void stage_hold_rows(int32_t type, stage_ring *r, uint32_t chunk)
         stage_hold_pieces(type, r, begin, false);
 }
 
-/* Words `i` and three more of the columns, of which each block has `words`; nothing is read for a thread that has none in a
- * stage. The last ones if the chunk has none there; `whole`, a constant: the chunk is. */
+/* Loads words i to i + 3 of a section of the columns with `words` words per block. Past the end of the columns it loads their
+ * last four words; past the end of a stage it loads nothing. `whole`, a constant: the chunk fills its stage. */
 DEVICE void stage_hold(const stage_ring *r, int32_t type, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t i,
                        bool whole, u32x4 *held)
 {
@@ -504,19 +501,18 @@ DEVICE void stage_hold_columns(int32_t type, stage_ring *r, uint32_t chunk)
         stage_hold_sections(type, r, chunk, false);
 }
 
-/* Words `i` and three more, where a stage has them. */
+/* Stores words i to i + 3 if they are inside the stage. */
 DEVICE void stage_put(int32_t type, uint32_t *to, uint32_t words, uint32_t i, u32x4 held)
 {
     if (i < stage_blocks(type) * words)
         *(u32x4 *)AT_RANGE(to, i, 4) = held;
 }
 
-/* What is held of rows goes to their stage. */
 DEVICE void stage_put_rows(int32_t type, const stage_ring *r, uint32_t *stage)
 {
     UNROLL
     for (uint32_t m = 0; m < stage_pieces(type); m++) {
-        const uint32_t piece = r->from.piece + STAGE_ABREAST * m - r->before; /* before the first: a large number */
+        const uint32_t piece = r->from.piece + STAGE_ABREAST * m - r->before; /* wraps to a large number before the first */
         const bool inside = m > 0 && STAGE_ABREAST * m + STAGE_ABREAST - 1 <= stage_chunk_bytes(type) / 16;
         if (inside || piece < stage_chunk_bytes(type) / 16 + 1) {
             const u32x2 low = {r->rows[m].x, r->rows[m].y}, high = {r->rows[m].z, r->rows[m].w};
@@ -526,7 +522,6 @@ DEVICE void stage_put_rows(int32_t type, const stage_ring *r, uint32_t *stage)
     }
 }
 
-/* And of columns. */
 DEVICE void stage_put_held(int32_t type, const stage_ring *r, uint32_t number)
 {
     uint32_t *stage = AT_RANGE(r->shared, number * r->bytes / 4, r->bytes / 4);
@@ -543,7 +538,6 @@ DEVICE void stage_put_held(int32_t type, const stage_ring *r, uint32_t number)
     }
 }
 
-/* By all threads. */
 DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t group, uint32_t chunks, uint32_t *shared,
                          const uint64_t *arrivals, stage_ring *r)
 {
@@ -556,7 +550,7 @@ DEVICE void stages_begin(int32_t type, const quant_gemv_args *args, uint32_t gro
     r->chunk = 0;
     r->now = 0;
     r->wanted = stage_wanted(type, &r->from);
-    r->whole = args->splits > 1 ? 0 : STAGE_LINE - 1; /* a split leaves out pieces, counted from the chunk's first */
+    r->whole = args->splits > 1 ? 0 : STAGE_LINE - 1; /* a split skips pieces by their index from the chunk's first */
     r->before = 0;
     const uint32_t bytes = args->blocks * (uint32_t)block_bytes(type), reach = stage_pieces(type) * STAGE_ABREAST * 16 + 16;
     r->inside = args->splits > 1 || bytes < reach ? 0 : (bytes - reach) / stage_chunk_bytes(type);
@@ -567,7 +561,7 @@ DEVICE void stages_rows(int32_t type, stage_ring *r)
     stage_hold_rows(type, r, 0);
 }
 
-/* Where it is a constant. */
+/* Makes the width a constant for the compiler. */
 DEVICE void stages_know_width(stage_ring *r, uint32_t width)
 {
     r->from.width = width;
@@ -579,17 +573,18 @@ DEVICE void stages_columns(int32_t type, stage_ring *r)
     stage_put_held(type, r, 0);
 }
 
-/* Waits for the chunk that comes next and asks for the one behind it; where the chunk is, in bytes. */
+/* Waits for the next chunk, starts to load the one after it, and returns the next chunk's offset in shared memory, in bytes. */
 DEVICE uint32_t stages_take(int32_t type, stage_ring *r)
 {
     barrier();
     const uint32_t next = r->chunk + 1 < r->chunks ? r->chunk + 1 : r->chunk;
     stage_hold_columns(type, r, next);
     stage_hold_rows(type, r, next);
-    return r->now * r->bytes & ~15u; /* which it is, unknown to the compiler */
+    return r->now * r->bytes & ~15u; /* tells the compiler that it is a multiple of 16 */
 }
 
-/* With the stage that the next chunk goes to all are done since they met, unless there is one alone. */
+/* Stores the loaded chunk. With two stages, all threads were done with its stage at the last barrier; a single stage needs
+ * another barrier. */
 DEVICE void stages_give(int32_t type, stage_ring *r)
 {
     const uint32_t to = r->stages == 1 ? 0 : 1 - r->now;

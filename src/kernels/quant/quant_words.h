@@ -1,8 +1,8 @@
-/* Words of a block of weights as a thread of a product wants them: four codes at a time, the offset of the format taken off, so
- * that they are signed bytes; and the scales of a block. The type is always a constant, so only one case is left of
- * each switch. Blocks are at even addresses in shared memory, except for those of mxfp4, which have 17 bytes.
+/* Reads a block of weights for the product kernels: words of four codes, with the format's offset subtracted so that they are
+ * signed bytes, and the scales of a block. `type` is always a constant, so the compiler keeps one case of each switch. Blocks
+ * are in shared memory at even addresses, except mxfp4, whose blocks have 17 bytes.
  *
- * blocks/dot.h says what the numbers mean, and takes the same blocks apart for callers that want all eight words of a piece.
+ * blocks/dot.h defines the arithmetic, and unpacks the same blocks for callers that need all eight words of a piece.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_WORDS_H
 #define WW_KERNELS_QUANT_QUANT_WORDS_H
@@ -12,24 +12,25 @@
 #include "arithmetic/blocks/dot.h"
 #include "arithmetic/convert.h"
 
-/* The alignment of the blocks of a class, in formats whose blocks begin alternately at a multiple of four bytes (WORDS_EVEN)
- * and two past one (WORDS_ODD); WORDS_ANYWHERE: unknown. WORDS_PAIRED: unknown, but the four aligned bytes after a word may be
- * read as well, which pays where words follow each other. WORDS_SHIFTED: the same, and how many bytes past a multiple of four
- * words are is in its lower bits; words_shifted() says it of a block. */
+/* Alignment of the blocks of a class, for formats whose blocks start alternately at a multiple of four bytes (WORDS_EVEN) and
+ * two bytes past one (WORDS_ODD). WORDS_ANYWHERE: unknown. WORDS_PAIRED: unknown, but the four aligned bytes after a word may
+ * be read as well, which pays when consecutive words are read. WORDS_SHIFTED: like WORDS_PAIRED, and its lower bits say how
+ * many bytes past a multiple of four words are (words_shifted()). */
 enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD, WORDS_PAIRED, WORDS_SHIFTED };
 
-/* For the block of this format at an even place: words are at a multiple of four from its begin, or two further on. */
+/* WORDS_SHIFTED for a block of this format at the even offset `place`. Its words are at a multiple of four bytes from its
+ * start, or two bytes past one. */
 DEVICE int32_t words_shifted(int32_t type, uint32_t place)
 {
     const uint32_t codes_at = type == BLOCK_Q3_K || type == BLOCK_Q6_K ? 0 : 2;
     return WORDS_SHIFTED | (int32_t)((place + codes_at) & 2);
 }
 
-/* Four bytes of a block, at a multiple of four from its begin. Rows of a format whose blocks are a multiple of four bytes begin
- * at one, too. */
+/* Loads four bytes of a block, at offset `byte` from `at`, a multiple of four. If the blocks of a format have a multiple of
+ * four bytes, its rows start at a multiple of four, too. */
 DEVICE uint32_t words_load_aligned(int32_t type, int32_t alignment, const uint8_t *at, int32_t byte)
 {
-    if (block_bytes(type) % 2 != 0) { /* what follows may be read: the next row, what columns have, or the matrix's padding */
+    if (block_bytes(type) % 2 != 0) { /* bytes after the block may be read: the next row, columns, or the matrix's padding */
         const uint32_t off = (uint32_t)(uintptr_t)(at + byte) & 3, *two = (const uint32_t *)(const void *)(at + byte - off);
         return (uint32_t)(((uint64_t)two[1] << 32 | two[0]) >> off * 8);
     }
@@ -52,13 +53,13 @@ DEVICE uint32_t words_load(int32_t type, const uint8_t *at, int32_t byte)
     return words_load_aligned(type, WORDS_ANYWHERE, at, byte);
 }
 
-/* Bit i of the lowest four to the lowest bit of byte i: the products do not meet. */
+/* Moves bit i of the lowest four to the lowest bit of byte i. The partial products do not overlap. */
 DEVICE uint32_t words_spread(uint32_t bits)
 {
     return (bits & 15u) * 0x00204081u & 0x01010101u;
 }
 
-/* Takes `offset` off each byte, all of which are below 128. */
+/* Subtracts `offset` from each byte. All bytes are below 128. */
 DEVICE uint32_t words_less(uint32_t word, uint32_t offset)
 {
     return offset ? ((word | 0x80808080u) - offset * 0x01010101u) ^ 0x80808080u : word;
@@ -71,7 +72,7 @@ DEVICE uint32_t words_block32(int32_t type, int32_t alignment, const uint8_t *co
     return fifth ? word | words_spread(words_load_aligned(type, alignment, fifth, 0) >> (4 * at + 16 * half)) << 4 : word;
 }
 
-/* Words `at` and `at` + 4 of piece p of a format with a codebook: the numbers that codes stand for. */
+/* Words `at` and `at` + 4 of piece p of a format with a codebook, looked up in the codebook. */
 DEVICE nibble_bytes words_codebook(int32_t type, int32_t alignment, const uint8_t *block, int32_t p, int32_t at)
 {
     const int32_t first = type == BLOCK_MXFP4 ? 1 : type == BLOCK_IQ4_NL ? 2 : 8;
@@ -79,8 +80,8 @@ DEVICE nibble_bytes words_codebook(int32_t type, int32_t alignment, const uint8_
     return lookup_nibbles(table, words_load_aligned(type, alignment, block + first, 16 * p + 4 * at));
 }
 
-/* Word 4 * half + at of piece p, at < 4. Codes of q4_0 are sixteen times as large, and its factor is so much smaller: both
- * exact, for no product of an f16 and the factor of q8_1, an f16 as well, comes near to underflow. */
+/* Word 4 * half + at of piece p, at < 4. For q4_0, codes are multiplied by 16 and the factor is divided by 16. Both are exact:
+ * the product of the factor with that of q8_1, both f16, stays far from underflow. */
 DEVICE uint32_t words_of_aligned(int32_t type, int32_t alignment, const uint8_t *block, int32_t p, int32_t half, int32_t at)
 {
     const int32_t byte = 16 * half + 4 * at;
@@ -90,7 +91,7 @@ DEVICE uint32_t words_of_aligned(int32_t type, int32_t alignment, const uint8_t 
         return half ? both.high : both.low;
     }
     switch (type) {
-    case BLOCK_Q4_0: /* sixteen times (code - 8): that is the code's highest bit turned over, in the upper half of the byte */
+    case BLOCK_Q4_0: /* 16 * (code - 8): the code in the upper half of the byte, with its highest bit flipped */
         word = words_load_aligned(type, alignment, block + 2, 4 * at);
         return ((half ? word : word << 4) & 0xf0f0f0f0u) ^ 0x80808080u;
     case BLOCK_Q4_1:
@@ -136,20 +137,20 @@ DEVICE uint32_t words_of(int32_t type, const uint8_t *block, int32_t p, int32_t 
     return words_of_aligned(type, WORDS_ANYWHERE, block, p, half, at);
 }
 
-/* Formats whose even blocks have their codes rotated by two in a gemv (quant.h). */
+/* Whether a gemv rotates the codes of this format's even blocks by two (quant.h). */
 DEVICE bool words_rotated(int32_t type)
 {
     return type == BLOCK_Q4_0 || type == BLOCK_Q8_0;
 }
 
-/* Two words of a turned format, and the f16 in front of the codes. */
+/* Two words of a rotated format, and the f16 before the codes. */
 typedef struct words_two {
     uint32_t x, y, factor;
 } words_two;
 
-/* Codes as they are turned in a block whose number is even or not: words `at` and `at` + 4, or the low and the high nibbles of
- * word `at`. In an even block at that alignment, the last word has two bytes of the next block in place of the first two codes.
- * flip: 0x80808080. */
+/* Words `at` and `at` + 4 of a block, or the low and the high nibbles of word `at`; rotated if the block's number is even. With
+ * WORDS_EVEN, the last word ends with two bytes of the next block, which are replaced by the first two codes. flip is
+ * 0x80808080. */
 DEVICE words_two words_rotated_pair(int32_t type, int32_t alignment, bool even, uint32_t flip, const uint8_t *block, int32_t at)
 {
     const bool nibbles = type == BLOCK_Q4_0;
@@ -174,7 +175,7 @@ DEVICE words_two words_rotated_pair(int32_t type, int32_t alignment, bool even, 
         two.x = nibbles ? 0 : halves[first] | (uint32_t)halves[first + 1] << 16;
         last = halves[(first + later) & around] | (uint32_t)halves[(first + later + 1) & around] << 16;
     }
-    if (nibbles) { /* sixteen times (code - 8), as above */
+    if (nibbles) { /* 16 * (code - 8), as above */
         two.x = (last << 4 & 0xf0f0f0f0u) ^ flip;
         two.y = (last & 0xf0f0f0f0u) ^ flip;
     } else {
@@ -183,7 +184,7 @@ DEVICE words_two words_rotated_pair(int32_t type, int32_t alignment, bool even, 
     return two;
 }
 
-/* (word & mask) ^ flip in one instruction, which the compiler makes two of when it thinks of a better order. */
+/* (word & mask) ^ flip in one instruction. Left to itself, the compiler may reorder it into two. */
 DEVICE uint32_t words_and_flip(uint32_t word, uint32_t mask, uint32_t flip)
 {
 #if defined(__NVPTX__)
@@ -195,8 +196,8 @@ DEVICE uint32_t words_and_flip(uint32_t word, uint32_t mask, uint32_t flip)
 #endif
 }
 
-/* The same for tensor cores: what is four times (code - 32) in q6_k, the code moved up and its highest bit turned over, takes
- * fewer operations; words_shift() says by how much J is too far up then. flip: 0x80808080. */
+/* The same for tensor cores. For q6_k it returns 4 * (code - 32), which takes fewer operations: the code shifted up, with its
+ * highest bit flipped. words_shift() says by how many bits J is too large then. flip is 0x80808080. */
 DEVICE uint32_t words_quick(int32_t type, int32_t alignment, uint32_t flip, const uint8_t *block, int32_t p, int32_t half,
                             int32_t at)
 {
@@ -214,26 +215,25 @@ DEVICE int32_t words_shift(int32_t type)
     return type == BLOCK_Q6_K ? 2 : 0;
 }
 
-/* Are the scales of a K block those of 16 elements each? */
 DEVICE bool words_sub_blocks_of_16(int32_t type)
 {
     return type == BLOCK_Q2_K || type == BLOCK_Q3_K || type == BLOCK_Q6_K;
 }
 
-/* Scales and minima of a K block, a byte each: word i has those of sub-blocks 4 * i.. of 16 elements, or of 32. */
+/* Scales and minima of a K block, one byte each. Word i has those of sub-blocks 4 * i to 4 * i + 3, of 16 or 32 elements. */
 typedef struct words_scales {
     uint32_t scales[4], mins[4];
 } words_scales;
 
-/* Spreads four numbers of `bits` bits to a byte each. */
+/* Spreads four numbers, `distance` bits apart, to one byte each. */
 DEVICE uint32_t words_spread_by(uint32_t bits, uint32_t distance, uint32_t mask)
 {
     return (bits & mask) | (bits >> distance & mask) << 8 | (bits >> 2 * distance & mask) << 16 |
            (bits >> 3 * distance & mask) << 24;
 }
 
-/* What blocks of q4_k and q5_k begin with, two factors and the scales: 16 bytes at a multiple of 16; WORDS_PAIRED,
- * WORDS_SHIFTED: of eight, as AMD's chips have some rows of a stage (quant_gemv_layout.h). */
+/* The first 16 bytes of a q4_k or q5_k block: two factors and the scales. They are aligned to 16 bytes, or with WORDS_PAIRED
+ * and WORDS_SHIFTED to eight, because AMD chips move some rows of a stage (quant_gemv_layout.h). */
 DEVICE u32x4 words_head(int32_t alignment, const uint8_t *block)
 {
 #if defined(__AMDGCN__)
@@ -274,7 +274,7 @@ DEVICE words_scales words_scales_aligned(int32_t type, int32_t alignment, const 
     } else if (type == BLOCK_IQ4_XS) {
         const uint32_t high = words_load(type, block, 0) >> 16, low = words_load(type, block, 4);
         UNROLL
-        for (int32_t i = 0; i < 2; i++) /* four bits at a distance of four, two at a distance of two, to bytes */
+        for (int32_t i = 0; i < 2; i++) /* four bits of each scale from `low`, two from `high` */
             s.scales[i] = words_less(words_spread_by(low >> 16 * i, 4, 15u) | words_spread_by(high >> 8 * i, 2, 3u) << 4, 32);
     } else if (type == BLOCK_Q6_K) {
         UNROLL
@@ -289,7 +289,7 @@ DEVICE words_scales words_scales_of(int32_t type, const uint8_t *block)
     return words_scales_aligned(type, WORDS_ANYWHERE, block);
 }
 
-/* Minima of 16 elements each, sub-blocks 4 * at.. of a block. */
+/* The minima of elements 64 * at to 64 * at + 63 of a block, one byte for each 16. */
 DEVICE uint32_t words_mins(int32_t type, const words_scales *s, uint32_t at)
 {
     if (words_sub_blocks_of_16(type))
@@ -298,11 +298,11 @@ DEVICE uint32_t words_mins(int32_t type, const words_scales *s, uint32_t at)
     return (two & 255u) * 0x0101u | (two >> 8 & 255u) * 0x01010000u;
 }
 
-/* Byte `i` of such words, signed. Selected, not indexed, so that words stay in registers where `i` is not a constant. */
+/* Byte `i` of four words, signed. Selected instead of indexed, so that the words stay in registers if `i` is not a constant. */
 DEVICE int32_t words_byte(const uint32_t *words, int32_t i)
 {
     const uint32_t low = i < 4 ? words[0] : words[1], high = i < 12 ? words[2] : words[3], word = i < 8 ? low : high;
-#if defined(__NVPTX__) /* one instruction: the byte, and its sign three times */
+#if defined(__NVPTX__) /* one instruction: the byte, sign-extended */
     int32_t byte;
     __asm__("prmt.b32 %0, %1, 0, %2;" : "=r"(byte) : "r"(word), "r"((i % 4) * 0x1111 + 0x8880));
     return byte;
@@ -330,7 +330,7 @@ DEVICE float words_f16(const uint8_t *at)
     return words_f16_from(*(const uint16_t *)at);
 }
 
-/* The factors of J and of M, as dot_factors_of. */
+/* The factors of J and of M, as dot_factors_of() returns them, except that q4_0's is divided by 16. */
 DEVICE dot_factors words_factors(int32_t type, const uint8_t *block)
 {
     dot_factors factors;

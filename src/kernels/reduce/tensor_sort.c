@@ -1,23 +1,22 @@
-/* Sorting rows, on pairs of a key and a number, whose order is the wanted one and has no equals.
+/* Sorts rows. Each element becomes a pair of a key and its index in the row, so no two pairs are equal.
  *
- * A row of up to 4096 elements of up to 32 bits is sorted by one block, four bits of the keys at a time from the lowest on:
- * each time elements go behind those with smaller digits, and those with the same one that came before. Where only the first
- * few of such a row are wanted these are looked for by halving. Of short rows a block sorts several at a time.
+ * Rows of up to 4096 elements of up to 32 bits: one block sorts a row by radix sort, four bits of the keys at a time from the
+ * lowest up. Each pass is stable. A block sorts several short rows together. If only the first few elements of a row are
+ * needed, a block finds the last of them by bisection.
  *
- * All others merge sequences that go up and down in turns (Batcher's bitonic sort), padded to a power of two with the largest
- * pair: comparisons of elements less than a tile apart happen in shared memory, many steps a launch; the rest a launch each.
+ * All other rows: bitonic sort (Batcher), padded to a power of two with the largest pair. Steps that compare elements less than
+ * a tile apart run in shared memory, many per launch; every other step is a launch.
  */
 #include "kernels/reduce/sort_elements.h"
 
 /* ---- a row by a block ---------------------------------------------------------------------------------------------------- */
 
-/* Of element i of a row. */
 DEVICE uint32_t sort_key_at(const sort_args *args, const char *x, uint32_t i)
 {
     return sort_key_of(args, (uint32_t)bits_at(x, i, type_bytes(args->type)));
 }
 
-/* Element `place` of a row comes at `rank`. */
+/* Writes element `place` of a row to position `rank`. */
 DEVICE void sort_put(const sort_args *args, int64_t row, uint32_t rank, uint32_t place)
 {
     const int32_t bytes = type_bytes(args->type);
@@ -28,25 +27,25 @@ DEVICE void sort_put(const sort_args *args, int64_t row, uint32_t rank, uint32_t
         args->indices[at] = place;
 }
 
-/* Elements are sorted as words: sixteen bits of the key and the place, which leads to the rest. A thread has `own` of them, one
- * after the other, and counts its digits in a column of its own, where nobody else's are in the way: what comes before them,
- * all smaller digits and the same ones of threads before it, is a sum over all columns. Words and columns take turns in the
- * same shared memory.
+/* Elements are sorted as words: sixteen bits of the key and the element's place, which leads to the rest. A thread has `own`
+ * consecutive words and counts their digits in its own column, without conflicts. A prefix sum over all columns, digit by
+ * digit, gives the number of words before them: those with smaller digits, and those with the same digit in earlier threads.
+ * Words and columns use the same shared memory in turn.
  *
- * Sixteen words of a thread lie 64 bytes from those of the next, whose banks would be the same: `spread` lets threads that are
- * served together begin with different quads. */
+ * A thread's sixteen words are 64 bytes from those of the next, which would be the same banks. `spread` makes threads that are
+ * served together start with different quads. */
 enum {
     DIGIT_BITS = 4,
     DIGITS = 1 << DIGIT_BITS,
-    PLACE_BITS = 16, /* of which SORT_ROW_MAX places need twelve: what stands above them when rows are told apart is 0 */
+    PLACE_BITS = 16, /* SORT_ROW_MAX places need only twelve; the bits above are 0 in the pass that sorts by row */
     HALF_KEY_BITS = 16,
 };
 
 typedef struct sort_shared {
     uint32_t threads, own; /* constants */
-    uint32_t row_bits;     /* of a place: the number in its row. The others are the row's of the block, of up to DIGITS */
-    uint32_t *words;       /* or the counts by digit and thread; DIGITS of them for each thread */
-    uint32_t *elements;    /* of the row, as they came */
+    uint32_t row_bits;  /* lower bits of a place: the index in its row. The upper bits are the row in the block, below DIGITS */
+    uint32_t *words;    /* or the counts by digit and thread: DIGITS per thread */
+    uint32_t *elements; /* of the row, in their original order */
 } sort_shared;
 
 DEVICE uint32_t spread(uint32_t word)
@@ -54,7 +53,7 @@ DEVICE uint32_t spread(uint32_t word)
     return word ^ (word >> 3 & 12u);
 }
 
-/* Quad i of the sixteen words that begin with `first`, a multiple of sixteen, among words that are spread. */
+/* Quad i of the sixteen words from `first` on, a multiple of sixteen, in the order of spread(). */
 DEVICE uint32_t *quad_of(const sort_shared *shared, uint32_t first, uint32_t i)
 {
     return AT_RANGE(shared->words, spread(first + 4 * i), 4);
@@ -78,7 +77,8 @@ DEVICE void words_put(uint32_t *to, const uint32_t *words)
     *(u32x4 *)to = quad;
 }
 
-/* Where the threads' counts are. A thread sums DIGITS of them, in order, wherever they came from. */
+/* Index of this thread's count of a digit. In the sum, a thread takes the DIGITS consecutive counts of counts_quad(), which
+ * belong to several threads. */
 DEVICE uint32_t count_at(const sort_shared *shared, uint32_t digit)
 {
     return digit * shared->threads + spread(thread_index());
@@ -90,8 +90,8 @@ DEVICE uint32_t *counts_quad(const sort_shared *shared, uint32_t i)
     return AT_RANGE(shared->words, first - column + spread(column), 4);
 }
 
-/* Makes of each count how many words come before those that it counts. The sum of a wave waits where the counts of its last
- * lane were. */
+/* Replaces each count by the number of words before those that it counts (an exclusive prefix sum). The total of a wave is kept
+ * in the place of its last lane's counts. */
 DEVICE void counts_sum(const sort_shared *shared)
 {
     uint32_t counts[DIGITS], sum = 0, before = 0;
@@ -122,8 +122,7 @@ DEVICE void counts_sum(const sort_shared *shared)
     UNROLL for (uint32_t i = 0; i < DIGITS / 4; i++) words_put(counts_quad(shared, i), counts + 4 * i);
 }
 
-/* Sorts words by the digit from bit `shift` on, those of equal digits as they were: from the threads' own into shared memory.
- */
+/* Sorts the threads' words into shared memory by the digit from bit `shift` on. The sort is stable. */
 DEVICE void sort_digit(const sort_shared *shared, uint32_t shift, const uint32_t *words)
 {
     uint32_t ranks[DIGITS];
@@ -140,29 +139,28 @@ DEVICE void sort_digit(const sort_shared *shared, uint32_t shift, const uint32_t
     barrier_shared();
 }
 
-/* The same where waves have 64 lanes, which LDS serves 32 at a time: lanes 0 and 32, 1 and 33, ... share a column, whose words
- * have half for the one and half for the other, so that there is half as much to clear and to sum. Counted are bytes of words:
- * what comes before a word is where it goes. */
+/* The same for waves of 64 lanes, which LDS serves 32 at a time. Lanes l and l + 32 share a column: each has half of every
+ * count's word, so there is half as much to clear and to sum. Counts are in bytes of words, so a prefix sum is the offset that
+ * a word goes to. */
 enum { HALF_BITS = 16, HALF_LANES = 32, HALF_QUADS = DIGITS / 2 / 4 };
 
-/* The column of this thread's counts. */
 DEVICE uint32_t *halves_column(const sort_shared *shared)
 {
     uint32_t column = spread(wave_index() * HALF_LANES + lane() % HALF_LANES);
-    SETTLE(column); /* now, and not for each digit */
+    SETTLE(column); /* computed once here, not again for each digit */
     return AT_RANGE(shared->words, column, 1);
 }
 
-/* Of the words that a thread sums, in order, four. */
+/* Quad i of the consecutive words that this thread sums. */
 DEVICE uint32_t *halves_quad(const sort_shared *shared, uint32_t i)
 {
     const uint32_t first = thread_index() * (DIGITS / 2) + 4 * i, column = first % (shared->threads / 2);
     return AT_RANGE(shared->words, first - column + spread(column), 4);
 }
 
-/* From what a thread's words come to, both halves, to what comes before the first of them, both halves: four threads have all
- * words of a wave and a digit, of which the lower halves come first. The sum of a wave waits where words of its last lanes
- * were. */
+/* Takes the sum of a thread's words, in both halves. Returns what comes before the first of them, in both halves. Four threads
+ * have all words of one wave and digit, and the lower halves of all four come before the upper ones. The total of a wave is
+ * kept in the place of its last lane's words. */
 DEVICE uint32_t halves_before(const sort_shared *shared, uint32_t sum)
 {
     const uint32_t lower = (1u << HALF_BITS) - 1;
@@ -231,7 +229,7 @@ DEVICE void sort_digit_halves(const sort_shared *shared, uint32_t shift, uint32_
     barrier_shared();
 }
 
-/* The row, of all, of the element at a place of the block; and its number in that row. */
+/* The row of the element at a place of the block, and its index in that row. */
 DEVICE int64_t row_of_place(const sort_shared *shared, uint32_t place)
 {
     return (int64_t)block_index() * (shared->threads * shared->own >> shared->row_bits) + (place >> shared->row_bits);
@@ -242,14 +240,15 @@ DEVICE uint32_t index_of_place(const sort_shared *shared, uint32_t place)
     return place & ((1u << shared->row_bits) - 1);
 }
 
-/* Of the element at `place` the lower or upper half of the key, and the place. What is not there is behind all of its row. */
+/* A word: half 0 (lower) or 1 (upper) of the key of the element at `place`, and the place. Places past the end of a row sort
+ * last. */
 DEVICE uint32_t sort_word(const sort_args *args, const sort_shared *shared, uint32_t half, uint32_t bits, uint32_t place)
 {
     const uint32_t key = index_of_place(shared, place) < (uint32_t)args->n ? sort_key_of(args, bits) : UINT32_MAX;
     return key >> half * HALF_KEY_BITS << PLACE_BITS | place;
 }
 
-/* Brings the rows, and makes words of them. */
+/* Loads the rows and makes their words. */
 DEVICE void sort_bring(const sort_args *args, const sort_shared *shared)
 {
     const int32_t bytes = type_bytes(args->type);
@@ -274,7 +273,7 @@ DEVICE void sort_bring(const sort_args *args, const sort_shared *shared)
     barrier_shared();
 }
 
-/* Four elements of a row, from number `rank` on. */
+/* Writes four elements to position `to` of the results. */
 DEVICE void sort_write_quad(const sort_args *args, const sort_shared *shared, int64_t to, u32x4 words)
 {
     const uint32_t places = (1u << PLACE_BITS) - 1;
@@ -290,7 +289,7 @@ DEVICE void sort_write_quad(const sort_args *args, const sort_shared *shared, in
         quad_store(args->indices, to, 4, at);
 }
 
-/* The first k of each row as the words say. */
+/* Writes the first k elements of each row in the order of the words. */
 DEVICE void sort_write(const sort_args *args, const sort_shared *shared)
 {
     const int32_t bytes = type_bytes(args->type);
@@ -314,7 +313,7 @@ DEVICE void sort_write(const sort_args *args, const sort_shared *shared)
     }
 }
 
-/* Digit by digit; where a block has several rows, at last by their number, which is what a place begins with. */
+/* Sorts digit by digit. If a block has several rows, the last pass sorts by row, which is the upper part of a place. */
 DEVICE void sort_rows(const sort_args *args, const sort_shared *shared)
 {
     enum { DIGITS_OF_HALF = HALF_KEY_BITS / DIGIT_BITS };
@@ -360,7 +359,7 @@ SORT_ROW(tensor_sort_row_1024, SORT_SHORT_THREADS, SORT_ROW_SHORT / SORT_SHORT_T
 
 enum { TOP_OWN = SORT_ROW_MAX / TOP_THREADS };
 
-/* How many of the block's threads' `mine` there are together. */
+/* The sum of `mine` over the block. */
 DEVICE uint32_t top_sum(uint32_t mine, uint32_t *counts)
 {
     for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2)
@@ -375,8 +374,9 @@ DEVICE uint32_t top_sum(uint32_t mine, uint32_t *counts)
     return sum;
 }
 
-/* A key that at least k of the row's are not above, and fewer than k are below; or, if `all`, that just k are not above. What
- * is not there has the largest key; if that is one of the first k, the row has others of it. */
+/* Returns the k-th smallest key of the row: fewer than k keys are smaller, and at least k are smaller or equal. If *all, it is
+ * any key with exactly k keys smaller or equal. Places past the end of the row have the largest key; if that is the result, the
+ * row has enough elements with it. */
 DEVICE uint32_t top_key(const uint32_t *keys, int32_t bits, uint32_t k, uint32_t *counts, bool *all)
 {
     uint32_t below = 0;
@@ -393,7 +393,7 @@ DEVICE uint32_t top_key(const uint32_t *keys, int32_t bits, uint32_t k, uint32_t
     return below;
 }
 
-/* The place up to which elements of the last key are among the first k. */
+/* The last place at which an element with the key `last` is among the first k. */
 DEVICE uint32_t top_place(const uint32_t *keys, uint32_t last, uint32_t k, uint32_t *counts)
 {
     uint32_t before = 0, place = 0;
@@ -473,14 +473,14 @@ DEVICE bool comes_after(uint64_t key, uint32_t place, uint64_t other_key, uint32
     return key > other_key || (key == other_key && place > other_place);
 }
 
-/* The steps of merging sequences of first_size to last_size elements that compare within a tile. */
+/* The steps that compare within a tile, for merging sequences of first_size to last_size elements. */
 KERNEL(tensor_sort_tile, sort_args, SORT_THREADS)
 {
     SHARED(uint64_t, keys, SORT_TILE);
     SHARED(uint32_t, places, SORT_TILE);
     const int32_t tile = args.padded < SORT_TILE ? (int32_t)args.padded : SORT_TILE;
     const int64_t first = (int64_t)block_index() * tile;
-    const int64_t row_first = first & (args.padded - 1); /* the tile's place in its row: all are powers of two */
+    const int64_t row_first = first & (args.padded - 1); /* the tile's offset in its row; both sizes are powers of two */
     for (int32_t i = (int32_t)thread_index(); i < tile; i += SORT_THREADS) {
         AT(keys, i) = args.keys[first + i];
         AT(places, i) = args.places[first + i];
@@ -515,7 +515,7 @@ KERNEL(tensor_sort_tile, sort_args, SORT_THREADS)
     }
 }
 
-/* One step of merging sequences of last_size, of elements further apart than a tile is wide. */
+/* One step of merging sequences of last_size elements: compares elements that are too far apart for a tile. */
 KERNEL(tensor_sort_step, sort_args, SORT_THREADS)
 {
     const int64_t pair = (int64_t)block_index() * SORT_THREADS + thread_index();
