@@ -1,4 +1,4 @@
-//! Tensors from and to arrays of ndarray: the feature `ndarray`.
+//! Conversion between tensors and ndarray's arrays: the feature `ndarray`.
 use ndarray::{ArrayD, ArrayViewD};
 
 use crate::device::Device;
@@ -7,7 +7,7 @@ use crate::error::{number, Error, Result, Status};
 use crate::tensor::Tensor;
 
 impl Tensor {
-    /// The elements of an array, in any memory order.
+    /// Creates a tensor from an array in any memory order.
     pub fn from_array<T: Element>(device: &Device, array: &ArrayViewD<'_, T>) -> Result<Self> {
         let shape: Result<Vec<i64>> = array.shape().iter().map(|&size| number(size, "a size")).collect();
         let dense = array.as_standard_layout();
@@ -16,7 +16,7 @@ impl Tensor {
         Tensor::from_slice(device, &shape?, data)
     }
 
-    /// The elements as an array. Waits for what was queued.
+    /// Returns the elements as an array. Waits for queued operations.
     pub fn to_array<T: Element>(&self) -> Result<ArrayD<T>> {
         let shape: Vec<usize> = self.shape().iter().map(|&size| size as usize).collect();
         ArrayD::from_shape_vec(shape, self.to_vec()?).map_err(|error| Error::new(Status::Internal, error.to_string()))

@@ -1,4 +1,4 @@
-//! Callbacks: closures that C calls. A panic does not cross the boundary: it cancels the call and goes on once C has returned.
+//! Callbacks: closures that C calls. A panic does not cross the boundary: it cancels the call and resumes once C has returned.
 use std::any::Any;
 use std::ffi::{c_int, c_longlong, c_uint, c_void};
 use std::ops::ControlFlow;
@@ -10,10 +10,10 @@ use warpwave_sys as sys;
 
 use crate::error::{Error, Result, Status};
 
-/// Told how far a long call has come: units done, and all units. `ControlFlow::Break(())` cancels the call, which then fails with
-/// [`Status::Cancelled`](crate::Status::Cancelled) and has changed nothing. It runs on the calling thread, and must not call this
-/// crate: such calls fail with [`Status::InvalidArgument`](crate::Status::InvalidArgument). For the same
-/// reason it leaks what it drops, except results and files. A panic in it cancels the call and goes on afterwards.
+/// Receives the progress of a long call: units done, and units in total. `ControlFlow::Break(())` cancels the call, which then
+/// fails with [`Status::Cancelled`](crate::Status::Cancelled) and changes nothing. It runs on the calling thread and must not
+/// call this crate: such calls fail with [`Status::InvalidArgument`](crate::Status::InvalidArgument). For the same reason it
+/// leaks what it drops, except results and files. A panic in it cancels the call and resumes afterwards.
 pub type Progress<'a> = &'a mut dyn FnMut(i64, i64) -> ControlFlow<()>;
 
 extern "C" {
@@ -22,8 +22,8 @@ extern "C" {
     fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
 }
 
-/// Under this key a thread that is in a callback has an address, any other NULL. Made for the first callback; None: there was no
-/// key left. `thread_local!` cannot be used: rustc 1.78 and older refuse it under `forbid(unsafe_op_in_unsafe_fn)`.
+/// The value of this key is not NULL on threads that are in a callback. The first callback creates the key; None means that no
+/// key was left. `thread_local!` cannot be used: rustc 1.78 and older refuse it under `forbid(unsafe_op_in_unsafe_fn)`.
 static INSIDE: OnceLock<Option<c_uint>> = OnceLock::new();
 
 /// Whether this thread is in a callback.
@@ -36,7 +36,7 @@ pub(crate) fn inside() -> bool {
     }
 }
 
-/// Notes whether this thread is in a callback. Returns false if there is no memory to note it.
+/// Records whether this thread is in a callback. Returns false if there is no memory for it.
 fn set_inside(is_inside: bool) -> bool {
     let key = INSIDE.get_or_init(|| {
         let mut key = 0;
@@ -48,7 +48,8 @@ fn set_inside(is_inside: bool) -> bool {
     key.is_some_and(|key| unsafe { pthread_setspecific(key, mark) } == 0)
 }
 
-/// C holds locks while it calls back. A call that would take them again is refused here, where C could not tell.
+/// Refuses calls made inside a callback: C holds locks while it calls back, and cannot detect a call that would take them
+/// again.
 #[inline]
 pub(crate) fn refuse_inside() -> Result<()> {
     if inside() {
@@ -60,7 +61,7 @@ pub(crate) fn refuse_inside() -> Result<()> {
     Ok(())
 }
 
-/// Runs a closure for C: not 0 stops, and so does a panic, which is kept.
+/// Runs a closure for C. A result other than 0 stops the call, and so does a panic, which is kept.
 fn caught(panic: &mut Option<Box<dyn Any + Send>>, closure: impl FnOnce() -> ControlFlow<()>) -> c_int {
     let outer = inside();
     if !set_inside(true) {
@@ -77,14 +78,14 @@ fn caught(panic: &mut Option<Box<dyn Any + Send>>, closure: impl FnOnce() -> Con
     }
 }
 
-/// A closure for the time of one call.
+/// A closure that lives for one call.
 struct State<'a, F: ?Sized> {
     closure: &'a mut F,
     panic: Option<Box<dyn Any + Send>>,
 }
 
 impl<'a, F: ?Sized> State<'a, F> {
-    /// Makes the call, which is given the state's address, and lets a panic of the closure go on after it.
+    /// Makes the call with the state's address, and resumes a panic of the closure after it.
     fn during<R>(closure: &'a mut F, call: impl FnOnce(*mut c_void) -> R) -> R {
         let mut state = State { closure, panic: None };
         let result = call(ptr::addr_of_mut!(state).cast());
@@ -105,7 +106,7 @@ unsafe extern "C" fn told(done: c_longlong, total: c_longlong, user: *mut c_void
     caught(&mut state.panic, || closure(done, total))
 }
 
-/// Makes a call that takes a progress callback, with the function and the pointer for it.
+/// Makes a call that takes a progress callback; passes it the function and its pointer.
 #[inline]
 pub(crate) fn with_progress<R>(progress: Option<Progress<'_>>, call: impl FnOnce(sys::ww_progress, *mut c_void) -> R) -> R {
     match progress {
@@ -132,7 +133,7 @@ pub(crate) fn with_text_callback<R>(closure: &mut Heard<'_>, call: impl FnOnce(s
     State::<Heard<'_>>::during(closure, |user| call(Some(heard), user))
 }
 
-/// A closure that stays: told while a store loads vectors, by whichever thread made the call that needed them.
+/// A long-lived closure: called while a store loads vectors, on the thread whose call needed them.
 #[cfg(feature = "store")]
 pub(crate) struct Loading(Box<dyn Fn(i64, i64) -> ControlFlow<()> + Send + Sync>);
 

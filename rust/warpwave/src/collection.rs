@@ -1,4 +1,4 @@
-//! Collections: vectors with ids and payloads, searched exactly.
+//! Collections: vectors with ids and payloads, with exact search.
 use std::ffi::c_char;
 use std::fmt;
 use std::ptr;
@@ -16,10 +16,10 @@ use crate::results::{Fetch, Results};
 use crate::rows::Rows;
 use crate::text::{with_text, Texts};
 
-/// Vectors with ids and payloads on a device, searched exactly: the same rows with the same score bits on every device.
+/// Vectors with ids and payloads on a device, with exact search: the same rows with the same score bits on every device.
 ///
-/// Any number of threads may use one at once, also to write: a call that writes waits for those that read. A call that fails
-/// leaves the collection as it was.
+/// Any number of threads may read and write at once; a call that writes waits for the calls that read. A call that fails leaves
+/// the collection unchanged.
 ///
 /// ```
 /// use warpwave::{Collection, Device, Fetch, Metric, Query, Rows};
@@ -39,12 +39,12 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Makes an empty collection of f32 vectors.
+    /// Creates an empty collection of f32 vectors.
     pub fn new(device: &Device, dim: usize, metric: Metric) -> Result<Self> {
         Collection::create(device, &CollectionConfig::new(dim, metric))
     }
 
-    /// Makes an empty collection.
+    /// Creates an empty collection.
     pub fn create(device: &Device, config: &CollectionConfig) -> Result<Self> {
         config
             .with_raw(|config| {
@@ -54,7 +54,7 @@ impl Collection {
             .map(|handle| Collection { handle, _keep: None })
     }
 
-    /// One of a store, which needs `keep` as long as it is there.
+    /// Wraps a collection of a store, which needs `keep` for as long as it lives.
     #[cfg(feature = "store")]
     pub(crate) fn of_store(handle: Handle<sys::ww_collection>, keep: Option<Arc<dyn Send + Sync>>) -> Self {
         Collection { handle, _keep: keep }
@@ -65,36 +65,36 @@ impl Collection {
         self.handle.raw()
     }
 
-    /// Adds every row or none. Refuses values that are not finite, ids that are there already, payloads that are not JSON.
+    /// Adds all rows or none. Refuses values that are not finite, ids that exist already, and payloads that are not JSON.
     pub fn add(&self, rows: &Rows<'_>) -> Result<()> {
         self.add_with(rows, None)
     }
 
-    /// The same with a callback, which counts rows.
+    /// Adds like `add`, with a callback that counts rows.
     pub fn add_with(&self, rows: &Rows<'_>, progress: Option<Progress<'_>>) -> Result<()> {
         // SAFETY: the collection is there, and so are the rows until the call returns.
         rows.with_raw(progress, |rows| call(|| unsafe { sys::ww_collection_add(self.raw(), rows) }))
     }
 
-    /// As add, but a row whose id is there replaces it, takes a new row number and keeps its handle.
+    /// Adds like `add`, but a row whose id exists replaces that row, takes a new row number and keeps the handle.
     pub fn upsert(&self, rows: &Rows<'_>) -> Result<()> {
         // SAFETY: as in add().
         rows.with_raw(None, |rows| call(|| unsafe { sys::ww_collection_upsert(self.raw(), rows) }))
     }
 
-    /// Gives rows that are there new vectors, payloads or both, by their ids; what is not given stays.
+    /// Changes vectors, payloads or both of existing rows, by id; what is not given stays.
     pub fn update(&self, rows: &Rows<'_>) -> Result<()> {
         // SAFETY: as in add().
         rows.with_raw(None, |rows| call(|| unsafe { sys::ww_collection_update(self.raw(), rows) }))
     }
 
-    /// Removes every id named, or none if one is not there.
+    /// Removes all of these ids, or none if one does not exist.
     pub fn remove<T: AsRef<str>>(&self, ids: &[T]) -> Result<()> {
         // SAFETY: the texts live until the call returns.
         with_texts(ids, |ids, count| call(|| unsafe { sys::ww_collection_remove(self.raw(), ids, count) }))
     }
 
-    /// Removes those of the ids that are there, and returns how many were not.
+    /// Removes the ids that exist, and returns how many do not.
     pub fn discard<T: AsRef<str>>(&self, ids: &[T]) -> Result<usize> {
         let mut missing = 0;
         // SAFETY: the texts live until the call returns.
@@ -102,7 +102,7 @@ impl Collection {
         Ok(missing as usize)
     }
 
-    /// Gives rows new payloads, None for none. All or nothing.
+    /// Replaces the payloads of rows; None removes a payload. All or nothing.
     pub fn set_payloads<T: AsRef<str>, P: AsRef<str>>(&self, ids: &[T], payloads: &[Option<P>]) -> Result<()> {
         self.with_payloads(ids, payloads, |ids, payloads, count| {
             // SAFETY: both lists have `count` entries and live until the call returns.
@@ -110,7 +110,7 @@ impl Collection {
         })
     }
 
-    /// Calls a function with as many ids as payloads.
+    /// Calls a function with ids and payloads, after checking that their numbers are equal.
     pub(crate) fn with_payloads<T: AsRef<str>, P: AsRef<str>, R>(
         &self,
         ids: &[T],
@@ -126,20 +126,20 @@ impl Collection {
         with_texts(ids, |ids, count| function(ids, payloads.as_ptr(), count))
     }
 
-    /// Forgets all rows and frees their memory.
+    /// Removes all rows and frees their memory.
     pub fn clear(&self) -> Result<()> {
         // SAFETY: the collection is there.
         call(|| unsafe { sys::ww_collection_clear(self.raw()) })
     }
 
-    /// Reclaims removed rows: live rows keep their order and handles and are numbered anew. `progress` counts rows.
+    /// Reclaims removed rows: live rows keep their order and handles and get new row numbers. `progress` counts rows.
     pub fn compact(&self, progress: Option<Progress<'_>>) -> Result<()> {
         // SAFETY: the collection is there, and `user` until the call returns.
         with_progress(progress, |told, user| call(|| unsafe { sys::ww_collection_compact(self.raw(), told, user) }))
     }
 
-    /// Compares what the device has with what was written to it. Damage is an error,
-    /// [`Status::Damaged`](crate::Status::Damaged), whose message has the first row.
+    /// Compares the device's memory with what was written to it. Damage is the error
+    /// [`Status::Damaged`](crate::Status::Damaged), whose message names the first damaged row.
     pub fn check(&self, progress: Option<Progress<'_>>) -> Result<DamageReport> {
         let mut report = sys::ww_damage_report::default();
         with_progress(progress, |told, user| {
@@ -149,20 +149,20 @@ impl Collection {
         Ok(DamageReport(report))
     }
 
-    /// Makes room for this many live rows in all.
+    /// Reserves memory for this many live rows in total.
     pub fn reserve(&self, rows: usize) -> Result<()> {
         let rows = number(rows, "the number of rows")?;
         // SAFETY: the collection is there.
         call(|| unsafe { sys::ww_collection_reserve(self.raw(), rows) })
     }
 
-    /// Moves everything to another device. Rows, ids, handles and the bits of every answer stay.
+    /// Moves everything to another device. Rows, ids, handles and the bits of all results stay the same.
     pub fn move_to(&self, device: &Device) -> Result<()> {
         // SAFETY: both are there.
         call(|| unsafe { sys::ww_collection_move(self.raw(), device.raw()) })
     }
 
-    /// The number of live rows; 0 inside of a callback.
+    /// Returns the number of live rows; 0 inside a callback.
     pub fn len(&self) -> usize {
         if callback::inside() {
             return 0;
@@ -171,7 +171,7 @@ impl Collection {
         unsafe { sys::ww_collection_count(self.raw()) as usize }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no live rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -183,17 +183,17 @@ impl Collection {
         call(|| unsafe { sys::ww_collection_describe(self.raw(), &mut info) }).map(|()| CollectionInfo(info))
     }
 
-    /// Finds the nearest rows of each query, or all within a bound.
+    /// Finds the nearest rows of each query, or all rows within a bound.
     pub fn query(&self, query: &Query<'_>) -> Result<Results> {
         self.query_with(query, None)
     }
 
-    /// The same with a callback, which counts queries.
+    /// Searches like `query`, with a callback that counts queries.
     pub fn query_with(&self, query: &Query<'_>, progress: Option<Progress<'_>>) -> Result<Results> {
         self.with_query(query, |raw| self.results(raw, progress))
     }
 
-    /// The same with what the search did.
+    /// Searches like `query`, and returns statistics of the search.
     pub fn query_stats(&self, query: &Query<'_>) -> Result<(Results, SearchStats)> {
         let mut stats = sys::ww_search_stats::default();
         let results = self.with_query(query, |raw| {
@@ -203,7 +203,7 @@ impl Collection {
         Ok((results, SearchStats(stats)))
     }
 
-    /// Calls a function with a query as C has it. One without vectors has the collection's dimension.
+    /// Calls a function with a query in C's form. A query without vectors gets the collection's dimension.
     #[inline]
     pub(crate) fn with_query<R>(&self, query: &Query<'_>, function: impl FnOnce(&mut sys::ww_query) -> Result<R>) -> Result<R> {
         query.with_raw(|raw| {
@@ -223,8 +223,8 @@ impl Collection {
         Results::new(handle)
     }
 
-    /// The k nearest rows of each query without an object, for loops that want no allocation: `rows` and `scores` have k entries
-    /// for each query. Where fewer rows are admitted the rest is row -1 with the worst score.
+    /// Writes the k nearest rows of each query without allocating results: `rows` and `scores` have k entries per query. If
+    /// fewer rows are admitted, the rest is row -1 with the worst score.
     pub fn search(&self, query: &Query<'_>, rows: &mut [i64], scores: &mut [f32]) -> Result<()> {
         self.with_query(query, |raw| {
             let needed = query.count().saturating_mul(query.k());
@@ -237,18 +237,18 @@ impl Collection {
         })
     }
 
-    /// Gets rows by their ids, a snapshot: a hit for each, with row -1 for what is not there.
+    /// Returns a snapshot of rows by id: one hit per id, with row -1 for ids that do not exist.
     pub fn get<T: AsRef<str>>(&self, ids: &[T], fetch: Fetch) -> Result<Results> {
         with_texts(ids, |ids, count| self.got(sys::ww_get { ids, count, ..Default::default() }, fetch))
     }
 
-    /// The same by handles.
+    /// Returns a snapshot of rows by handle.
     pub fn get_handles(&self, handles: &[i64], fetch: Fetch) -> Result<Results> {
         let count = number(handles.len(), "the number of handles")?;
         self.got(sys::ww_get { handles: handles.as_ptr(), count, ..Default::default() }, fetch)
     }
 
-    /// Gets the first `limit` live rows in order.
+    /// Returns the first `limit` live rows in order.
     pub fn get_all(&self, limit: usize, fetch: Fetch) -> Result<Results> {
         let count = i64::try_from(limit).unwrap_or(i64::MAX).min(sys::WW_ROWS_MAX);
         self.got(sys::ww_get { count, ..Default::default() }, fetch)
@@ -260,25 +260,25 @@ impl Collection {
         Results::new(Handle::make(|results| unsafe { sys::ww_collection_get(self.raw(), &raw, results) })?)
     }
 
-    /// Finds a live row by its id; [`Status::NotFound`](crate::Status::NotFound) if there is none.
+    /// Finds a live row by id; [`Status::NotFound`](crate::Status::NotFound) if there is none.
     pub fn find(&self, id: &str) -> Result<i64> {
         // SAFETY: the text lives until the call returns.
         with_text(id, "the id", |id| given(|row| unsafe { sys::ww_collection_find(self.raw(), id, row) }))
     }
 
-    /// The handle of a live row.
+    /// Returns the handle of a live row.
     pub fn handle(&self, row: i64) -> Result<i64> {
         // SAFETY: the collection is there.
         given(|handle| unsafe { sys::ww_collection_handle(self.raw(), row, handle) })
     }
 
-    /// The row of a handle.
+    /// Returns the row of a handle.
     pub fn find_handle(&self, handle: i64) -> Result<i64> {
         // SAFETY: the collection is there.
         given(|row| unsafe { sys::ww_collection_find_handle(self.raw(), handle, row) })
     }
 
-    /// The vector of a live row, as f32.
+    /// Returns the vector of a live row, as f32.
     pub fn vector(&self, row: i64) -> Result<Vec<f32>> {
         let mut vector = vec![0.0; self.info()?.dim() as usize];
         // SAFETY: there is room for `dim` floats; a collection's dimension does not change.
@@ -286,13 +286,13 @@ impl Collection {
         Ok(vector)
     }
 
-    /// The id of a live row.
+    /// Returns the id of a live row.
     pub fn id(&self, row: i64) -> Result<String> {
         // SAFETY: the function writes at most `capacity` bytes.
         copied(|text, capacity, length| unsafe { sys::ww_collection_id(self.raw(), row, text, capacity, length) })
     }
 
-    /// The payload of a live row; None if it has none.
+    /// Returns the payload of a live row; None if it has none.
     pub fn payload(&self, row: i64) -> Result<Option<String>> {
         // SAFETY: the function writes at most `capacity` bytes.
         let text =
@@ -300,8 +300,8 @@ impl Collection {
         Ok((!text.is_empty()).then_some(text))
     }
 
-    /// Visits the numbers of all live rows in order. Beside writers it sees rows that are added meanwhile, and none that are
-    /// removed; [`Collection::get_all`] is a snapshot. Inside of a callback it visits none.
+    /// Visits the numbers of all live rows in order. With concurrent writers it includes rows that are added meanwhile, and no
+    /// rows that are removed; [`Collection::get_all`] is a snapshot. Inside a callback it visits no rows.
     pub fn rows(&self) -> impl Iterator<Item = i64> + '_ {
         let next = |row: i64| {
             if callback::inside() {
@@ -324,7 +324,7 @@ impl fmt::Debug for Collection {
     }
 }
 
-/// A number that a call gives.
+/// Returns the number that a call writes.
 #[inline]
 pub(crate) fn given(function: impl FnOnce(*mut i64) -> sys::ww_status) -> Result<i64> {
     let mut value = 0;
@@ -338,7 +338,7 @@ fn with_texts<T: AsRef<str>, R>(texts: &[T], function: impl FnOnce(*const *const
     function(pointers.as_ptr(), number(texts.len(), "the number of ids")?)
 }
 
-/// A text that a call copies: asked for its length first, and again if a writer made it longer meanwhile.
+/// Copies a text: asks for its length first, and again if a writer has made it longer meanwhile.
 fn copied(function: impl Fn(*mut c_char, usize, *mut usize) -> sys::ww_status) -> Result<String> {
     let mut length = 0;
     call(|| function(ptr::null_mut(), 0, &mut length))?;
@@ -355,7 +355,7 @@ fn copied(function: impl Fn(*mut c_char, usize, *mut usize) -> sys::ww_status) -
     }
 }
 
-/// The canonical score of two vectors: the bits that every device computes.
+/// Returns the canonical score of two vectors: the same bits on every device.
 ///
 /// ```
 /// use warpwave::{score, Metric};

@@ -1,4 +1,4 @@
-//! What a collection is made as, and what it says of itself.
+//! Configuration and description of a collection.
 use warpwave_sys as sys;
 
 use crate::element::VectorType;
@@ -6,7 +6,7 @@ use crate::error::{number, Result};
 use crate::text::with_text;
 
 c_enum! {
-    /// How near two vectors are.
+    /// How the distance between vectors is measured.
     Metric(ww_metric) {
         /// The cosine of the angle; larger is nearer.
         Cosine = WW_COSINE,
@@ -20,7 +20,7 @@ c_enum! {
 c_enum! {
     /// 8-bit copies of the rows that make a search faster and change none of its results.
     Screen(ww_screen) {
-        /// A byte a number and 8 bytes a row more on the device.
+        /// Takes one more byte per number and 8 bytes per row on the device.
         Int8 = WW_SCREEN_INT8,
         /// Every search computes every score.
         None = WW_SCREEN_NONE,
@@ -28,7 +28,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// Where the rows themselves are.
+    /// Where the rows are stored.
     RowPlace(ww_row_place) {
         /// In the device's memory.
         Device = WW_ROWS_DEVICE,
@@ -40,19 +40,19 @@ c_enum! {
 names!(Metric by ww_metric_name, Screen by ww_screen_name, RowPlace by ww_row_place_name);
 
 info! {
-    /// What a collection is and takes.
+    /// Description of a collection.
     CollectionInfo(ww_collection_info) {
-        /// Numbers in a vector.
+        /// Numbers per vector.
         count dim: i32,
-        /// How near vectors are.
+        /// The metric.
         value metric: Metric,
         /// Rows that can be found.
         count rows_live: i64,
-        /// Rows that were removed or replaced and whose memory compact gives back.
+        /// Removed or replaced rows whose memory compact reclaims.
         count rows_removed: i64,
-        /// Rows that fit before memory is allocated.
+        /// Rows that fit before more memory is allocated.
         count rows_capacity: i64,
-        /// Blocks of memory that rows are in.
+        /// Memory blocks that contain rows.
         count segments: i64,
         /// On the device: rows, norms, masks.
         count bytes_rows: i64,
@@ -62,7 +62,7 @@ info! {
         count bytes_payloads: i64,
         /// The device's name.
         text device,
-        /// On the host: the vectors again, if that was asked for.
+        /// On the host: a copy of the vectors, if requested.
         count bytes_host_copy: i64,
         /// The screen.
         value screen: Screen,
@@ -70,15 +70,15 @@ info! {
         count bytes_screen: i64,
         /// On the host: handles.
         count bytes_handles: i64,
-        /// Rows that a mask has to cover to speak of them all.
+        /// Rows that a mask needs to cover all rows.
         count mask_rows: i64,
-        /// What rows are stored as.
+        /// How rows are stored.
         value r#type: VectorType,
-        /// Where they are.
+        /// Where rows are stored.
         value rows: RowPlace,
-        /// On the host, pinned: rows that are there.
+        /// On the host, pinned: the rows stored there.
         count bytes_rows_host: i64,
-        /// The rows that each member of a group has.
+        /// The number of rows on each member of a group.
         text members,
     }
 }
@@ -88,18 +88,18 @@ info! {
     DamageReport(ww_damage_report) {
         /// Live and removed rows.
         count rows_checked: i64,
-        /// How many of them are damaged.
+        /// How many of the rows are damaged.
         count rows_damaged: i64,
-        /// The first that is, -1 if none is.
+        /// The first damaged row, or -1.
         count first_row: i64,
-        /// What of that row is: bits of the C header's `ww_damage`.
+        /// What is damaged in that row: bits of the C header's `ww_damage`.
         count first_damage: u32,
-        /// The same of all rows.
+        /// What is damaged in all rows together.
         count damage: u32,
     }
 }
 
-/// How a collection is made.
+/// Configuration of a new collection.
 #[derive(Clone, Debug)]
 pub struct CollectionConfig {
     name: String,
@@ -112,7 +112,7 @@ pub struct CollectionConfig {
 }
 
 impl CollectionConfig {
-    /// Vectors of `dim` numbers in f32 on the device, with a screen.
+    /// Vectors of `dim` f32 numbers on the device, with a screen.
     pub fn new(dim: usize, metric: Metric) -> Self {
         CollectionConfig {
             name: String::new(),
@@ -125,31 +125,31 @@ impl CollectionConfig {
         }
     }
 
-    /// A name: for messages, and in a store what the collection is found by.
+    /// Sets the name: used in messages, and to find a collection in a store.
     pub fn name(mut self, name: &str) -> Self {
         self.name = name.to_owned();
         self
     }
 
-    /// Keeps the vectors on the host as well, so that a collection whose GPU is lost can move to another device.
+    /// Keeps a copy of the vectors on the host, so that a collection whose GPU is lost can move to another device.
     pub fn keep_host_copy(mut self, keep: bool) -> Self {
         self.keep_host_copy = keep;
         self
     }
 
-    /// With a screen or without.
+    /// Chooses the screen.
     pub fn screen(mut self, screen: Screen) -> Self {
         self.screen = screen;
         self
     }
 
-    /// What rows are stored as.
+    /// Chooses how rows are stored.
     pub fn vector_type(mut self, vector_type: VectorType) -> Self {
         self.vector_type = vector_type;
         self
     }
 
-    /// Where they are.
+    /// Chooses where rows are stored.
     pub fn rows(mut self, place: RowPlace) -> Self {
         self.rows = place;
         self

@@ -11,9 +11,9 @@ use crate::handle::Handle;
 use crate::text::with_text;
 
 info! {
-    /// What a device is.
+    /// Description of a device.
     DeviceInfo(ww_device_info) {
-        /// What [`Device::open`] takes: `"cpu"`, `"cuda:0"`.
+        /// The name that [`Device::open`] takes: `"cpu"`, `"cuda:0"`.
         text id,
         /// `"NVIDIA H200"`
         text name,
@@ -23,7 +23,7 @@ info! {
         text backend,
         /// `"sm_90"`, `"gfx90a"`, `"x86-64"`
         text arch,
-        /// The instruction sets of a CPU that are in use.
+        /// The instruction sets that a CPU uses.
         text instruction_sets,
         /// Where the device's code came from.
         text kernels,
@@ -31,21 +31,21 @@ info! {
         text driver_version,
         /// `"0000:c1:00.0"`, or empty.
         text pci_address,
-        /// The number among the devices of its backend.
+        /// The index among the devices of its backend.
         count index: i32,
-        /// Lanes that run in step; 1 for a CPU.
+        /// Lanes that run in lockstep; 1 for a CPU.
         count wave_size: i32,
         /// Cores, multiprocessors or compute units in use.
         count compute_units: i32,
         /// 1 for a CPU.
         count max_threads_per_block: i32,
-        /// Shared memory of a block.
+        /// Shared memory per block.
         count shared_bytes_per_block: i64,
-        /// All memory.
+        /// Total memory.
         count memory_total_bytes: i64,
         /// Free memory.
         count memory_free_bytes: i64,
-        /// Total less free: used by anyone.
+        /// Total minus free: used by any process.
         count memory_used_bytes: i64,
         /// Members of a group; 0 for a single device.
         count member_count: i32,
@@ -57,17 +57,17 @@ info! {
 }
 
 info! {
-    /// How a device's memory stands.
+    /// Memory usage of a device.
     MemoryInfo(ww_memory_info) {
-        /// All memory.
+        /// Total memory.
         count total_bytes: i64,
-        /// Free memory, as the driver or the operating system says now.
+        /// Free memory, as reported by the driver or the operating system.
         count free_bytes: i64,
-        /// Memory in buffers that this device has handed out.
+        /// Memory in buffers that this device has allocated.
         count ours_bytes: i64,
-        /// Memory that is held for reuse.
+        /// Memory kept for reuse.
         count pooled_bytes: i64,
-        /// The largest that `ours_bytes` has been.
+        /// The maximum of `ours_bytes` so far.
         count peak_bytes: i64,
     }
 }
@@ -79,17 +79,17 @@ info! {
         text id,
         /// Its share of new rows, from 0 to 1.
         count share: f64,
-        /// Rows that it has room for, of all collections on the group.
+        /// Rows that it has room for, over all collections on the group.
         count rows_capacity: i64,
-        /// The bytes that these take.
+        /// Bytes of these rows.
         count bytes: i64,
-        /// Whether the group goes on without it.
+        /// Whether the group continues without it.
         flag dropped,
     }
 }
 
-/// An open device. Clones are the same device, which closes when the last clone and everything on it are gone: collections, tensors
-/// and models keep their device open themselves. Any number of threads may use one.
+/// An open device. Clones are the same device. It closes when the last clone and everything on it are gone: collections,
+/// tensors and models keep their device open. Any number of threads may use it.
 ///
 /// ```
 /// use warpwave::Device;
@@ -102,22 +102,22 @@ info! {
 pub struct Device(Arc<Handle<sys::ww_device>>);
 
 impl Device {
-    /// Opens a device by its name: `"cpu"`, `"cuda:0"`, `"rocm:1"`, a group such as `"cuda:0+cpu"` or `"all"`, or `"auto"`. A name
-    /// that is not there is [`Status::NoDevice`](crate::Status::NoDevice) with the list of what is.
+    /// Opens a device by name: `"cpu"`, `"cuda:0"`, `"rocm:1"`, a group such as `"cuda:0+cpu"` or `"all"`, or `"auto"`. An
+    /// unknown name is [`Status::NoDevice`](crate::Status::NoDevice), whose message lists the available devices.
     pub fn open(name: &str) -> Result<Self> {
         // SAFETY: the text ends with a NUL and lives until the call returns.
         with_text(name, "the device's name", |name| Handle::make(|device| unsafe { sys::ww_device_open(name, device) }))
             .map(|handle| Device(Arc::new(handle)))
     }
 
-    /// Opens the first of these that opens: the CUDA devices, the ROCm devices, the CPU. The environment variable
-    /// `WARPWAVE_DEVICE` names another.
+    /// Opens the first device that works, in this order: CUDA devices, ROCm devices, the CPU. The environment variable
+    /// `WARPWAVE_DEVICE` overrides this.
     pub fn auto() -> Result<Self> {
         // SAFETY: NULL means "auto".
         Handle::make(|device| unsafe { sys::ww_device_open(ptr::null(), device) }).map(|handle| Device(Arc::new(handle)))
     }
 
-    /// Describes the devices that are there. A missing driver is not an error.
+    /// Describes the available devices. A missing driver is not an error.
     ///
     /// ```
     /// for device in warpwave::Device::list()? {
@@ -131,7 +131,7 @@ impl Device {
         Ok(list.into_iter().map(DeviceInfo).collect())
     }
 
-    /// Says why a backend (`"cuda"`, `"rocm"`) offers no device; None if it does.
+    /// Returns the reason why a backend (`"cuda"`, `"rocm"`) has no device; None if it has one.
     pub fn backend_absence(backend: &str) -> Result<Option<String>> {
         with_text(backend, "the backend", |backend| {
             // SAFETY: returns a text of this thread that ends with a NUL and is copied here.
@@ -147,33 +147,33 @@ impl Device {
         call(|| unsafe { sys::ww_device_describe(self.raw(), &mut info) }).map(|()| DeviceInfo(info))
     }
 
-    /// How its memory stands.
+    /// Returns the memory usage of the device.
     pub fn memory(&self) -> Result<MemoryInfo> {
         let mut info = sys::ww_memory_info::default();
         // SAFETY: the device is open and the struct is initialized.
         call(|| unsafe { sys::ww_device_memory(self.raw(), &mut info) }).map(|()| MemoryInfo(info))
     }
 
-    /// Gives pooled memory back to the driver or the operating system. May wait for work in flight.
+    /// Returns pooled memory to the driver or the operating system. May wait for work in progress.
     pub fn trim(&self) -> Result<()> {
         // SAFETY: the device is open.
         call(|| unsafe { sys::ww_device_trim(self.raw()) })
     }
 
-    /// The members of a group; a single device is its own only member.
+    /// Returns the members of a group; a single device is its own only member.
     pub fn members(&self) -> Result<Vec<MemberInfo>> {
         // SAFETY: the device is open; `infos` has room for `capacity` structs, each initialized.
         let list = listed(|infos, capacity, count| unsafe { sys::ww_device_members(self.raw(), infos, capacity, count) })?;
         Ok(list.into_iter().map(MemberInfo).collect())
     }
 
-    /// Has a group go on without a member.
+    /// Continues a group without a member.
     pub fn drop_member(&self, member: &str) -> Result<()> {
         // SAFETY: the device is open and the text ends with a NUL.
         with_text(member, "the member's name", |member| call(|| unsafe { sys::ww_device_drop(self.raw(), member) }))
     }
 
-    /// Waits until everything that operations on tensors queued on the device is done.
+    /// Waits until all queued tensor operations on the device are done.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the device is open.
         call(|| unsafe { sys::ww_device_synchronize(self.raw()) })
@@ -198,7 +198,7 @@ impl fmt::Debug for Device {
     }
 }
 
-/// A list that a call fills in: asked for its length first. One that grew in between is cut.
+/// Returns a list that a call fills in, after asking for its length. A list that grew in between is cut.
 fn listed<T: Clone + Default>(call_for: impl Fn(*mut T, usize, *mut usize) -> sys::ww_status) -> Result<Vec<T>> {
     let mut count = 0;
     call(|| call_for(ptr::null_mut(), 0, &mut count))?;
@@ -208,7 +208,7 @@ fn listed<T: Clone + Default>(call_for: impl Fn(*mut T, usize, *mut usize) -> sy
     Ok(list)
 }
 
-/// The version of the C library that is running.
+/// Returns the version of the loaded C library.
 pub fn version() -> &'static str {
     // SAFETY: returns a static text that ends with a NUL.
     unsafe { CStr::from_ptr(sys::ww_version()) }.to_str().unwrap_or("")

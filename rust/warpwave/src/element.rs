@@ -1,7 +1,7 @@
-//! Elements: which types of Rust are which types of the library.
+//! Elements: the Rust types for the library's types.
 
 c_enum! {
-    /// What a tensor's elements are.
+    /// The type of a tensor's elements.
     DType(ww_dtype) {
         /// Bytes.
         U8 = WW_U8,
@@ -21,17 +21,17 @@ c_enum! {
         F32 = WW_F32,
         /// Double precision.
         F64 = WW_F64,
-        /// 1, 4 and 3 bits; no infinity, the largest is 448.
+        /// 1 sign, 4 exponent and 3 mantissa bits; no infinity, the maximum is 448.
         F8E4M3 = WW_F8E4M3,
-        /// Bytes with a sign: stored, copied, cast, and multiplied as matrices.
+        /// Signed bytes: can be stored, copied, cast, and multiplied as matrices.
         I8 = WW_I8,
     }
 }
 
 c_enum! {
-    /// What a collection's rows are stored as. They are scored as the f32 values that they are.
+    /// The type of a collection's rows. Rows are scored by their exact values as f32.
     VectorType(ww_vector_type) {
-        /// 4 bytes a number.
+        /// 4 bytes per number.
         F32 = WW_VECTOR_F32,
         /// 2 bytes, 11 bits of precision.
         F16 = WW_VECTOR_F16,
@@ -46,7 +46,7 @@ c_enum! {
 
 names!(DType by ww_dtype_name, VectorType by ww_vector_type_name);
 
-/// A type of Rust that a tensor's elements can be.
+/// A Rust type for a tensor's elements.
 ///
 /// # Safety
 /// The type has the size and the bits of [`Self::DTYPE`], no padding, and every bit pattern is a value.
@@ -55,7 +55,7 @@ pub unsafe trait Element: Copy + Default + Send + Sync + 'static {
     const DTYPE: DType;
 }
 
-/// A type of Rust that a collection's rows can be stored as.
+/// A Rust type for a collection's rows.
 ///
 /// # Safety
 /// As [`Element`], with [`Self::VECTOR_TYPE`].
@@ -98,7 +98,7 @@ elements! {
     half::bf16 => BF16, BF16;
 }
 
-/// The memory of elements.
+/// Returns the memory of elements.
 pub(crate) fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
     // SAFETY: elements have no padding (see Element), so all their bytes are there.
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), std::mem::size_of_val(elements)) }

@@ -1,4 +1,4 @@
-//! Errors: the status, the message, and what a vendor's library said.
+//! Errors: the status, the message, and what a vendor's library reported.
 use std::ffi::CStr;
 use std::fmt;
 
@@ -7,7 +7,7 @@ use warpwave_sys as sys;
 use crate::callback;
 use crate::text::text_of;
 
-/// What calls of this crate return.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 macro_rules! statuses {
@@ -29,7 +29,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// The number that C has for it.
+            /// Returns C's number for the status.
             pub fn raw(self) -> i32 {
                 match self {
                     $(Status::$name => sys::$raw,)*
@@ -41,21 +41,21 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// A value that is not finite, a text that is not JSON, a text with a NUL character, ...
+    /// A value is invalid: a number that is not finite, a text that is not JSON, a text with a NUL character, ...
     InvalidArgument = WW_INVALID_ARGUMENT,
-    /// Vectors of one length where another was promised.
+    /// Vectors have another length than expected.
     DimensionMismatch = WW_DIMENSION_MISMATCH,
-    /// The message says how much was asked for and how much was free.
+    /// The message says how much was requested and how much was free.
     OutOfMemory = WW_OUT_OF_MEMORY,
-    /// The message lists the devices that are there.
+    /// The message lists the available devices.
     NoDevice = WW_NO_DEVICE,
     /// A vendor's call failed: [`Error::vendor`].
     DriverError = WW_DRIVER_ERROR,
     /// There is no such row, collection, tensor or file.
     NotFound = WW_NOT_FOUND,
-    /// The id is there already.
+    /// The id exists already.
     DuplicateId = WW_DUPLICATE_ID,
-    /// The device, the type or the collection does not have this.
+    /// The device, the type or the collection does not support this.
     Unsupported = WW_UNSUPPORTED,
     /// The message names the file, the offset and the reason.
     CorruptFile = WW_CORRUPT_FILE,
@@ -65,13 +65,13 @@ statuses! {
     Cancelled = WW_CANCELLED,
     /// A number is outside its range.
     OutOfRange = WW_OUT_OF_RANGE,
-    /// A defect of the library; please report it.
+    /// A bug in the library; please report it.
     Internal = WW_INTERNAL,
-    /// Made before `fork()` and used in the child.
+    /// The object was created before `fork()` and used in the child.
     OtherProcess = WW_OTHER_PROCESS,
-    /// Another process or connection kept a lock for too long; try again.
+    /// Another process or connection held a lock for too long; try again.
     Busy = WW_BUSY,
-    /// Memory is not what was written to it.
+    /// Memory differs from what was written to it.
     Damaged = WW_DAMAGED,
     /// Other ranks did not report in time.
     Timeout = WW_TIMEOUT,
@@ -85,7 +85,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// What a vendor's library said, where that is what the error tells of.
+/// What a vendor's library reported, if the error comes from one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vendor {
     /// `"rocm"`
@@ -100,7 +100,7 @@ pub struct Vendor {
     pub code: i32,
 }
 
-/// A call that failed. It has changed nothing, unless the call's documentation says otherwise.
+/// A failed call. It changed nothing, unless the call's documentation says otherwise.
 ///
 /// ```
 /// use warpwave::{Device, Status};
@@ -120,17 +120,17 @@ struct Inner {
 }
 
 impl Error {
-    /// Why the call failed, for a program.
+    /// Returns why the call failed, for a program.
     pub fn status(&self) -> Status {
         self.0.status
     }
 
-    /// What was asked, what went wrong and what to do, for a person. One line without control characters.
+    /// Returns what was asked, what went wrong and what to do, for a person. One line without control characters.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The vendor's call and its code, where a driver or a library of it failed.
+    /// Returns the vendor's call and its code, if a driver or a vendor's library failed.
     pub fn vendor(&self) -> Option<&Vendor> {
         self.0.vendor.as_ref()
     }
@@ -139,7 +139,7 @@ impl Error {
         Error(Box::new(Inner { status, message: message.into(), vendor: None }))
     }
 
-    /// The calling thread's last failure.
+    /// Returns the calling thread's last failure.
     #[cold]
     fn last(raw: sys::ww_status) -> Self {
         let mut info = sys::ww_error_info::default();
@@ -162,7 +162,7 @@ impl Error {
     }
 }
 
-/// A message without the names of C's functions, which a caller of this crate has not called: "ww_x: " at its beginning, and
+/// Removes the names of C functions, which a user of this crate has not called, from a message: "ww_x: " at the start, and
 /// where one message quotes another.
 fn without_calls(message: &str) -> String {
     let mut kept = String::with_capacity(message.len());
@@ -178,7 +178,7 @@ fn without_calls(message: &str) -> String {
     kept + rest
 }
 
-/// What follows "ww_x: ", if the text begins with that.
+/// Returns what follows "ww_x: ", if the text starts with that.
 fn behind_call(text: &str) -> Option<&str> {
     let (name, rest) = text.strip_prefix("ww_")?.split_once(": ")?;
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -204,7 +204,7 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Makes a call of C: refuses it inside of a callback, and turns its status into a result.
+/// Makes a call of C: refuses it inside a callback, and turns its status into a result.
 #[inline]
 pub(crate) fn call(function: impl FnOnce() -> sys::ww_status) -> Result<()> {
     callback::refuse_inside()?;
@@ -214,7 +214,7 @@ pub(crate) fn call(function: impl FnOnce() -> sys::ww_status) -> Result<()> {
     }
 }
 
-/// The failure that a call of C left behind which returned NULL.
+/// Returns the failure of a C call that returned NULL.
 pub(crate) fn failed() -> Error {
     let mut info = sys::ww_error_info::default();
     // SAFETY: the struct is initialized.
@@ -222,7 +222,7 @@ pub(crate) fn failed() -> Error {
     Error::last(info.status)
 }
 
-/// A number as the integer that C takes.
+/// Converts a number to the integer that C takes.
 #[inline]
 pub(crate) fn number<From, To: TryFrom<From>>(value: From, what: &str) -> Result<To>
 where

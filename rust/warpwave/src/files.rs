@@ -14,16 +14,16 @@ use crate::tensor::Tensor;
 use crate::text::{with_path, with_text, Texts};
 
 info! {
-    /// What a file of vectors has.
+    /// Description of a file of vectors.
     MatrixInfo(ww_matrix_info) {
         /// Vectors.
         count rows: i64,
-        /// Numbers in a vector.
+        /// Numbers per vector.
         count dim: i64,
     }
 }
 
-/// An open file of vectors; its ending says what it is. Any number of threads may read it.
+/// An open file of vectors; the file name extension decides the format. Any number of threads may read it.
 ///
 /// ```
 /// use warpwave::{write_matrix, Collection, Device, Matrix, Metric, Rows};
@@ -40,13 +40,13 @@ info! {
 pub struct Matrix(Handle<sys::ww_matrix>);
 
 impl Matrix {
-    /// Opens a file. Refuses an unknown ending and anything malformed.
+    /// Opens a file. Refuses an unknown extension and malformed content.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the path ends with a NUL and lives until the call returns.
         with_path(path.as_ref(), |path| Handle::make(|matrix| unsafe { sys::ww_matrix_open(path, matrix) })).map(Matrix)
     }
 
-    /// Opens a CSV file that has ids in the column with this name, or this number from 1 on.
+    /// Opens a CSV file with ids in the column with this name or this number, from 1.
     pub fn open_csv(path: impl AsRef<Path>, id_column: &str) -> Result<Self> {
         with_path(path.as_ref(), |path| {
             with_text(id_column, "the column", |id_column| {
@@ -58,28 +58,28 @@ impl Matrix {
         .map(Matrix)
     }
 
-    /// Describes it.
+    /// Describes the file.
     pub fn info(&self) -> Result<MatrixInfo> {
         let mut info = sys::ww_matrix_info::default();
         // SAFETY: the file is open and the struct is initialized.
         call(|| unsafe { sys::ww_matrix_describe(self.0.raw(), &mut info) }).map(|()| MatrixInfo(info))
     }
 
-    /// Reads `count` vectors from number `first` on, converted to f32, one after the other.
+    /// Reads `count` vectors starting at number `first`, converted to f32, one after the other.
     pub fn read(&self, first: i64, count: i64) -> Result<Vec<f32>> {
         let mut values = vec![0.0; self.room(first, count)?];
         // SAFETY: there is room for count x dim floats.
         call(|| unsafe { sys::ww_matrix_read_f32(self.0.raw(), first, count, values.as_mut_ptr()) }).map(|()| values)
     }
 
-    /// Reads the rows of a file of integers, such as the true neighbours in an `.ivecs`.
+    /// Reads rows of a file of integers, such as the true neighbours in an `.ivecs`.
     pub fn read_i32(&self, first: i64, count: i64) -> Result<Vec<i32>> {
         let mut values = vec![0; self.room(first, count)?];
         // SAFETY: there is room for count x dim integers.
         call(|| unsafe { sys::ww_matrix_read_i32(self.0.raw(), first, count, values.as_mut_ptr()) }).map(|()| values)
     }
 
-    /// How many numbers these rows have; refuses rows that are not there before any memory is taken.
+    /// Returns how many numbers these rows have; refuses rows that do not exist before allocating memory.
     fn room(&self, first: i64, count: i64) -> Result<usize> {
         let info = self.info()?;
         if first < 0 || count < 0 || first.checked_add(count).map_or(true, |end| end > info.rows()) {
@@ -89,7 +89,7 @@ impl Matrix {
         number(count * info.dim(), "the number of values")
     }
 
-    /// The id of a row of a CSV file with ids.
+    /// Returns the id of a row of a CSV file with ids.
     pub fn id(&self, row: i64) -> Option<&str> {
         // SAFETY: the file is open; any number may be given.
         let id = unsafe { sys::ww_matrix_id(self.0.raw(), row) };
@@ -110,7 +110,7 @@ impl fmt::Debug for Matrix {
     }
 }
 
-/// Writes vectors of `dim` numbers to a `.npy` or `.fbin`. An existing file is replaced only when the new one is whole.
+/// Writes vectors of `dim` numbers to a `.npy` or `.fbin` file. Replaces an existing file only once the new one is complete.
 pub fn write_matrix(path: impl AsRef<Path>, vectors: &[f32], dim: usize) -> Result<()> {
     if dim == 0 || vectors.len() % dim != 0 {
         let message = format!("{} numbers are not vectors of dimension {dim}", vectors.len());
@@ -125,24 +125,24 @@ pub fn write_matrix(path: impl AsRef<Path>, vectors: &[f32], dim: usize) -> Resu
 pub struct Safetensors(Handle<sys::ww_safetensors>);
 
 impl Safetensors {
-    /// Opens a file and checks all of its header.
+    /// Opens a file and checks its whole header.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the path ends with a NUL and lives until the call returns.
         with_path(path.as_ref(), |path| Handle::make(|file| unsafe { sys::ww_safetensors_open(path, file) })).map(Safetensors)
     }
 
-    /// How many tensors there are.
+    /// Returns the number of tensors.
     pub fn len(&self) -> usize {
         // SAFETY: the file is open.
         unsafe { sys::ww_safetensors_count(self.0.raw()) as usize }
     }
 
-    /// Whether there are none.
+    /// Returns whether the file has no tensors.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The names and shapes of its tensors, in the order of their data.
+    /// Returns the names and shapes of the tensors, in the order of their data.
     pub fn tensors(&self) -> impl Iterator<Item = Result<(&str, Vec<i64>)>> + '_ {
         (0..self.len() as i64).map(move |index| {
             let mut info = sys::ww_array_info::default();
@@ -154,7 +154,7 @@ impl Safetensors {
         })
     }
 
-    /// Loads the tensor with this name.
+    /// Loads a tensor by name.
     pub fn load(&self, name: &str, device: &Device) -> Result<Tensor> {
         let mut index = 0;
         with_text(name, "the tensor's name", |name| {
@@ -165,7 +165,7 @@ impl Safetensors {
         Tensor::make(|out| unsafe { sys::ww_safetensors_load(self.0.raw(), index, device.raw(), out) })
     }
 
-    /// A text of the file's metadata.
+    /// Returns a metadata text by key.
     pub fn metadata(&self, key: &str) -> Result<&str> {
         let mut value: *const c_char = ptr::null();
         with_text(key, "the key", |key| {
@@ -199,8 +199,8 @@ fn element_of(dtype: DType) -> sys::ww_element {
     }
 }
 
-/// Writes tensors with their names, and texts of metadata by their keys, to a `.safetensors` file. An existing file is replaced only
-/// when the new one is whole.
+/// Writes tensors by name, and metadata texts by key, to a `.safetensors` file. Replaces an existing file only once the new one
+/// is complete.
 pub fn write_safetensors(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)], metadata: &[(&str, &str)]) -> Result<()> {
     let names = Texts::new(tensors.iter().map(|(name, _)| Some(name)));
     let names = (names.pointers("a tensor's name")?, names);

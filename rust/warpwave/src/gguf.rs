@@ -15,7 +15,7 @@ use crate::quant::{QuantType, Quantized};
 use crate::text::{with_path, with_text};
 
 info! {
-    /// What a GGUF file has.
+    /// Description of a GGUF file.
     GgufInfo(ww_gguf_info) {
         /// 2 or 3.
         count version: i32,
@@ -25,14 +25,14 @@ info! {
         count keys: i64,
         /// Tensors in all files.
         count tensors: i64,
-        /// 1, or more of a split model.
+        /// 1, or more for a split model.
         count files: i64,
         /// Bytes of all tensors.
         count data_bytes: i64,
     }
 }
 
-/// An open GGUF file. It does not change, so any number of threads may read it. Matrices that were loaded stay when it closes.
+/// An open GGUF file. It does not change, so any number of threads may read it. Loaded matrices stay valid when it closes.
 ///
 /// ```no_run
 /// use warpwave::{Device, Gguf};
@@ -56,38 +56,38 @@ pub struct GgufTensor<'a> {
 }
 
 impl<'a> GgufTensor<'a> {
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &'a str {
         // SAFETY: the name is in the file's memory, with a NUL behind it, until the file closes.
         unsafe { CStr::from_ptr(self.raw.name) }.to_str().unwrap_or("")
     }
 
-    /// Its number in the file.
+    /// Returns the index in the file.
     pub fn index(&self) -> i64 {
         self.index
     }
 
-    /// Its sizes; the first runs fastest: a row's length.
+    /// Returns the sizes; the first is the row length, which varies fastest.
     pub fn shape(&self) -> &[i64] {
         &self.raw.shape[..self.raw.rank as usize]
     }
 
-    /// How weights are stored; None for the types that cannot be loaded as a matrix.
+    /// Returns how weights are stored; None for types that cannot be loaded as a matrix.
     pub fn quant_type(&self) -> Option<QuantType> {
         QuantType::from_raw(self.raw.r#type)
     }
 
-    /// The number that the file has for the type.
+    /// Returns the file's number for the type.
     pub fn raw_type(&self) -> i32 {
         self.raw.r#type
     }
 
-    /// How many bytes it has.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> i64 {
         self.raw.bytes
     }
 
-    /// Its bytes in memory, read when this is first called.
+    /// Returns the bytes in memory; the first call reads them.
     pub fn data(&self) -> Result<&'a [u8]> {
         crate::callback::refuse_inside()?;
         // SAFETY: the file is open and the number is one of its tensors.
@@ -101,20 +101,20 @@ impl<'a> GgufTensor<'a> {
 }
 
 impl Gguf {
-    /// Opens a file, or the first file of a split model, and checks all of it but the tensors' data.
+    /// Opens a file, or the first file of a split model, and checks everything except the tensors' data.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the path ends with a NUL and lives until the call returns.
         with_path(path.as_ref(), |path| Handle::make(|file| unsafe { sys::ww_gguf_open(path, file) })).map(Gguf)
     }
 
-    /// Describes it.
+    /// Describes the file.
     pub fn info(&self) -> Result<GgufInfo> {
         let mut info = sys::ww_gguf_info::default();
         // SAFETY: the file is open and the struct is initialized.
         call(|| unsafe { sys::ww_gguf_describe(self.0.raw(), &mut info) }).map(|()| GgufInfo(info))
     }
 
-    /// The keys of its metadata, in order.
+    /// Returns the metadata keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = Result<&str>> + '_ {
         let count = self.info().map_or(0, |info| info.keys());
         (0..count).map(move |index| {
@@ -126,13 +126,13 @@ impl Gguf {
         })
     }
 
-    /// Its tensors, in order.
+    /// Returns the tensors, in order.
     pub fn tensors(&self) -> impl Iterator<Item = Result<GgufTensor<'_>>> + '_ {
         let count = self.info().map_or(0, |info| info.tensors());
         (0..count).map(move |index| self.tensor(index))
     }
 
-    /// Tensor number `index`.
+    /// Returns tensor number `index`.
     pub fn tensor(&self, index: i64) -> Result<GgufTensor<'_>> {
         let mut raw = sys::ww_gguf_tensor::default();
         // SAFETY: the file is open and the struct is initialized.
@@ -140,7 +140,7 @@ impl Gguf {
         Ok(GgufTensor { raw, file: self, index })
     }
 
-    /// Finds a tensor by its name; [`Status::NotFound`](crate::Status::NotFound) if there is none.
+    /// Finds a tensor by name; [`Status::NotFound`](crate::Status::NotFound) if there is none.
     pub fn find_tensor(&self, name: &str) -> Result<i64> {
         // SAFETY: in all of these the file is open and the key lives until the call returns.
         self.by_key(name, 0, |name, index| unsafe { sys::ww_gguf_find_tensor(self.0.raw(), name, index) })
@@ -151,31 +151,31 @@ impl Gguf {
         Ok(value)
     }
 
-    /// A number of the metadata. It is given exactly or not at all, here and below.
+    /// Returns a metadata number. Here and below, the value is exact or the call fails.
     pub fn u64(&self, key: &str) -> Result<u64> {
         // SAFETY: as in find_tensor().
         self.by_key(key, 0, |key, value| unsafe { sys::ww_gguf_u64(self.0.raw(), key, value) })
     }
 
-    /// A number with a sign.
+    /// Returns a signed number.
     pub fn i64(&self, key: &str) -> Result<i64> {
         // SAFETY: as in find_tensor().
         self.by_key(key, 0, |key, value| unsafe { sys::ww_gguf_i64(self.0.raw(), key, value) })
     }
 
-    /// A number as a float.
+    /// Returns a number as a float.
     pub fn f64(&self, key: &str) -> Result<f64> {
         // SAFETY: as in find_tensor().
         self.by_key(key, 0.0, |key, value| unsafe { sys::ww_gguf_f64(self.0.raw(), key, value) })
     }
 
-    /// True or false.
+    /// Returns a boolean.
     pub fn bool(&self, key: &str) -> Result<bool> {
         // SAFETY: as in find_tensor().
         Ok(self.by_key(key, 0, |key, value| unsafe { sys::ww_gguf_bool(self.0.raw(), key, value) })? != 0)
     }
 
-    /// A text, in the file's memory.
+    /// Returns a text in the file's memory.
     pub fn text(&self, key: &str) -> Result<&str> {
         let mut bytes = 0;
         // SAFETY: as in find_tensor().
@@ -193,7 +193,7 @@ impl Gguf {
         std::str::from_utf8(text).map_err(|_| Error::new(Status::Unsupported, format!("{key} is not UTF-8")))
     }
 
-    /// An array of texts, in the file's memory.
+    /// Returns an array of texts in the file's memory.
     pub fn texts(&self, key: &str) -> Result<Vec<&str>> {
         let empty = sys::ww_gguf_span { text: ptr::null(), bytes: 0 };
         // SAFETY: as in find_tensor(); there is room for `capacity` entries.
@@ -203,7 +203,7 @@ impl Gguf {
         spans.into_iter().map(|span| self.span(span.text, span.bytes, key)).collect()
     }
 
-    /// An array of integers.
+    /// Returns an array of integers.
     pub fn i64s(&self, key: &str) -> Result<Vec<i64>> {
         // SAFETY: as in texts().
         self.array(key, 0, |key, values, capacity, count| unsafe {
@@ -211,7 +211,7 @@ impl Gguf {
         })
     }
 
-    /// An array of floats.
+    /// Returns an array of floats.
     pub fn f64s(&self, key: &str) -> Result<Vec<f64>> {
         // SAFETY: as in texts().
         self.array(key, 0.0, |key, values, capacity, count| unsafe {
@@ -234,7 +234,7 @@ impl Gguf {
         })
     }
 
-    /// Loads a tensor to a device, as a matrix. `progress` counts bytes.
+    /// Loads a tensor to a device as a matrix. `progress` counts bytes.
     pub fn load(&self, index: i64, device: &Device, progress: Option<Progress<'_>>) -> Result<Quantized> {
         with_progress(progress, |told, user| {
             // SAFETY: the file and the device are open.
@@ -242,7 +242,7 @@ impl Gguf {
         })
     }
 
-    /// Loads tensors of one type and one number of columns as one matrix, the rows of each behind those of the one before it.
+    /// Loads tensors of the same type and number of columns as one matrix, with their rows one after the other.
     pub fn load_joined(&self, indices: &[i64], device: &Device, progress: Option<Progress<'_>>) -> Result<Quantized> {
         let count = number(indices.len(), "the number of tensors")?;
         with_progress(progress, |told, user| {
@@ -253,7 +253,7 @@ impl Gguf {
         })
     }
 
-    /// Loads all tensors; None for those of a type that cannot be a matrix.
+    /// Loads all tensors; None for types that cannot be a matrix.
     pub fn load_all(&self, device: &Device, progress: Option<Progress<'_>>) -> Result<Vec<Option<Quantized>>> {
         let mut pointers = vec![ptr::null_mut(); self.info()?.tensors() as usize];
         with_progress(progress, |told, user| {
@@ -279,7 +279,7 @@ impl fmt::Debug for GgufTensor<'_> {
     }
 }
 
-/// A value of the metadata to be written.
+/// A metadata value to write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GgufValue<'a> {
@@ -308,7 +308,7 @@ pub enum GgufValue<'a> {
 }
 
 impl GgufValue<'_> {
-    /// Kind, kind of elements, count and bytes, as the file has them.
+    /// Returns kind, kind of elements, count and bytes, as in the file.
     fn encoded(&self) -> (sys::ww_gguf_kind, sys::ww_gguf_kind, usize, Vec<u8>) {
         let one = |kind, bytes: &[u8]| (kind, kind, 1, bytes.to_vec());
         let array = |kind, count, bytes| (sys::WW_GGUF_ARRAY, kind, count, bytes);
@@ -335,12 +335,12 @@ impl GgufValue<'_> {
     }
 }
 
-/// Writes a GGUF file: first the metadata and what tensors there will be, then [`GgufWriter::open`], then their data in that
-/// order, then [`GgufWriter::finish`], before which there is no file at the path, or the old one.
+/// Writes a GGUF file: first the metadata and the list of tensors, then [`GgufWriter::open`], then their data in that order,
+/// then [`GgufWriter::finish`]. Until then the path has no file, or the old one.
 pub struct GgufWriter(Handle<sys::ww_gguf_writer>);
 
 impl GgufWriter {
-    /// Makes a writer.
+    /// Creates a writer.
     pub fn new() -> Result<Self> {
         // SAFETY: gives a writer.
         Handle::make(|writer| unsafe { sys::ww_gguf_writer_create(writer) }).map(GgufWriter)
@@ -359,7 +359,7 @@ impl GgufWriter {
         })
     }
 
-    /// Says that there will be a tensor. The first size is a row's length.
+    /// Declares a tensor. The first size is the row length.
     pub fn tensor(&mut self, name: &str, r#type: QuantType, shape: &[i64]) -> Result<()> {
         with_text(name, "the tensor's name", |name| {
             let mut raw = sys::ww_gguf_tensor::default();
@@ -374,19 +374,19 @@ impl GgufWriter {
         })
     }
 
-    /// Begins the file.
+    /// Starts the file.
     pub fn open(&mut self, path: impl AsRef<Path>) -> Result<()> {
         // SAFETY: the writer is there, and the path until the call returns.
         with_path(path.as_ref(), |path| call(|| unsafe { sys::ww_gguf_writer_open(self.0.raw(), path) }))
     }
 
-    /// Appends bytes of tensors, which may be cut anywhere.
+    /// Appends tensor data, in pieces of any size.
     pub fn data(&mut self, bytes: &[u8]) -> Result<()> {
         // SAFETY: the writer is there, and this many bytes.
         call(|| unsafe { sys::ww_gguf_writer_data(self.0.raw(), bytes.as_ptr().cast(), bytes.len()) })
     }
 
-    /// Puts the file in its place. Refuses while data is missing.
+    /// Moves the finished file to its path. Refuses if data is missing.
     pub fn finish(self) -> Result<()> {
         // SAFETY: the writer is there; it is freed in either case.
         call(|| unsafe { sys::ww_gguf_writer_finish(self.0.raw()) })

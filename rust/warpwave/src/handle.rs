@@ -1,4 +1,4 @@
-//! Handles of C: owned pointers, each with the function that ends what they point to, and whether threads may share them.
+//! Handles of C: owned pointers with the functions that free their objects, and whether threads may share them.
 use std::ptr::{self, NonNull};
 
 use warpwave_sys as sys;
@@ -9,9 +9,9 @@ use crate::error::{call, Result};
 /// What a handle points to.
 ///
 /// # Safety
-/// `release` ends what the library made, whichever thread calls it, if no other thread uses it.
+/// `release` frees the library's object on any thread, if no other thread uses it.
 pub(crate) unsafe trait Opaque {
-    /// Whether ending it takes locks that a call may hold while it calls back.
+    /// Whether freeing it takes locks that a call may hold while it calls back.
     const LOCKS: bool;
 
     /// # Safety
@@ -19,7 +19,7 @@ pub(crate) unsafe trait Opaque {
     unsafe fn release(pointer: *mut Self);
 }
 
-/// What any number of threads may use at once, as its header says.
+/// An object that any number of threads may use at once, as its header says.
 ///
 /// # Safety
 /// The header says so.
@@ -30,14 +30,14 @@ pub(crate) unsafe trait Shared: Opaque {}
 pub(crate) struct Handle<T: Opaque>(NonNull<T>);
 
 impl<T: Opaque> Handle<T> {
-    /// Makes one by a call that gives a pointer.
+    /// Creates a handle with a call that writes a pointer.
     pub(crate) fn make(function: impl FnOnce(*mut *mut T) -> sys::ww_status) -> Result<Self> {
         let mut pointer = ptr::null_mut();
         call(|| function(&mut pointer))?;
         NonNull::new(pointer).map(Handle).ok_or_else(crate::error::failed)
     }
 
-    /// Takes over a pointer that the library gave; None if it is NULL.
+    /// Takes ownership of a pointer from the library; None if it is NULL.
     pub(crate) fn adopt(pointer: *mut T) -> Option<Self> {
         NonNull::new(pointer).map(Handle)
     }

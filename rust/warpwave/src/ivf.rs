@@ -1,4 +1,4 @@
-//! IVF: an index for collections of very many rows.
+//! IVF: an index for very large collections.
 use std::ptr;
 
 use warpwave_sys as sys;
@@ -8,65 +8,64 @@ use crate::collection::Collection;
 use crate::error::{call, number, Error, Result, Status};
 
 info! {
-    /// What an index is.
+    /// Description of an index.
     IvfInfo(ww_ivf_info) {
         /// Lists.
         count nlist: i64,
         /// Rows in lists; removed rows count until compact.
         count rows: i64,
-        /// Rows of the largest list.
+        /// Rows in the largest list.
         count rows_largest: i64,
-        /// Rows of a list on average.
+        /// Average rows per list.
         count rows_mean: f64,
         /// The mean squared distance of rows to their centroid, or 1 - cosine.
         count loss: f64,
-        /// Of lists and centroids, on host and device.
+        /// Bytes of lists and centroids, on host and device.
         count bytes: i64,
         /// Rows when the index was built.
         count rows_trained: i64,
-        /// Rows that were added since.
+        /// Rows added since then.
         count rows_added: i64,
-        /// Lists that were split.
+        /// Lists that have been split.
         count lists_split: i64,
-        /// Queries of the last [`Collection::calibrate`]; 0: there was none.
+        /// Queries of the last [`Collection::calibrate`]; 0 if there was none.
         count calibration_queries: i64,
-        /// Neighbours of each of them.
+        /// Neighbours per query.
         count calibration_k: i32,
-        /// Rows that were added since.
+        /// Rows added since then.
         count calibration_rows_added: i64,
     }
 }
 
-/// How an index is built. Zeros mean what the library finds fit.
+/// How to build an index. Zeros choose the library's defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IvfConfig {
-    /// Lists; 0: 4 times the square root of the rows, but at least 16 rows a list.
+    /// Lists; 0: 4 times the square root of the rows, but at least 16 rows per list.
     pub nlist: usize,
-    /// Rows that k-means learns from; 0: 256 for each list.
+    /// Rows for training k-means; 0: 256 per list.
     pub sample_rows: usize,
-    /// Iterations of k-means at most; 0: 10.
+    /// Maximum iterations of k-means; 0: 10.
     pub iterations: u32,
-    /// Of the sample and the first centroids.
+    /// Seed for the sample and the first centroids.
     pub seed: u64,
 }
 
-/// How [`Collection::calibrate`] learns. Zeros mean what the library finds fit.
+/// How [`Collection::calibrate`] measures. Zeros choose the library's defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calibration<'a> {
-    /// Queries such as will be asked, one after the other; None: rows of the collection, drawn at random.
+    /// Queries that resemble future ones, one after the other; None: rows sampled from the collection.
     pub queries: Option<&'a [f32]>,
-    /// How many rows are drawn, at least 299; 0: 1000, or 299 if there are fewer rows. Not used with `queries`.
+    /// Number of rows to sample, at least 299; 0: 1000, or 299 if there are fewer rows. Ignored with `queries`.
     pub drawn: usize,
-    /// Neighbours of each query; 0: 10.
+    /// Neighbours per query; 0: 10.
     pub k: usize,
-    /// Of the rows that are drawn.
+    /// Seed for the sampled rows.
     pub seed: u64,
 }
 
 impl Collection {
-    /// Learns how many lists of the index each recall needs, so that queries can ask for a
-    /// [`recall`](crate::Query::recall): among queries like these at most 1% fall below it, at a confidence of 95%. `progress`
-    /// counts queries.
+    /// Measures how many lists of the index each recall needs, so that queries can ask for a [`recall`](crate::Query::recall):
+    /// of queries like these at most 1% fall below it, with a confidence of 95%. `progress` counts queries.
     pub fn calibrate(&self, how: &Calibration<'_>, progress: Option<Progress<'_>>) -> Result<()> {
         let dim = self.info()?.dim() as usize;
         let count = match how.queries {
@@ -88,7 +87,7 @@ impl Collection {
         })
     }
 
-    /// Builds an index from the live rows, in place of the one that there is. Queries with [`Query::nprobe`](crate::Query::nprobe)
+    /// Builds an index from the live rows, replacing any existing index. Queries with [`Query::nprobe`](crate::Query::nprobe)
     /// use it; all others stay exact. `progress` counts rows compared with centroids.
     ///
     /// ```

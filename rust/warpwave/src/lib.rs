@@ -14,28 +14,29 @@
 //! # Ok::<(), warpwave::Error>(())
 //! ```
 //!
-//! # What is where
-//! [`Device`] is what computes. [`Collection`] holds vectors and answers a [`Query`] with [`Results`]; [`Store`] keeps collections
-//! in a file, and a [`TextCollection`] texts with the model that embeds them. [`Tensor`] computes; [`Quantized`] multiplies with weights in ggml's formats, which [`Gguf`] reads. [`Model`] embeds
-//! texts, and a [`Session`] of it continues them.
+//! # Overview
+//! [`Device`] is what computes. [`Collection`] holds vectors and answers a [`Query`] with [`Results`]. [`Store`] keeps
+//! collections in a file, and a [`TextCollection`] keeps texts with the model that embeds them. [`Tensor`] computes;
+//! [`Quantized`] multiplies with weights in ggml's formats, which [`Gguf`] reads. [`Model`] embeds texts, and its [`Session`]
+//! continues them.
 //!
 //! # Errors
-//! Every call that can fail returns [`Result`]. An [`Error`] has a [`Status`] for the program, a message for the person, and the
-//! vendor's call and code where a driver failed. A call that fails has changed nothing unless it says so.
+//! Every call that can fail returns [`Result`]. An [`Error`] has a [`Status`] for the program, a message for the user, and the
+//! vendor's call and code if a driver failed. A call that fails changes nothing unless its documentation says so.
 //!
 //! # Threads
-//! What the C library allows to be shared is [`Sync`]: devices, collections, stores, results, quantized matrices, GGUF files,
-//! models, and tensors to read. A [`Session`], a [`Grammar`] and a [`GgufWriter`] are [`Send`] and not shared. Writing to a tensor takes a
-//! [`ViewMut`], which borrows it alone.
+//! Objects that the C library allows threads to share are [`Sync`]: devices, collections, stores, results, quantized matrices,
+//! GGUF files, models, and tensors for reading. A [`Session`], a [`Grammar`] and a [`GgufWriter`] are [`Send`] only. Writing to
+//! a tensor takes a [`ViewMut`], which borrows it exclusively.
 //!
 //! # Callbacks
-//! A [`Progress`] callback runs on the calling thread while the library holds its locks. A panic in it does not cross C: the call
-//! is cancelled, and the panic goes on when C has returned. Calls of this crate from within a callback fail.
+//! A [`Progress`] callback runs on the calling thread while the library holds its locks. A panic in it does not cross C: the
+//! call is cancelled, and the panic resumes when C has returned. Calls of this crate inside a callback fail.
 //!
 //! # Features
-//! `store`, `model` and `text`, on by default, need `libwarpwave_store`, `libwarpwave_model` and `libwarpwave_text`. `vendored` builds the C library; without
-//! it pkg-config finds it, or `WARPWAVE_LIB_DIR` names its folder. `serde_json` adds payloads and filters as values, `half` the
-//! types of 16 bits, `ndarray` tensors from and to arrays. None of these three is used unless asked for.
+//! `store`, `model` and `text`, on by default, need `libwarpwave_store`, `libwarpwave_model` and `libwarpwave_text`. `vendored`
+//! builds the C library; without it pkg-config finds it, or `WARPWAVE_LIB_DIR` names its folder. `serde_json` adds payloads and
+//! filters as values, `half` the 16-bit types, `ndarray` conversion between tensors and arrays. These three are off by default.
 #![forbid(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]
 
@@ -102,7 +103,7 @@ pub use tensor::{Tensor, View, ViewMut};
 #[cfg(feature = "text")]
 pub use text_collection::{Chunking, Documents, TextCollection, TextConfig, TextMode, TextQuery, TextRows};
 
-/// The programs of the guide and of the crate's README, as tests of the documentation.
+/// The programs in the guide and the crate's README, run as documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/from-rust.md")]
 #[doc = include_str!("../README.md")]

@@ -1,9 +1,10 @@
-//! How enumerations and structs of C look in Rust, and what several types have in common.
+//! Rust forms of C enumerations and structs, and code that several types share.
 
-/// The functions of what has `conditions`: queries and selections.
+/// The methods of types with `conditions`: queries and selections.
 macro_rules! conditions {
     ($text:lifetime) => {
-        /// Only rows whose payload meets these conditions, JSON as in `{"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}`.
+        /// Only rows whose payload matches these JSON conditions, as in `{"year": {"$gt": 2000}, "lang": {"$in": ["en",
+        /// "de"]}}`.
         pub fn filter(mut self, conditions: impl Into<String>) -> Self {
             self.conditions.filter = Some(conditions.into());
             self
@@ -16,7 +17,7 @@ macro_rules! conditions {
             self
         }
 
-        /// Binds a value to a parameter of the SQL expression, by its name (`":lang"`, `"?1"`).
+        /// Binds a value to a parameter of the SQL expression, by name (`":lang"`, `"?1"`).
         pub fn bind(mut self, name: &str, value: impl Into<crate::query::Value>) -> Self {
             self.conditions.parameters.push((name.to_owned(), value.into()));
             self
@@ -24,7 +25,7 @@ macro_rules! conditions {
     };
 }
 
-/// An enumeration of C. A number that this version does not know is no value of it.
+/// An enumeration of C. A number that this version does not know has no value.
 macro_rules! c_enum {
     ($(#[$doc:meta])* $name:ident($raw:ident) { $($(#[$value_doc:meta])* $value:ident = $constant:ident,)* }) => {
         $(#[$doc])*
@@ -35,7 +36,7 @@ macro_rules! c_enum {
         }
 
         impl $name {
-            /// The number that C has for it.
+            /// Returns C's number for the value.
             #[inline]
             pub fn raw(self) -> ::warpwave_sys::$raw {
                 match self {
@@ -43,7 +44,7 @@ macro_rules! c_enum {
                 }
             }
 
-            /// The value of a number of C.
+            /// Returns the value for C's number.
             #[inline]
             pub fn from_raw(raw: ::warpwave_sys::$raw) -> Option<Self> {
                 match raw {
@@ -55,7 +56,7 @@ macro_rules! c_enum {
     };
 }
 
-/// The names that C has for the values of an enumeration, such as "cosine".
+/// C's names for the values of an enumeration, such as "cosine".
 macro_rules! names {
     ($($name:ident by $function:ident),*) => {
         $(impl ::std::fmt::Display for $name {

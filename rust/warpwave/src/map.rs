@@ -9,49 +9,49 @@ use crate::error::{call, number, Result};
 use crate::handle::Handle;
 
 c_enum! {
-    /// How a call came by its map.
+    /// Where a map came from.
     MapOrigin(ww_map_origin) {
-        /// It was there, and no row has changed.
+        /// It existed, and no row has changed.
         Kept = WW_MAP_KEPT,
-        /// It was there; some rows came, went or were replaced.
+        /// It existed; some rows were added, removed or replaced.
         Grown = WW_MAP_GROWN,
-        /// It was made now.
+        /// It was made by this call.
         Made = WW_MAP_MADE,
     }
 }
 
 info! {
-    /// What a map is.
+    /// Description of a map.
     MapInfo(ww_map_info) {
         /// Points.
         count rows: i64,
-        /// Points that were placed at the mean of their neighbours since the map was made.
+        /// Points placed at the mean of their neighbours since the map was made.
         count rows_placed: i64,
-        /// Neighbours of each row.
+        /// Neighbours per row.
         count neighbours: i32,
         /// Steps of the layout.
         count steps: i32,
-        /// What the random numbers were made of.
+        /// The seed of the random numbers.
         count seed: i64,
-        /// How the call came by it.
+        /// Where the map came from.
         value origin: MapOrigin,
-        /// Whether the collection has it now; a store that was opened to be read does not.
+        /// Whether the collection keeps it; a store opened read-only does not.
         flag kept,
     }
 }
 
-/// What a map is made with. Zeros and None mean those of the map that is kept, or what the library finds fit.
+/// How to make a map. Zeros and None choose the settings of the kept map, or the library's defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapConfig {
-    /// Neighbours of each row, 2 to 256; 0: 15 for a new map.
+    /// Neighbours per row, 2 to 256; 0: 15 for a new map.
     pub neighbours: usize,
     /// Steps of the layout; 0: 2000 for a new map.
     pub steps: usize,
-    /// Another seed is another map of the same rows; None: 0 for a new map.
+    /// Another seed gives another map of the same rows; None: 0 for a new map.
     pub seed: Option<i64>,
     /// Lays out all rows again.
     pub remake: bool,
-    /// Finds neighbours by this many lists of the index; 0: exactly.
+    /// Finds neighbours with this many lists of the index; 0: exactly.
     pub nprobe: usize,
 }
 
@@ -62,29 +62,29 @@ pub struct Map {
 }
 
 impl Map {
-    /// How many points it has.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether it has none.
+    /// Returns whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The handles of the points' rows.
+    /// Returns the handles of the points' rows.
     pub fn handles(&self) -> &[i64] {
         // SAFETY: the map has this many handles, which live and stay as they are as long as it does.
         unsafe { slice::from_raw_parts(sys::ww_map_handles(self.handle.raw()), self.count) }
     }
 
-    /// x and y of each point, in the order of the handles.
+    /// Returns x and y of each point, in the order of the handles.
     pub fn points(&self) -> &[[f32; 2]] {
         // SAFETY: as in handles(); a point is two numbers, one behind the other.
         unsafe { slice::from_raw_parts(sys::ww_map_points(self.handle.raw()).cast(), self.count) }
     }
 
-    /// Describes it.
+    /// Describes the map.
     pub fn info(&self) -> Result<MapInfo> {
         let mut info = sys::ww_map_info::default();
         // SAFETY: the map is there and the struct is initialized.
@@ -93,8 +93,8 @@ impl Map {
 }
 
 impl Collection {
-    /// The map of all rows: made if there is none, else brought up to date, and kept with the collection. The same rows and seed
-    /// give the same bits on every device. `progress` counts rows searched and steps made.
+    /// Returns the map of all rows: makes it if there is none, otherwise updates it. The collection keeps it. The same rows and
+    /// seed give the same bits on every device. `progress` counts rows searched and steps made.
     ///
     /// ```
     /// use warpwave::{Collection, Device, MapConfig, MapOrigin, Metric, Rows};
@@ -130,7 +130,7 @@ impl Collection {
         Ok(Map { handle, count })
     }
 
-    /// Drops the map that the collection keeps, if there is one.
+    /// Drops the collection's map, if there is one.
     pub fn drop_map(&self) -> Result<()> {
         // SAFETY: the collection is there.
         call(|| unsafe { sys::ww_collection_drop_map(self.raw()) })

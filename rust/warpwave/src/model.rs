@@ -25,7 +25,7 @@ c_enum! {
 }
 
 c_enum! {
-    /// How the vectors of a text's tokens become one.
+    /// How the vectors of a text's tokens are combined.
     Pooling(ww_pooling) {
         /// Not at all.
         None = WW_POOLING_NONE,
@@ -35,13 +35,13 @@ c_enum! {
         Cls = WW_POOLING_CLS,
         /// The last.
         Last = WW_POOLING_LAST,
-        /// A head gives a score.
+        /// A head that returns a score.
         Rank = WW_POOLING_RANK,
     }
 }
 
 info! {
-    /// What a model is.
+    /// Description of a model.
     ModelInfo(ww_model_info) {
         /// Encoder or decoder.
         value kind: ModelKind,
@@ -55,71 +55,71 @@ info! {
         text tokenizer,
         /// The device's name.
         text device,
-        /// Of metadata, shapes and samples of all weights: another file has another.
+        /// A fingerprint of the metadata, shapes and samples of all weights: it differs between files.
         text fingerprint,
-        /// How many weights there are.
+        /// The number of weights.
         count parameters: i64,
-        /// The bytes of the weights on the device.
+        /// Bytes of the weights on the device.
         count weight_bytes: i64,
-        /// The bytes of 256 tokens of a session.
+        /// Bytes per 256 tokens of a session.
         count cache_bytes: i64,
-        /// How many tokens there are.
+        /// The size of the vocabulary.
         count vocabulary: i64,
-        /// How many tokens a text may have.
+        /// The maximum number of tokens in a text.
         count context: i64,
         /// Layers.
         count layers: i32,
-        /// Numbers in an embedding.
+        /// Numbers per embedding.
         count width: i32,
-        /// Of the feed-forward network.
+        /// The width of the feed-forward network.
         count hidden: i32,
-        /// Heads of attention.
+        /// Attention heads.
         count heads: i32,
-        /// Heads of keys.
+        /// Key heads.
         count key_heads: i32,
         /// The size of a head.
         count head_size: i32,
         /// The sliding window of attention, or 0.
         count window: i32,
-        /// How the vectors of tokens become one.
+        /// How the vectors of tokens are combined.
         value pooling: Pooling,
-        /// The token that begins a text, or -1.
+        /// The token that starts a text, or -1.
         count bos: i32,
         /// The token that ends a text, or -1.
         count eos: i32,
-        /// Whether [`Model::chat`] knows its template.
+        /// Whether [`Model::chat`] supports its template.
         flag has_chat,
-        /// Whether [`Model::embed`] makes vectors with it.
+        /// Whether [`Model::embed`] works.
         flag embeds,
-        /// Whether [`Model::rerank`] scores texts with it.
+        /// Whether [`Model::rerank`] works.
         flag reranks,
     }
 }
 
-/// How a model is opened.
+/// How to open a model.
 #[derive(Clone, Debug, Default)]
 pub struct ModelOptions {
-    /// Coded by default.
+    /// How activations are stored; coded by default.
     pub activations: Option<Activations>,
-    /// Of keys and values in sessions: f16 by default, f32 or q8_0.
+    /// The type of keys and values in sessions: f16 by default, f32 or q8_0.
     pub cache: Option<QuantType>,
-    /// Tokens that a session may hold; by default as many as the model was made for.
+    /// The maximum number of tokens in a session; by default the model's own maximum.
     pub context: Option<i64>,
     /// A Jinja template for [`Model::chat`] instead of the file's.
     pub chat_template: Option<String>,
 }
 
-/// How text becomes tokens, otherwise than usual.
+/// Options of tokenization.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenFlags {
-    /// Names of special tokens are text.
+    /// Names of special tokens count as text.
     pub plain: bool,
-    /// Nothing is added at the ends of the text.
+    /// No tokens are added at the start and end.
     pub no_add: bool,
 }
 
-/// A model on a device. Any number of threads may use it; its computations happen one after the other. What it computes has the
-/// same bits on every device, alone or in a batch.
+/// A model on a device. Any number of threads may use it; it computes one call at a time. Its results have the same bits on
+/// every device, alone or in a batch.
 ///
 /// ```no_run
 /// use warpwave::{Device, Model};
@@ -137,7 +137,7 @@ impl Model {
         Model::open_with(path, device, &ModelOptions::default(), None)
     }
 
-    /// The same with options; `progress` counts bytes.
+    /// Opens a model with options; `progress` counts bytes.
     pub fn open_with(
         path: impl AsRef<Path>,
         device: &Device,
@@ -170,14 +170,14 @@ impl Model {
         self.0.raw()
     }
 
-    /// Describes it.
+    /// Describes the model.
     pub fn info(&self) -> Result<ModelInfo> {
         let mut info = sys::ww_model_info::default();
         // SAFETY: the model is open and the struct is initialized.
         call(|| unsafe { sys::ww_model_describe(self.raw(), &mut info) }).map(|()| ModelInfo(info))
     }
 
-    /// The tokens of a text.
+    /// Returns the tokens of a text.
     pub fn tokenize(&self, text: &str, flags: TokenFlags) -> Result<Vec<i32>> {
         let bit = |set: bool, flag: sys::ww_token_flags| if set { flag as u32 } else { 0 };
         let bits = bit(flags.plain, sys::WW_TOKENS_PLAIN) | bit(flags.no_add, sys::WW_TOKENS_NO_ADD);
@@ -187,7 +187,7 @@ impl Model {
         })
     }
 
-    /// The text of tokens, without the special ones, as bytes: it may end within a character.
+    /// Returns the text of tokens, without the special ones, as bytes: it may end inside a character.
     pub fn detokenize(&self, ids: &[i32]) -> Result<Vec<u8>> {
         // SAFETY: the model is open, there are this many tokens, and room for `capacity` bytes.
         filled(0u8, |text, capacity, bytes| unsafe {
@@ -195,14 +195,14 @@ impl Model {
         })
     }
 
-    /// Whether a token ends a text or a turn.
+    /// Returns whether a token ends a text or a turn.
     pub fn token_ends(&self, token: i32) -> bool {
         // SAFETY: the model is open; any number may be given.
         unsafe { sys::ww_model_token_ends(self.raw(), token) != 0 }
     }
 
-    /// A conversation, of roles (`"system"`, `"user"`, `"assistant"`) and texts, as the model's chat template writes it, up to
-    /// where the assistant begins to speak. To be tokenized with `no_add`.
+    /// Formats a conversation of roles (`"system"`, `"user"`, `"assistant"`) and texts with the model's chat template, up to
+    /// where the assistant starts. Tokenize the result with `no_add`.
     pub fn chat(&self, messages: &[(&str, &str)]) -> Result<String> {
         let text = with_messages(messages, |raw| {
             // SAFETY: the model is open, there are this many messages, and room for `capacity` bytes.
@@ -213,8 +213,8 @@ impl Model {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// The tokens of such a conversation, to be fed to a session. With `plain`, names of special tokens in the messages are text,
-    /// so that nobody can end a turn by what they write.
+    /// Returns the tokens of such a conversation, for a session. With `plain`, names of special tokens in messages count as
+    /// text, so that no message can end a turn.
     pub fn chat_tokens(&self, messages: &[(&str, &str)], plain: bool) -> Result<Vec<i32>> {
         let flags = if plain { sys::WW_TOKENS_PLAIN as u32 } else { 0 };
         with_messages(messages, |raw| {
@@ -225,7 +225,7 @@ impl Model {
         })
     }
 
-    /// Embeds texts: a vector of `width` numbers and length 1 for each, one after the other. `progress` counts texts.
+    /// Embeds texts: one vector of `width` numbers and length 1 per text, one after the other. `progress` counts texts.
     pub fn embed<T: AsRef<str>>(&self, texts: &[T], progress: Option<Progress<'_>>) -> Result<Vec<f32>> {
         let (pointers, bytes) = texts_of(texts);
         let mut vectors = vec![0.0; texts.len() * self.info()?.width() as usize];
@@ -237,7 +237,7 @@ impl Model {
         Ok(vectors)
     }
 
-    /// The same of tokens.
+    /// Embeds texts given as tokens.
     pub fn embed_tokens<T: AsRef<[i32]>>(&self, texts: &[T]) -> Result<Vec<f32>> {
         let ids: Vec<i32> = texts.iter().flat_map(|text| text.as_ref()).copied().collect();
         let counts: Vec<usize> = texts.iter().map(|text| text.as_ref().len()).collect();
@@ -249,9 +249,9 @@ impl Model {
         Ok(vectors)
     }
 
-    /// Scores how well each text answers a query, the larger the better. A score is a logit: 1 / (1 + exp(-score)) is a
-    /// probability. The model reads query and text together, which is slower and better than comparing embeddings, so rerank the
-    /// best hits of a search. `progress` counts texts. Refuses a model that does not rerank ([`ModelInfo::reranks`]).
+    /// Scores how well each text answers a query; larger is better. A score is a logit: 1 / (1 + exp(-score)) is a probability.
+    /// The model reads query and text together, which is slower and better than comparing embeddings, so use it for the best
+    /// hits of a search. `progress` counts texts. Refuses a model that cannot rerank ([`ModelInfo::reranks`]).
     ///
     /// ```no_run
     /// use warpwave::{Device, Model};
@@ -275,20 +275,20 @@ impl Model {
         Ok(scores)
     }
 
-    /// Makes a session without tokens. Refuses an encoder. The session keeps the model open.
+    /// Creates a session without tokens. Refuses an encoder. The session keeps the model open.
     pub fn session(&self) -> Result<Session> {
         // SAFETY: the model is open.
         Session::make(self.vocabulary()?, |session| unsafe { sys::ww_session_create(self.raw(), session) })
     }
 
-    /// Makes a grammar, at the beginning of a text, from GBNF or a JSON schema.
+    /// Creates a grammar, at the start of a text, from GBNF or a JSON schema.
     pub fn grammar(&self, kind: GrammarKind, text: &str) -> Result<Grammar> {
         let (first, bytes) = (text.as_ptr().cast(), text.len());
         // SAFETY: the model is open, and the text has this many bytes.
         Grammar::make(|grammar| unsafe { sys::ww_grammar_create(self.raw(), kind.raw(), first, bytes, grammar) })
     }
 
-    /// Makes a session of a file that [`Session::save`] wrote.
+    /// Loads a session from a file that [`Session::save`] wrote.
     pub fn load_session(&self, path: impl AsRef<Path>) -> Result<Session> {
         with_path(path.as_ref(), |path| {
             // SAFETY: the model is open, the path lives until the call returns.
@@ -310,13 +310,13 @@ impl fmt::Debug for Model {
     }
 }
 
-/// The addresses of texts, and how many bytes each has.
+/// Returns the addresses of texts, and their lengths in bytes.
 fn texts_of<T: AsRef<str>>(texts: &[T]) -> (Vec<*const c_char>, Vec<usize>) {
     texts.iter().map(|text| (text.as_ref().as_ptr().cast(), text.as_ref().len())).unzip()
 }
 
-/// The first `dimensions` numbers of each vector of `width` numbers, made of length 1 again. Embeddings of models that were
-/// trained for it (Matryoshka) stay useful.
+/// Returns the first `dimensions` numbers of each vector of `width` numbers, scaled to length 1 again. Embeddings of models
+/// trained for this (Matryoshka) stay useful.
 ///
 /// ```
 /// let short = warpwave::shorten_embeddings(&[0.6, 0.0, 0.8, 0.0, 1.0, 0.0], 3, 2)?;
@@ -336,7 +336,7 @@ pub fn shorten_embeddings(vectors: &[f32], width: usize, dimensions: usize) -> R
     Ok(kept)
 }
 
-/// Calls a function with messages as C has them.
+/// Calls a function with messages in C's form.
 fn with_messages<R>(messages: &[(&str, &str)], function: impl FnOnce(&[sys::ww_chat_message]) -> Result<R>) -> Result<R> {
     let roles = Texts::new(messages.iter().map(|(role, _)| Some(role)));
     let texts = Texts::new(messages.iter().map(|(_, text)| Some(text)));
@@ -345,7 +345,7 @@ fn with_messages<R>(messages: &[(&str, &str)], function: impl FnOnce(&[sys::ww_c
     function(&raw)
 }
 
-/// A list that a call fills in: asked for its length first.
+/// Returns a list that a call fills in, after asking for its length.
 pub(crate) fn filled<T: Clone>(zero: T, function: impl Fn(*mut T, usize, *mut usize) -> sys::ww_status) -> Result<Vec<T>> {
     let mut count = 0;
     call(|| function(ptr::null_mut(), 0, &mut count))?;

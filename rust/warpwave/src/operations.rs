@@ -1,4 +1,4 @@
-//! Operations on tensors, each of which makes a new one.
+//! Operations on tensors. Each returns a new tensor.
 use std::ptr;
 
 use warpwave_sys as sys;
@@ -8,7 +8,7 @@ use crate::element::DType;
 use crate::error::{number, Result};
 use crate::tensor::{Tensor, EMPTY};
 
-/// An enumeration of operations, and a function of Tensor for each.
+/// An enumeration of operations, with a method of Tensor for each.
 macro_rules! operations {
     ($(#[$doc:meta])* $name:ident($raw:ident) by $function:ident$others:tt {
         $($(#[$value_doc:meta])* $value:ident = $constant:ident as $method:ident,)*
@@ -24,7 +24,7 @@ macro_rules! operations {
     };
 }
 
-/// One of them, of one tensor or of two.
+/// A method for one operation, of one tensor or of two.
 macro_rules! operation {
     ([$($doc:tt)*] $method:ident = $function:ident($value:path) of ()) => {
         $($doc)*
@@ -57,9 +57,9 @@ operations! {
         Rsqrt = WW_RSQRT as rsqrt,
         /// The maximum of x and 0.
         Relu = WW_RELU as relu,
-        /// The next integer below.
+        /// The largest integer that is not above x.
         Floor = WW_FLOOR as floor,
-        /// The next integer above.
+        /// The smallest integer that is not below x.
         Ceil = WW_CEIL as ceil,
         /// The nearest integer, halves away from zero.
         Round = WW_ROUND as round,
@@ -101,13 +101,13 @@ operations! {
         Sub = WW_SUB as sub,
         /// x * y
         Mul = WW_MUL as mul,
-        /// x / y; integers towards zero, by zero gives 0.
+        /// x / y; integers round towards zero, and division by zero gives 0.
         Div = WW_DIV as div,
         /// The larger; NaN if either is.
         Maximum = WW_MAXIMUM as maximum,
         /// The smaller; NaN if either is.
         Minimum = WW_MINIMUM as minimum,
-        /// What division towards zero leaves.
+        /// The remainder of division towards zero.
         Rem = WW_REM as rem,
         /// x to the power of y.
         Pow = WW_POW as pow,
@@ -117,7 +117,7 @@ operations! {
 }
 
 operations! {
-    /// A comparison: 1 where it holds and 0 elsewhere, as u8.
+    /// A comparison: 1 if it is true and 0 if not, as u8.
     Cmp(ww_cmp) by cmp(y) {
         /// x == y
         Eq = WW_EQ as eq_to,
@@ -135,17 +135,17 @@ operations! {
 }
 
 c_enum! {
-    /// How dimensions become one element.
+    /// How dimensions are reduced to one element.
     Reduce(ww_reduce) {
         /// The sum.
         Sum = WW_REDUCE_SUM,
-        /// The smallest.
+        /// The minimum.
         Min = WW_REDUCE_MIN,
-        /// The largest.
+        /// The maximum.
         Max = WW_REDUCE_MAX,
-        /// The number of the first of the smallest, as u32.
+        /// The index of the first minimum, as u32.
         ArgMin = WW_REDUCE_ARGMIN,
-        /// The number of the first of the largest, as u32.
+        /// The index of the first maximum, as u32.
         ArgMax = WW_REDUCE_ARGMAX,
         /// The mean, of floats.
         Mean = WW_REDUCE_MEAN,
@@ -159,12 +159,12 @@ c_enum! {
     Math(ww_math) {
         /// The same bits on every device.
         Canonical = WW_MATH_CANONICAL,
-        /// The vendor's library and low-precision units, near the canonical product.
+        /// The vendor's library and low-precision units; close to the canonical product.
         Fast = WW_MATH_FAST,
     }
 }
 
-/// How a convolution moves, for y and x; in one dimension the first number counts.
+/// Parameters of a convolution, for y and x; in one dimension the first number is used.
 #[derive(Clone, Debug)]
 pub struct Conv {
     /// Zeros around the image.
@@ -173,9 +173,9 @@ pub struct Conv {
     pub stride: [i64; 2],
     /// Pixels from one weight to the next.
     pub dilation: [i64; 2],
-    /// Added to the end of the output of transposed ones.
+    /// Added to the end of the output of transposed convolutions.
     pub output_padding: [i64; 2],
-    /// Channels are cut into this many groups.
+    /// Number of groups that the channels are split into.
     pub groups: i64,
     /// Canonical or fast.
     pub math: Math,
@@ -212,14 +212,14 @@ pub struct Pool {
     pub kernel: [i64; 2],
     /// Pixels from one window to the next.
     pub stride: [i64; 2],
-    /// Around the image, at most half of the kernel.
+    /// Padding around the image, at most half of the kernel.
     pub padding: [i64; 2],
-    /// Averages count padding as zeros.
+    /// Whether averages count padding as zeros.
     pub padding_counts: bool,
 }
 
 impl Pool {
-    /// Windows side by side, no padding.
+    /// Adjacent windows, no padding.
     pub fn new(kernel_y: i64, kernel_x: i64) -> Self {
         let kernel = [kernel_y, kernel_x];
         Pool { kernel, stride: kernel, padding: [0, 0], padding_counts: false }
@@ -234,7 +234,7 @@ impl Pool {
 }
 
 c_enum! {
-    /// What keys and values of attention are rounded to.
+    /// The precision of keys and values in attention.
     AttentionType(ww_attention_type) {
         /// Half precision.
         F16 = WW_ATTENTION_F16,
@@ -245,23 +245,23 @@ c_enum! {
     }
 }
 
-/// How queries see keys.
+/// Parameters of attention.
 #[derive(Clone, Debug)]
 pub struct Attention {
-    /// What keys and values are rounded to.
+    /// The precision of keys and values.
     pub r#type: AttentionType,
     /// A query sees keys up to its own position.
     pub causal: bool,
-    /// Causal: only the last this many of these; 0: all.
+    /// Causal only: a query sees only this many of the last keys; 0: all.
     pub window: i64,
     /// The position of the first query; None: the queries are the last of the keys.
     pub first_position: Option<i64>,
-    /// Of the dot products; None: 1 / sqrt(head size).
+    /// The factor for dot products; None: 1 / sqrt(head size).
     pub scale: Option<f64>,
 }
 
 impl Default for Attention {
-    /// Keys and values as f16, every query sees every key.
+    /// Keys and values in f16; every query sees every key.
     fn default() -> Self {
         Attention { r#type: AttentionType::F16, causal: false, window: 0, first_position: None, scale: None }
     }
@@ -271,7 +271,7 @@ fn or_null(tensor: Option<&Tensor>) -> *const sys::ww_tensor {
     tensor.map_or(ptr::null(), Tensor::raw)
 }
 
-/// Functions that take tensors and numbers and make a tensor.
+/// Methods that take tensors and numbers and return a tensor.
 macro_rules! simple {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) = $function:ident($($given:expr),*);)*) => {
         impl Tensor {
@@ -285,11 +285,11 @@ macro_rules! simple {
 }
 
 simple! {
-    /// Every element in another type: rounded to nearest even, floats to integers towards zero and saturated, NaN to 0.
+    /// Converts to another type: rounds to nearest even; floats to integers round towards zero and saturate, NaN becomes 0.
     fn cast(dtype: DType) = ww_tensor_cast(dtype.raw());
-    /// The elements, dense: a copy.
+    /// Returns a dense copy.
     fn contiguous() = ww_tensor_contiguous();
-    /// A copy on another device. Waits.
+    /// Returns a copy on another device. Waits.
     fn to_device(device: &Device) = ww_tensor_copy_to(device.raw());
     /// x * mul + add, fused.
     fn affine(mul: f64, add: f64) = ww_tensor_affine(mul, add);
@@ -299,7 +299,7 @@ simple! {
     fn elu(alpha: f64) = ww_tensor_elu(alpha);
     /// `out[i][j] = x[ids[i][j]][j]` for dimension 0, and so on.
     fn gather(ids: &Tensor, dim: i32) = ww_tensor_gather(ids.raw(), dim);
-    /// The slices that a list of ids names, in its order.
+    /// The slices at the given ids, in their order.
     fn index_select(ids: &Tensor, dim: i32) = ww_tensor_index_select(ids.raw(), dim);
     /// `[..., m, k]` times `[..., k, n]`, canonical or fast.
     fn matmul_with(other: &Tensor, math: Math) = ww_tensor_matmul(other.raw(), math.raw());
@@ -311,7 +311,7 @@ simple! {
     fn layer_norm(weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) = ww_tensor_layer_norm(or_null(weight), or_null(bias), eps);
     /// x / sqrt(mean of squares + eps) * weight along the last dimension.
     fn rms_norm(weight: Option<&Tensor>, eps: f64) = ww_tensor_rms_norm(or_null(weight), eps);
-    /// Rotary embedding: rotates pairs of the last dimension, which are neighbours if `interleaved` and half of it apart if not.
+    /// Rotary embedding: rotates pairs of the last dimension, either adjacent (`interleaved`) or half its size apart.
     fn rope(cosines: &Tensor, sines: &Tensor, interleaved: bool) = ww_tensor_rope(cosines.raw(), sines.raw(), interleaved);
     /// A convolution of `[images, in, x]` with `[out, in / groups, x]`.
     fn conv1d(weights: &Tensor, how: &Conv) = ww_tensor_conv1d(weights.raw(), &how.raw());
@@ -325,45 +325,45 @@ simple! {
     fn avg_pool2d(how: &Pool) = ww_tensor_avg_pool2d(&how.raw());
     /// The maxima of windows of `[images, channels, y, x]`.
     fn max_pool2d(how: &Pool) = ww_tensor_max_pool2d(&how.raw());
-    /// `[images, channels, x]` to another size, by the nearest element.
+    /// Resizes `[images, channels, x]` to another size, by the nearest element.
     fn upsample_nearest1d(size: i64) = ww_tensor_upsample_nearest1d(size);
-    /// `[images, channels, y, x]` to other sizes, by the nearest element.
+    /// Resizes `[images, channels, y, x]` to other sizes, by the nearest element.
     fn upsample_nearest2d(size_y: i64, size_x: i64) = ww_tensor_upsample_nearest2d(size_y, size_x);
-    /// `[images, channels, y, x]` to other sizes, between the four nearest elements.
+    /// Resizes `[images, channels, y, x]` to other sizes, interpolating between the four nearest elements.
     fn upsample_bilinear2d(size_y: i64, size_x: i64, align_corners: bool) = ww_tensor_upsample_bilinear2d(size_y, size_x, i32::from(align_corners), ptr::null());
 }
 
 impl Tensor {
-    /// An operation on each element.
+    /// Applies an operation to each element.
     pub fn unary(&self, op: Unary) -> Result<Tensor> {
         // SAFETY: the tensor is there.
         Tensor::make(|out| unsafe { sys::ww_tensor_unary(op.raw(), self.raw(), out) })
     }
 
-    /// An operation on the elements of two tensors of one type.
+    /// Applies an operation to the elements of two tensors of the same type.
     pub fn binary(&self, op: Binary, y: &Tensor) -> Result<Tensor> {
         // SAFETY: the tensors are there.
         Tensor::make(|out| unsafe { sys::ww_tensor_binary(op.raw(), self.raw(), y.raw(), out) })
     }
 
-    /// A comparison of the elements of two tensors of one type: u8.
+    /// Compares the elements of two tensors of the same type; returns u8.
     pub fn cmp(&self, op: Cmp, y: &Tensor) -> Result<Tensor> {
         // SAFETY: the tensors are there.
         Tensor::make(|out| unsafe { sys::ww_tensor_cmp(op.raw(), self.raw(), y.raw(), out) })
     }
 
-    /// Where `self`, of integers, is not 0 the element of x, elsewhere that of y.
+    /// Returns x where `self`, of integers, is not 0, and y elsewhere.
     pub fn choose(&self, x: &Tensor, y: &Tensor) -> Result<Tensor> {
         // SAFETY: the tensors are there.
         Tensor::make(|out| unsafe { sys::ww_tensor_where(self.raw(), x.raw(), y.raw(), out) })
     }
 
-    /// The matrix product in canonical order: the same bits on every device.
+    /// Returns the matrix product in canonical order: the same bits on every device.
     pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
         self.matmul_with(other, Math::Canonical)
     }
 
-    /// Reduces dimensions, all of them if none is given.
+    /// Reduces dimensions, or all of them if none is given.
     pub fn reduce(&self, op: Reduce, dims: &[i32]) -> Result<Tensor> {
         let count = number(dims.len(), "the number of dimensions")?;
         let list = if dims.is_empty() { ptr::null() } else { dims.as_ptr() };
@@ -379,13 +379,14 @@ impl Tensor {
         Tensor::make(|out| unsafe { sys::ww_tensor_cat(raw.as_ptr(), raw.len(), dim, out) })
     }
 
-    /// Sorts along the last dimension, equal elements in their order: the elements, and the numbers they had (u32).
+    /// Sorts along the last dimension, keeping the order of equal elements. Returns the elements and their former indices
+    /// (u32).
     pub fn sort(&self, descending: bool) -> Result<(Tensor, Tensor)> {
         // SAFETY: the tensor is there, and both results are empty or filled in.
         pair(|values, indices| unsafe { sys::ww_tensor_sort(self.raw(), descending, values, indices) })
     }
 
-    /// The k largest, or the k smallest, along the last dimension, best first, and the numbers they had (u32).
+    /// Returns the k largest or smallest along the last dimension, best first, and their former indices (u32).
     pub fn top_k(&self, k: i64, largest: bool) -> Result<(Tensor, Tensor)> {
         // SAFETY: as in sort().
         pair(|values, indices| unsafe { sys::ww_tensor_top_k(self.raw(), k, largest, values, indices) })
@@ -402,7 +403,7 @@ impl Tensor {
     }
 }
 
-/// Two tensors by one call.
+/// Makes two tensors with one call.
 fn pair(function: impl FnOnce(*mut sys::ww_tensor, *mut sys::ww_tensor) -> sys::ww_status) -> Result<(Tensor, Tensor)> {
     let mut second = EMPTY;
     // The first is owned at once. A call that fails fills in neither.

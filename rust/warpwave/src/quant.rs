@@ -57,7 +57,7 @@ c_enum! {
 names!(QuantType by ww_quant_name);
 
 impl QuantType {
-    /// Finds the type by its name, in small or capital letters.
+    /// Finds a type by name, in upper or lower case.
     pub fn find(name: &str) -> Result<Self> {
         let mut raw = 0;
         // SAFETY: the text ends with a NUL and lives until the call returns.
@@ -65,7 +65,7 @@ impl QuantType {
         QuantType::from_raw(raw).ok_or_else(|| Error::new(Status::Unsupported, format!("{name} is newer than this crate")))
     }
 
-    /// How many bytes a row of `cols` numbers has. Refuses cols that are not a multiple of the type's block.
+    /// Returns the bytes of a row of `cols` numbers. Refuses a number that is not a multiple of the type's block.
     pub fn row_bytes(self, cols: i64) -> Result<i64> {
         let mut bytes = 0;
         // SAFETY: numbers only.
@@ -74,9 +74,9 @@ impl QuantType {
 }
 
 c_enum! {
-    /// What becomes of activations in a quantized product.
+    /// How a quantized product treats activations.
     Activations(ww_activations) {
-        /// Coded in 8 bits; fast, and a little off.
+        /// Quantized to 8 bits: fast, slightly inexact.
         Coded = WW_ACTIVATIONS_CODED,
         /// They stay f32, and the weights are decoded.
         Float = WW_ACTIVATIONS_FLOAT,
@@ -84,7 +84,7 @@ c_enum! {
 }
 
 info! {
-    /// What a quantized matrix is.
+    /// Description of a quantized matrix.
     QuantizedInfo(ww_quant_info) {
         /// How weights are stored.
         value r#type: QuantType,
@@ -98,7 +98,7 @@ info! {
         count bytes: i64,
         /// The device's name.
         text device,
-        /// All weights were seen to be finite while they were loaded.
+        /// Whether all weights were finite when they were loaded.
         flag finite,
     }
 }
@@ -129,12 +129,12 @@ pub struct Product<'a> {
 }
 
 impl<'a> Product<'a> {
-    /// Canonical, finished when the call returns, activations coded.
+    /// Canonical, synchronous, with coded activations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns before it is done on a GPU. Where activations cannot be coded the results are NaN then.
+    /// On a GPU, returns before the product is done. If activations cannot be coded, the results are NaN.
     pub fn queued(mut self) -> Self {
         self.raw.queued = 1;
         self
@@ -152,27 +152,27 @@ impl<'a> Product<'a> {
         self
     }
 
-    /// The matrix is of experts of `rows` rows each, and row i of x meets expert `experts[i]`.
+    /// The matrix consists of experts of `rows` rows each; row i of x is multiplied by expert `experts[i]`.
     pub fn experts(mut self, rows: i64, experts: &'a [i64]) -> Self {
         self.raw.expert_rows = rows;
         self.experts = Some(experts);
         self
     }
 
-    /// The same with the numbers on the matrix's device: u8, u32 or i64.
+    /// Like `experts`, with the numbers on the matrix's device: u8, u32 or i64.
     pub fn expert_ids(mut self, rows: i64, experts: &'a Tensor) -> Self {
         self.raw.expert_rows = rows;
         self.expert_ids = Some(experts);
         self
     }
 
-    /// x goes through an rms norm first.
+    /// Applies an rms norm to x first.
     pub fn norm(mut self, weight: &'a Tensor, eps: f64) -> Self {
         self.norm = Some((weight, eps));
         self
     }
 
-    /// silu(x) * up is multiplied.
+    /// Multiplies silu(x) * up.
     pub fn up(mut self, up: &'a Tensor) -> Self {
         self.up = Some(up);
         self
@@ -190,7 +190,7 @@ impl<'a> Product<'a> {
     }
 }
 
-/// How many rows and columns a list has, if it has them.
+/// Returns rows and columns of a list, if it has that many elements.
 fn check_size(values: usize, rows: i64, cols: i64) -> Result<()> {
     let wanted = usize::try_from(rows).ok().zip(usize::try_from(cols).ok()).and_then(|(rows, cols)| rows.checked_mul(cols));
     if wanted != Some(values) {
@@ -201,7 +201,7 @@ fn check_size(values: usize, rows: i64, cols: i64) -> Result<()> {
 }
 
 impl Quantized {
-    /// Quantizes floats of the host, row after row.
+    /// Quantizes floats on the host, row after row.
     pub fn from_f32(device: &Device, r#type: QuantType, values: &[f32], rows: i64, cols: i64) -> Result<Self> {
         check_size(values.len(), rows, cols)?;
         // SAFETY: there are rows x cols floats.
@@ -209,13 +209,13 @@ impl Quantized {
             .map(Quantized)
     }
 
-    /// Quantizes a tensor of shape `[..., cols]` where it is.
+    /// Quantizes a tensor of shape `[..., cols]` on its device.
     pub fn from_tensor(r#type: QuantType, x: &Tensor) -> Result<Self> {
         // SAFETY: the tensor is there.
         Handle::make(|made| unsafe { sys::ww_quant_from_tensor(r#type.raw(), x.raw(), made) }).map(Quantized)
     }
 
-    /// Takes blocks that are coded already.
+    /// Creates a matrix from blocks that are already quantized.
     pub fn from_blocks(device: &Device, r#type: QuantType, blocks: &[u8], rows: i64, cols: i64) -> Result<Self> {
         // SAFETY: the library receives the number of bytes, and refuses another number than it needs.
         Handle::make(|made| unsafe {
@@ -232,13 +232,13 @@ impl Quantized {
         Handle::make(function).map(Quantized)
     }
 
-    /// A matrix of `count` of its rows from row `first` on, which it shares.
+    /// Returns a matrix of `count` rows starting at row `first`, which shares the memory.
     pub fn view(&self, first: i64, count: i64) -> Result<Self> {
         // SAFETY: the matrix is there; either may be destroyed first.
         Handle::make(|made| unsafe { sys::ww_quant_view(self.0.raw(), first, count, made) }).map(Quantized)
     }
 
-    /// Describes it.
+    /// Describes the matrix.
     pub fn info(&self) -> Result<QuantizedInfo> {
         let mut info = sys::ww_quant_info::default();
         // SAFETY: the matrix is there and the struct is initialized.
@@ -252,14 +252,14 @@ impl Quantized {
         call(|| unsafe { sys::ww_quant_read_f32(self.0.raw(), first, count, values.as_mut_ptr()) }).map(|()| values)
     }
 
-    /// Reads rows as they are coded.
+    /// Reads rows in their quantized form.
     pub fn read_blocks(&self, first: i64, count: i64) -> Result<Vec<u8>> {
         let mut blocks = vec![0u8; self.room(first, count, |info| info.row_bytes())?];
         // SAFETY: there is room for count x row_bytes bytes.
         call(|| unsafe { sys::ww_quant_read_blocks(self.0.raw(), first, count, blocks.as_mut_ptr().cast()) }).map(|()| blocks)
     }
 
-    /// How much memory rows need; refuses rows that are not there before any is taken.
+    /// Returns how much memory rows need; refuses rows that do not exist before allocating any.
     fn room(&self, first: i64, count: i64, each: impl Fn(&QuantizedInfo) -> i64) -> Result<usize> {
         let info = self.info()?;
         if first < 0 || count < 0 || first.checked_add(count).map_or(true, |end| end > info.rows()) {
@@ -277,25 +277,25 @@ impl Quantized {
         call(|| unsafe { sys::ww_quant_get_rows(self.0.raw(), ids.as_ptr(), count, values.as_mut_ptr()) }).map(|()| values)
     }
 
-    /// Decodes rows to a tensor of f32, f16 or bf16.
+    /// Dequantizes rows to a tensor of f32, f16 or bf16.
     pub fn dequantize(&self, first: i64, count: i64, dtype: DType) -> Result<Tensor> {
         // SAFETY: the matrix is there.
         Tensor::make(|out| unsafe { sys::ww_quant_dequantize(self.0.raw(), first, count, dtype.raw(), out) })
     }
 
-    /// Looks rows up by ids on the device: a tensor of the ids' shape with cols behind it.
+    /// Looks rows up by ids on the device: returns a tensor of the ids' shape followed by cols.
     pub fn rows(&self, ids: &Tensor, dtype: DType) -> Result<Tensor> {
         // SAFETY: both are there.
         Tensor::make(|out| unsafe { sys::ww_quant_rows(self.0.raw(), ids.raw(), dtype.raw(), out) })
     }
 
-    /// x, of shape `[..., cols]`, times each row: f32 of shape `[..., rows]`, the same bits on every device.
+    /// Multiplies x, of shape `[..., cols]`, by each row: f32 of shape `[..., rows]`, the same bits on every device.
     pub fn matmul(&self, x: &Tensor) -> Result<Tensor> {
         // SAFETY: both are there.
         Tensor::make(|out| unsafe { sys::ww_quant_matmul(self.0.raw(), x.raw(), out) })
     }
 
-    /// The same with options.
+    /// Multiplies with options.
     pub fn multiply(&self, x: &Tensor, product: &Product<'_>) -> Result<Tensor> {
         if let Some(experts) = product.experts {
             let rows = x.elements() / x.shape().last().map_or(1, |&cols| cols.max(1) as usize);
@@ -309,7 +309,7 @@ impl Quantized {
         Tensor::make(|out| unsafe { sys::ww_quant_multiply(self.0.raw(), x.raw(), &raw, out) })
     }
 
-    /// The same with activations that were coded before, as q8_1 or q8_K.
+    /// Multiplies activations that are already coded, as q8_1 or q8_K.
     pub fn multiply_coded(&self, activations: &Quantized, product: &Product<'_>) -> Result<Tensor> {
         if product.experts.is_some() {
             return Err(Error::new(Status::Unsupported, "coded activations cannot meet experts of the host"));

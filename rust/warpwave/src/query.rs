@@ -1,4 +1,4 @@
-//! Queries: what a search asks.
+//! Queries: the description of a search.
 use std::ffi::c_char;
 use std::ptr;
 
@@ -10,7 +10,7 @@ use crate::results::Fetch;
 use crate::tensor::Tensor;
 use crate::text::Texts;
 
-/// A value for a parameter of [`Query::filter_sql`]: bound to it, never pasted into the text.
+/// A value for a parameter of [`Query::filter_sql`]: it is bound, never pasted into the text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// SQL's NULL.
@@ -36,7 +36,7 @@ macro_rules! value_from {
 }
 value_from!(i64 => Integer, i32 => Integer, u32 => Integer, f64 => Real, f32 => Real, &str => Text, String => Text);
 
-/// Which rows a search may find, by their numbers: bit r admits row r.
+/// The rows that a search may find, by row number: bit r admits row r.
 ///
 /// ```
 /// let mut mask = warpwave::Mask::new(100);
@@ -50,12 +50,13 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// A mask over `rows` rows ([`CollectionInfo::mask_rows`](crate::CollectionInfo::mask_rows) of the collection) that admits none.
+    /// Creates a mask over `rows` rows ([`CollectionInfo::mask_rows`](crate::CollectionInfo::mask_rows) of the collection) that
+    /// admits none.
     pub fn new(rows: usize) -> Self {
         Mask { words: vec![0; rows.div_ceil(64)], rows }
     }
 
-    /// Admits a row, or not. A row that the mask does not cover is never admitted, and setting it does nothing.
+    /// Admits or excludes a row. Rows beyond the mask are never admitted, and setting them has no effect.
     pub fn set(&mut self, row: usize, admitted: bool) {
         if row < self.rows {
             let bit = 1u64 << (row % 64);
@@ -64,14 +65,14 @@ impl Mask {
         }
     }
 
-    /// Whether a row is admitted.
+    /// Returns whether a row is admitted.
     pub fn get(&self, row: usize) -> bool {
         row < self.rows && self.words[row / 64] >> (row % 64) & 1 == 1
     }
 }
 
 impl FromIterator<bool> for Mask {
-    /// A mask of one answer for each row in order.
+    /// Creates a mask from one boolean per row, in order.
     fn from_iter<I: IntoIterator<Item = bool>>(answers: I) -> Self {
         let answers: Vec<bool> = answers.into_iter().collect();
         let mut mask = Mask::new(answers.len());
@@ -82,7 +83,7 @@ impl FromIterator<bool> for Mask {
     }
 }
 
-/// Which rows, by their payloads: what queries and selections share.
+/// Conditions on payloads, shared by queries and selections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conditions<'a> {
     pub(crate) filter: Option<String>,
@@ -90,7 +91,7 @@ pub(crate) struct Conditions<'a> {
     pub(crate) parameters: Vec<(String, Value)>,
 }
 
-/// The same as C has it.
+/// The conditions in C's form.
 pub(crate) struct RawConditions {
     pub(crate) filter: *const c_char,
     pub(crate) filter_sql: *const c_char,
@@ -145,7 +146,7 @@ struct Words {
     candidates: usize,
 }
 
-/// A search: vectors, what to find for each of them, among which rows, and what to copy. By default it finds the 10 nearest.
+/// A search: vectors, what to find for each, which rows to search, and what to copy. By default it finds the 10 nearest.
 ///
 /// ```
 /// use warpwave::{Fetch, Query};
@@ -188,7 +189,7 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// A query without vectors: what a [`TextQuery`](crate::TextQuery) says of rows.
+    /// A query without vectors: the options of a [`TextQuery`](crate::TextQuery).
     #[cfg(feature = "text")]
     pub fn without_vectors() -> Self {
         Query::of(Vectors::None(0))
@@ -199,12 +200,12 @@ impl<'a> Query<'a> {
         Query::of(Vectors::Host(vector, 1))
     }
 
-    /// `count` query vectors of one length, one after the other.
+    /// `count` query vectors of the same length, one after the other.
     pub fn batch(vectors: &'a [f32], count: usize) -> Self {
         Query::of(Vectors::Host(vectors, count))
     }
 
-    /// The rows of a tensor of shape `[queries, dim]` or `[dim]`. On the collection's device they stay there.
+    /// The rows of a tensor of shape `[queries, dim]` or `[dim]`. On the collection's device they are used in place.
     pub fn tensor(vectors: &'a Tensor) -> Self {
         Query::of(Vectors::Tensor(vectors))
     }
@@ -216,14 +217,14 @@ impl<'a> Query<'a> {
         Query { words: Some(words), ..Query::of(Vectors::None(texts.len())) }
     }
 
-    /// Finds rows by words, too: one text for each query. The best of both are fused into one list by their ranks, and
-    /// [`Hit::parts`](crate::Hit::parts) has the ranks and scores of each.
+    /// Also finds rows by words: one text per query. The best of both are fused into one list by rank, and
+    /// [`Hit::parts`](crate::Hit::parts) has the rank and score in each.
     pub fn hybrid<T: AsRef<str>>(self, texts: &[T]) -> Self {
         self.hybrid_with(texts, Fuse::default(), 0)
     }
 
-    /// The same with another fusion, of this many hits of each part (0: 100, or k if that is more). The limit of the fusion is
-    /// k.
+    /// Finds rows by vectors and words with another fusion, using this many hits of each part (0: 100, or k if that is more).
+    /// The limit of the fusion is k.
     pub fn hybrid_with<T: AsRef<str>>(mut self, texts: &[T], fuse: Fuse, candidates: usize) -> Self {
         self.words = Some(Words { texts: Texts::of(texts), mode: sys::WW_MATCH_HYBRID, fuse: Some(fuse), candidates });
         self
@@ -238,7 +239,7 @@ impl<'a> Query<'a> {
     }
 
     /// Reads as many lists as this recall needs, more than 0 and at most 1, after
-    /// [`Collection::calibrate`](crate::Collection::calibrate). 0: not asked for.
+    /// [`Collection::calibrate`](crate::Collection::calibrate). 0: no recall requested.
     pub fn recall(mut self, recall: f32) -> Self {
         self.recall = recall;
         self
@@ -250,8 +251,8 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Finds all rows within a bound of each query: for l2 rows at most so far away, for cosine and dot rows with at least this
-    /// score. Gives the best `limit` of them as hits; [`Results::total`](crate::Results::total) counts them all.
+    /// Finds all rows within a bound of each query: for l2 rows at most this far away, for cosine and dot rows with at least
+    /// this score. Returns the best `limit` as hits; [`Results::total`](crate::Results::total) counts all of them.
     pub fn within(mut self, bound: f32, limit: usize) -> Self {
         (self.mode, self.k, self.bound, self.limit) = (sys::WW_QUERY_RANGE, 0, bound, limit);
         self
@@ -265,18 +266,18 @@ impl<'a> Query<'a> {
 
     conditions!('a);
 
-    /// Copies this of each hit into the results.
+    /// Chooses what to copy of each hit into the results.
     pub fn fetch(mut self, what: Fetch) -> Self {
         self.fetch = what;
         self
     }
 
-    /// How many results each query of [`Collection::search`](crate::Collection::search) has.
+    /// Returns the number of results per query of [`Collection::search`](crate::Collection::search).
     pub(crate) fn k(&self) -> usize {
         self.k
     }
 
-    /// Makes a call with the query as C has it, whose pointers are valid until the call returns.
+    /// Makes a call with the query in C's form, whose pointers are valid until the call returns.
     #[inline]
     pub(crate) fn with_raw<R>(&self, function: impl FnOnce(&mut sys::ww_query) -> Result<R>) -> Result<R> {
         let mut raw = sys::ww_query::default();
@@ -319,7 +320,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// How many queries there are.
+    /// Returns the number of queries.
     pub(crate) fn count(&self) -> usize {
         match self.vectors {
             Vectors::Host(_, count) | Vectors::None(count) => count,
@@ -360,20 +361,20 @@ fn parameter(value: &Value, name: *const c_char, text: *const c_char) -> sys::ww
 }
 
 info! {
-    /// What a search did, over all its queries; a row counts once for each query. It may differ between devices, the results do
-    /// not.
+    /// Statistics of a search over all its queries; a row counts once per query. They may differ between devices; the results
+    /// do not.
     SearchStats(ww_search_stats) {
-        /// Rows that were tested by their 8-bit codes.
+        /// Rows tested by their 8-bit codes.
         count rows_screened: i64,
         /// Rows of these that the codes did not exclude.
         count rows_kept: i64,
-        /// Rows whose exact score was computed.
+        /// Rows scored exactly.
         count rows_scored: i64,
-        /// Queries for which some rows were not screened, because too many had been kept.
+        /// Queries for which some rows were not screened, because too many candidates had been kept.
         count fallback_queries: i64,
-        /// How much better the k-th result was than the threshold that rows were discarded by; never below 0.
+        /// How much better the k-th result was than the threshold for discarding rows; never below 0.
         count certificate: f32,
-        /// Queries that were searched again, which proves a defect; the results are right all the same.
+        /// Queries that were searched again, which reveals a bug; the results are still right.
         count repeated_queries: i64,
         /// Lists of an index that queries with [`Query::nprobe`] read; here and below 0 for exact queries.
         count lists_read: i64,

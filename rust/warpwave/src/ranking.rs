@@ -1,4 +1,4 @@
-//! Ranking: results that are made of results, and an order that a search gives its hits.
+//! Ranking: fusing and reordering results.
 use std::ptr;
 
 use warpwave_sys as sys;
@@ -12,30 +12,30 @@ use crate::results::Results;
 use crate::text::with_text;
 
 c_enum! {
-    /// What the score of a fused hit is made of.
+    /// What a fused score is computed from.
     Fusion(ww_fusion) {
         /// 1 / (constant + rank): reciprocal rank fusion.
         Ranks = WW_FUSION_RANKS,
-        /// The score, scaled so that a list's best is 1 and its worst 0.
+        /// The score, scaled so that the best of a list is 1 and the worst 0.
         Scores = WW_FUSION_SCORES,
     }
 }
 
-/// How two lists become one.
+/// How to fuse two lists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fuse {
     /// Ranks or scores.
     pub fusion: Fusion,
-    /// Of [`Fusion::Ranks`].
+    /// The constant of [`Fusion::Ranks`].
     pub constant: f64,
-    /// Of the first list and of the second.
+    /// Weights of the first and the second list.
     pub weights: [f64; 2],
-    /// Hits of each query at most; 0: all.
+    /// Maximum hits per query; 0: all.
     pub limit: usize,
 }
 
 impl Default for Fuse {
-    /// By ranks with a constant of 60, both lists alike.
+    /// By ranks with a constant of 60, both lists with the same weight.
     fn default() -> Self {
         let raw = sys::ww_fuse::default();
         Fuse { fusion: Fusion::Ranks, constant: raw.constant, weights: raw.weights, limit: 0 }
@@ -50,19 +50,19 @@ impl Fuse {
     }
 }
 
-/// Maximal marginal relevance: hits that are relevant and differ from those before them.
+/// Maximal marginal relevance: hits that are relevant and differ from earlier ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diversity<'a> {
-    /// 0 to 1: 1 is the order of relevance alone.
+    /// From 0 to 1; 1 orders by relevance only.
     pub lambda: f64,
-    /// Hits of each query at most; 0: all.
+    /// Maximum hits per query; 0: all.
     pub limit: usize,
-    /// A vector for each query, one after the other, whose score is the relevance. None: the score that the hit has.
+    /// One vector per query, one after the other, whose score is the relevance. None: use the hit's score.
     pub queries: Option<&'a [f32]>,
 }
 
 impl Default for Diversity<'_> {
-    /// Relevance and difference alike.
+    /// Equal weight for relevance and difference.
     fn default() -> Self {
         Diversity { lambda: sys::ww_diversity::default().lambda, limit: 0, queries: None }
     }
@@ -79,7 +79,7 @@ impl Diversity<'_> {
         })
     }
 
-    /// Refuses another number of vectors than the library will read.
+    /// Refuses a number of vectors that differs from what the library reads.
     pub(crate) fn check(&self, queries: usize, dim: usize) -> Result<()> {
         match self.queries {
             Some(vectors) if Some(vectors.len()) != queries.checked_mul(dim) => {
@@ -91,14 +91,14 @@ impl Diversity<'_> {
     }
 }
 
-/// Groups by a field of the payloads.
+/// Grouping by a payload field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grouping<'a> {
     /// `"source"`, or `"author.name"` for a field of an object.
     pub field: &'a str,
-    /// Groups of each query at most.
+    /// Maximum groups per query.
     pub groups: usize,
-    /// Hits of a group at most.
+    /// Maximum hits per group.
     pub size: usize,
 }
 
@@ -119,7 +119,7 @@ impl Results {
         Results::new(Handle::make(function)?)
     }
 
-    /// Fuses these results with others, query by query; hits with the same handle are one hit.
+    /// Fuses these results with others, query by query; hits with the same handle become one.
     ///
     /// ```
     /// use warpwave::{Collection, Device, Fuse, Metric, Query, Rows};
@@ -146,13 +146,13 @@ impl Results {
         Results::made(|made| unsafe { sys::ww_results_diversify(self.raw(), &raw, made) })
     }
 
-    /// Orders the hits of each query by groups, the one with the best hit first. Refuses results without payloads.
+    /// Orders the hits of each query by group, the group with the best hit first. Refuses results without payloads.
     pub fn group(&self, how: &Grouping<'_>) -> Result<Results> {
         // SAFETY: the results are there; the struct and its text live until the call returns.
         how.with_raw(|raw| Results::made(|made| unsafe { sys::ww_results_group(self.raw(), raw, made) }))
     }
 
-    /// Gives the hits new scores, one each, and orders each query by them, larger first. Keeps `limit` hits of each query; 0: all.
+    /// Gives each hit a new score and reorders each query, larger first. Keeps `limit` hits per query; 0: all.
     pub fn rerank(&self, scores: &[f32], limit: usize) -> Result<Results> {
         if scores.len() != self.scores().len() {
             let message = format!("{} scores for {} hits; each needs one", scores.len(), self.scores().len());
@@ -176,7 +176,7 @@ impl Collection {
         })
     }
 
-    /// Finds as many hits as are needed to fill the groups.
+    /// Finds enough hits to fill the groups.
     pub fn query_grouped(&self, query: &Query<'_>, how: &Grouping<'_>) -> Result<Results> {
         self.with_query(query, |raw| {
             how.with_raw(|how| {

@@ -1,4 +1,4 @@
-//! Results: what a query found or a get got.
+//! Results of queries and gets.
 use std::ffi::{c_char, CStr};
 use std::fmt;
 use std::iter::FusedIterator;
@@ -10,7 +10,7 @@ use warpwave_sys as sys;
 use crate::error::{call, Result};
 use crate::handle::Handle;
 
-/// What is copied into results beside rows, handles and scores. Add them up with `|`.
+/// What to copy into results besides rows, handles and scores. Combine with `|`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fetch(pub(crate) u32);
 
@@ -23,7 +23,7 @@ impl Fetch {
     pub const PAYLOADS: Fetch = Fetch(sys::WW_FETCH_PAYLOADS as u32);
     /// Their vectors.
     pub const VECTORS: Fetch = Fetch(sys::WW_FETCH_VECTORS as u32);
-    /// Their texts, of rows in a store.
+    /// The texts of a store's rows.
     pub const TEXTS: Fetch = Fetch(sys::WW_FETCH_TEXTS as u32);
 }
 
@@ -34,7 +34,7 @@ impl BitOr for Fetch {
     }
 }
 
-/// What a query found: a snapshot that stays as it is, whatever happens to the collection. Any number of threads may read it.
+/// What a query found: a snapshot that does not change with the collection. Any number of threads may read it.
 ///
 /// ```
 /// use warpwave::{Collection, Device, Fetch, Metric, Query, Rows};
@@ -69,60 +69,60 @@ impl Results {
         self.handle.raw()
     }
 
-    /// How many queries were asked.
+    /// Returns the number of queries.
     pub fn query_count(&self) -> usize {
         self.columns.query_count as usize
     }
 
-    /// The hits of the first query, best first, equal scores by smallest row. None at all if no query was asked.
+    /// Returns the hits of the first query, best first; equal scores are ordered by row. Empty if there is no query.
     pub fn hits(&self) -> Hits<'_> {
         self.hits_of(0)
     }
 
-    /// The hits of query number `query`, best first; no hits if there is no such query.
+    /// Returns the hits of query number `query`, best first; empty if there is no such query.
     pub fn hits_of(&self, query: usize) -> Hits<'_> {
         Hits { results: self, range: self.range(query) }
     }
 
-    /// The hits of each query in turn.
+    /// Returns the hits of each query in turn.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Hits<'_>> + '_ {
         (0..self.query_count()).map(|query| self.hits_of(query))
     }
 
-    /// How many rows a range search found for a query, of which it has the best as hits. For other searches, the number of hits.
+    /// Returns how many rows a range search found for a query; its hits are the best of them. Otherwise, the number of hits.
     pub fn total(&self, query: usize) -> usize {
         let totals = self.column(self.columns.totals, self.query_count());
         totals.get(query).map_or(self.range(query).len(), |&total| total as usize)
     }
 
-    /// How many of a query's hits, from the first on, are certainly those of an exact search: all of an exact query, fewer of
-    /// one with [`Query::nprobe`](crate::Query::nprobe).
+    /// Returns how many of a query's first hits are certainly those of an exact search: all for an exact query, maybe fewer
+    /// with [`Query::nprobe`](crate::Query::nprobe).
     pub fn proven(&self, query: usize) -> usize {
         let proven = self.column(self.columns.proven, self.query_count());
         proven.get(query).map_or(self.range(query).len(), |&hits| hits as usize)
     }
 
-    /// The row numbers of all hits of all queries.
+    /// Returns the row numbers of all hits of all queries.
     pub fn rows(&self) -> &[i64] {
         self.column(self.columns.rows, self.columns.hit_count as usize)
     }
 
-    /// The handles of all hits of all queries.
+    /// Returns the handles of all hits of all queries.
     pub fn handles(&self) -> &[i64] {
         self.column(self.columns.handles, self.columns.hit_count as usize)
     }
 
-    /// The scores of all hits of all queries.
+    /// Returns the scores of all hits of all queries.
     pub fn scores(&self) -> &[f32] {
         self.column(self.columns.scores, self.columns.hit_count as usize)
     }
 
-    /// The vectors of all hits of all queries, one after the other; empty if they were not fetched.
+    /// Returns the vectors of all hits of all queries, one after the other; empty if they were not fetched.
     pub fn vectors(&self) -> &[f32] {
         self.column(self.columns.vectors, self.columns.hit_count as usize * self.dim())
     }
 
-    /// How many numbers each vector of the hits has.
+    /// Returns how many numbers each vector has.
     pub fn dim(&self) -> usize {
         self.columns.dim as usize
     }
@@ -135,7 +135,7 @@ impl Results {
         }
     }
 
-    /// A column of this many entries; empty where there is none.
+    /// Returns a column of this many entries; empty if there is none.
     fn column<T>(&self, first: *const T, count: usize) -> &[T] {
         if first.is_null() {
             return &[];
@@ -144,7 +144,7 @@ impl Results {
         unsafe { slice::from_raw_parts(first, count) }
     }
 
-    /// The text that begins at the place that a column has for a hit.
+    /// Returns the text at the offset that a column has for a hit.
     fn text(&self, places: *const i64, hit: usize) -> Option<&CStr> {
         let place = *self.column(places, self.columns.hit_count as usize).get(hit)?;
         let text: &[c_char] = self.column(self.columns.text, self.columns.text_bytes as usize);
@@ -160,7 +160,7 @@ impl fmt::Debug for Results {
     }
 }
 
-/// The hits of one query, an iterator.
+/// An iterator over the hits of one query.
 #[derive(Clone)]
 pub struct Hits<'a> {
     results: &'a Results,
@@ -168,7 +168,7 @@ pub struct Hits<'a> {
 }
 
 impl<'a> Hits<'a> {
-    /// Hit number `index` of those that are left.
+    /// Returns hit number `index` of the remaining ones.
     pub fn get(&self, index: usize) -> Option<Hit<'a>> {
         self.range.clone().nth(index).map(|index| Hit { results: self.results, index })
     }
@@ -202,12 +202,12 @@ impl fmt::Debug for Hits<'_> {
     }
 }
 
-/// A hit's place in one of the lists that were fused.
+/// A hit's position in one of the fused lists.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// From 1 on.
+    /// The rank, from 1.
     pub rank: usize,
-    /// The score that it had there.
+    /// The score in that list.
     pub score: f32,
 }
 
@@ -219,38 +219,38 @@ pub struct Hit<'a> {
 }
 
 impl<'a> Hit<'a> {
-    /// The place that the row had when the query ran; -1 if a get did not find what it was asked for. Compact renumbers rows.
+    /// Returns the row number when the query ran; -1 if a get did not find the row. Compact renumbers rows.
     pub fn row(&self) -> i64 {
         self.results.rows()[self.index]
     }
 
-    /// What names the row for good; -1 as above.
+    /// Returns the handle, which identifies the row permanently; -1 if a get did not find the row.
     pub fn handle(&self) -> i64 {
         self.results.handles()[self.index]
     }
 
-    /// The score; 0 for a get.
+    /// Returns the score; 0 for a get.
     pub fn score(&self) -> f32 {
         self.results.scores()[self.index]
     }
 
-    /// The id, if it was fetched, the row is there, and it is UTF-8, which only a damaged file can break.
+    /// Returns the id if it was fetched, the row exists, and the id is UTF-8 (only a damaged file has other ids).
     pub fn id(&self) -> Option<&'a str> {
         self.results.text(self.results.columns.ids, self.index)?.to_str().ok()
     }
 
-    /// The payload, a JSON text, if it was fetched and the row has one.
+    /// Returns the payload, a JSON text, if it was fetched and the row has one.
     pub fn payload(&self) -> Option<&'a str> {
         self.results.text(self.results.columns.payloads, self.index)?.to_str().ok()
     }
 
-    /// The text, if it was fetched and the row has one.
+    /// Returns the text if it was fetched and the row has one.
     pub fn text(&self) -> Option<&'a str> {
         self.results.text(self.results.columns.texts, self.index)?.to_str().ok()
     }
 
-    /// How a fused search found the hit: by its vector, or in the first results, and by its words, or in the second. None if the
-    /// results were not fused.
+    /// Returns how a fused search found the hit: by vector, or in the first results, and by words, or in the second. None if
+    /// the results were not fused.
     pub fn parts(&self) -> Option<[Option<Part>; 2]> {
         let parts = self.results.column(self.results.columns.parts, self.results.columns.hit_count as usize).get(self.index)?;
         let part = |which: usize| {
@@ -260,7 +260,7 @@ impl<'a> Hit<'a> {
         Some([part(0), part(1)])
     }
 
-    /// The vector, if it was fetched and the row is there.
+    /// Returns the vector if it was fetched and the row exists.
     pub fn vector(&self) -> Option<&'a [f32]> {
         let dim = self.results.columns.dim as usize;
         let first = self.index * dim;

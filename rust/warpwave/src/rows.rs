@@ -1,4 +1,4 @@
-//! Rows: what is added to a collection.
+//! Rows to add to a collection.
 use warpwave_sys as sys;
 
 use crate::callback::{with_progress, Progress};
@@ -14,7 +14,7 @@ enum Vectors<'a> {
     Tensor(&'a Tensor),
 }
 
-/// Rows to add, to replace or to update: vectors, and for each an id and a payload if you like.
+/// Rows to add, replace or update: vectors with optional ids and payloads.
 ///
 /// ```
 /// use warpwave::Rows;
@@ -42,42 +42,44 @@ impl<'a> Rows<'a> {
         Rows::of(Vectors::Host { dim, numbers: vectors.len(), bytes: bytes_of(vectors), r#type: None })
     }
 
-    /// Vectors that are in the collection's type already: `i8`, `u8`, and with the feature `half` its two types.
+    /// Vectors that already have the collection's type: `i8`, `u8`, and with the feature `half` its two types.
     pub fn elements<T: VectorElement>(dim: usize, vectors: &'a [T]) -> Self {
         let r#type = Some(T::VECTOR_TYPE.raw());
         Rows::of(Vectors::Host { dim, numbers: vectors.len(), bytes: bytes_of(vectors), r#type })
     }
 
-    /// The rows of a tensor of shape `[count, dim]`, of f32 or the collection's type. On the collection's device they stay there.
+    /// The rows of a tensor of shape `[count, dim]`, of f32 or the collection's type. On the collection's device they are used
+    /// in place.
     pub fn tensor(vectors: &'a Tensor) -> Self {
         Rows::of(Vectors::Tensor(vectors))
     }
 
-    /// `count` rows without vectors, for [`Collection::update`](crate::Collection::update), which leaves vectors alone then.
+    /// `count` rows without vectors, for [`Collection::update`](crate::Collection::update), which then leaves vectors
+    /// unchanged.
     pub fn without_vectors(count: usize) -> Self {
         Rows::of(Vectors::None(count))
     }
 
-    /// An id for each row: 1 to 256 bytes. Without ids each row's id is its handle in decimal.
+    /// Sets the ids, 1 to 256 bytes each. Without ids each row's id is its handle in decimal.
     pub fn ids<T: AsRef<str>>(mut self, ids: &[T]) -> Self {
         self.ids = Some(Texts::of(ids));
         self
     }
 
-    /// A payload, a JSON text, for each row that has one.
+    /// Sets the payloads, JSON texts; None for rows without one.
     pub fn payloads<T: AsRef<str>>(mut self, payloads: &[Option<T>]) -> Self {
         self.payloads = Some(Texts::new(payloads.iter().map(Option::as_ref)));
         self
     }
 
-    /// A text for each row that has one, for a collection in a store: it is kept with the row and found by its words
-    /// ([`Query::words`](crate::Query::words), [`Query::hybrid`](crate::Query::hybrid)).
+    /// Sets the texts, for a collection in a store; None for rows without one. They are kept with the rows and can be searched
+    /// by words ([`Query::words`](crate::Query::words), [`Query::hybrid`](crate::Query::hybrid)).
     pub fn texts<T: AsRef<str>>(mut self, texts: &[Option<T>]) -> Self {
         self.texts = Some(Texts::new(texts.iter().map(Option::as_ref)));
         self
     }
 
-    /// How many rows these are.
+    /// Returns the number of rows.
     fn count(&self) -> Result<usize> {
         match self.vectors {
             Vectors::None(count) => Ok(count),
@@ -90,7 +92,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Makes a call with the rows as C has them, whose pointers are valid until the call returns.
+    /// Makes a call with the rows in C's form, whose pointers are valid until the call returns.
     pub(crate) fn with_raw<R>(
         &self,
         progress: Option<Progress<'_>>,

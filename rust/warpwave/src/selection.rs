@@ -1,4 +1,4 @@
-//! Selections: rows by conditions on their payloads, to get, count, remove or change them.
+//! Selections: rows that match conditions on their payloads, to get, count, remove or change.
 use std::ptr;
 
 use warpwave_sys as sys;
@@ -10,7 +10,7 @@ use crate::query::Conditions;
 use crate::results::{Fetch, Results};
 use crate::text::with_text;
 
-/// Rows by conditions, in the order of their handles.
+/// Rows that match conditions, in the order of their handles.
 ///
 /// ```
 /// use warpwave::{Collection, Device, Metric, Rows, Selection};
@@ -38,7 +38,7 @@ impl<'a> Selection<'a> {
 
     conditions!('a);
 
-    /// Only rows with this handle or a larger one: that of the last row of a page, plus 1.
+    /// Only rows with at least this handle: for the next page, the last row's handle plus 1.
     pub fn first_handle(mut self, handle: i64) -> Self {
         self.first_handle = handle;
         self
@@ -67,7 +67,7 @@ impl<'a> Selection<'a> {
 }
 
 impl Collection {
-    /// Gets the rows of a selection, with score 0.
+    /// Returns the rows of a selection, with score 0.
     pub fn select(&self, selection: &Selection<'_>, fetch: Fetch) -> Result<Results> {
         let handle = selection.with_raw(|raw| {
             // SAFETY: the collection is there, and all that the selection points to until the call returns.
@@ -76,14 +76,14 @@ impl Collection {
         Results::new(handle)
     }
 
-    /// How many rows a selection has.
+    /// Returns the number of rows of a selection.
     pub fn select_count(&self, selection: &Selection<'_>) -> Result<usize> {
         // SAFETY: as in select().
         let count = selection.with_raw(|raw| given(|count| unsafe { sys::ww_collection_select_count(self.raw(), raw, count) }));
         number(count?, "the number of rows")
     }
 
-    /// Removes the rows of a selection, all or none, and returns how many they were. Refuses a selection without conditions.
+    /// Removes the rows of a selection, all or none, and returns their number. Refuses a selection without conditions.
     pub fn select_remove(&self, selection: &Selection<'_>) -> Result<usize> {
         // SAFETY: as in select().
         let count =
@@ -91,12 +91,12 @@ impl Collection {
         number(count?, "the number of rows")
     }
 
-    /// Gives every row of a selection this payload, a JSON text or None, and returns how many rows they were.
+    /// Sets the payload of every row of a selection, a JSON text or None, and returns the number of rows.
     pub fn select_set_payload(&self, selection: &Selection<'_>, payload: Option<&str>) -> Result<usize> {
         self.select_payload(selection, payload, sys::WW_PAYLOAD_SET)
     }
 
-    /// Merges the fields of a JSON object into the payload of every row of a selection, and returns how many rows they were.
+    /// Merges the fields of a JSON object into the payload of every row of a selection, and returns the number of rows.
     pub fn select_merge_payload(&self, selection: &Selection<'_>, payload: &str) -> Result<usize> {
         self.select_payload(selection, Some(payload), sys::WW_PAYLOAD_MERGE)
     }
@@ -114,7 +114,7 @@ impl Collection {
         number(count?, "the number of rows")
     }
 
-    /// Merges the fields of JSON objects into the payloads of rows, by their ids; all or nothing.
+    /// Merges the fields of JSON objects into the payloads of rows, by id; all or nothing.
     pub fn merge_payloads<T: AsRef<str>, P: AsRef<str>>(&self, ids: &[T], payloads: &[P]) -> Result<()> {
         let payloads: Vec<Option<&P>> = payloads.iter().map(Some).collect();
         self.with_payloads(ids, &payloads, |ids, payloads, count| {

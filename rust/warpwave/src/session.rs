@@ -1,4 +1,4 @@
-//! Sessions: the tokens that a decoder was fed, and the text that it continues them with.
+//! Sessions: the tokens fed to a decoder, and the text that it generates after them.
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,9 +14,9 @@ use crate::handle::Handle;
 use crate::text::with_path;
 
 c_enum! {
-    /// Why generating ended.
+    /// Why generation ended.
     GenerationEnd(ww_generation_end) {
-        /// As many tokens as were asked for.
+        /// The requested number of tokens was generated.
         Length = WW_GENERATION_LENGTH,
         /// The model ended its text.
         Eos = WW_GENERATION_EOS,
@@ -27,22 +27,22 @@ c_enum! {
     }
 }
 
-/// How a token is chosen. The default takes the one with the largest logit.
+/// How to choose a token. By default the one with the largest logit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
-    /// 0: the first is taken.
+    /// 0 always chooses the largest logit.
     pub temperature: f64,
-    /// The largest this many stay; 0: all.
+    /// Keep this many of the largest logits; 0: all.
     pub top_k: i32,
-    /// Of these the fewest that have so much of the probability; 1: all.
+    /// Of these, keep the fewest whose probabilities add up to this; 1: all.
     pub top_p: f64,
-    /// Of these the ones with at least so much of the first one's; 0: all.
+    /// Of these, keep the ones with at least this fraction of the largest probability; 0: all.
     pub min_p: f64,
-    /// Logits of recent tokens are divided by it; 1: not.
+    /// Divides the logits of recent tokens; 1: no effect.
     pub repetition_penalty: f64,
-    /// How many tokens are recent; -1: all.
+    /// How many tokens count as recent; -1: all.
     pub repetition_window: i32,
-    /// The same text with the same seed goes on the same way, anywhere.
+    /// The same text with the same seed continues the same way on every device.
     pub seed: u64,
 }
 
@@ -72,7 +72,7 @@ impl Sampling {
 }
 
 c_enum! {
-    /// What a grammar is written in.
+    /// The language of a grammar.
     GrammarKind(ww_grammar_kind) {
         /// GBNF.
         Gbnf = WW_GRAMMAR_GBNF,
@@ -81,8 +81,8 @@ c_enum! {
     }
 }
 
-/// What a generated text must be, and where the text is in it: one grammar for each text. It keeps the model open. One thread at a
-/// time uses it.
+/// Constrains a generated text and tracks the position in it: use one grammar per text. It keeps the model open. Only one
+/// thread may use it at a time.
 pub struct Grammar(Handle<sys::ww_grammar>);
 
 impl Grammar {
@@ -90,7 +90,8 @@ impl Grammar {
         Handle::make(function).map(Grammar)
     }
 
-    /// Goes on by a token that [`Session::sample_with`] chose. Refuses a token that may not come next, and then is as it was.
+    /// Advances by a token that [`Session::sample_with`] chose. Refuses a token that may not come next, and then stays
+    /// unchanged.
     pub fn accept(&mut self, token: i32) -> Result<()> {
         // SAFETY: the grammar is there, and borrowed alone.
         call(|| unsafe { sys::ww_grammar_accept(self.0.raw(), token) })
@@ -103,25 +104,25 @@ impl fmt::Debug for Grammar {
     }
 }
 
-/// How text is generated.
+/// How to generate text.
 #[derive(Clone, Debug)]
 pub struct Generation {
-    /// At most this many tokens.
+    /// The maximum number of tokens.
     pub tokens: i64,
-    /// How each is chosen.
+    /// How to choose each token.
     pub sampling: Sampling,
-    /// Go on after the model has ended its text.
+    /// Continue after the model has ended its text.
     pub ignore_eos: bool,
 }
 
 impl Default for Generation {
-    /// 128 tokens, each the one with the largest logit.
+    /// 128 tokens, each with the largest logit.
     fn default() -> Self {
         Generation { tokens: sys::ww_generation::default().tokens, sampling: Sampling::default(), ignore_eos: false }
     }
 }
 
-/// Tokens that a decoder was fed. One thread at a time uses a session; a [`Canceller`] ends what it does from another.
+/// The tokens fed to a decoder. Only one thread may use a session at a time; a [`Canceller`] stops it from another.
 ///
 /// ```no_run
 /// use std::ops::ControlFlow;
@@ -149,13 +150,13 @@ struct Owned(Handle<sys::ww_session>);
 // other uses go through Session, which is not Sync.
 unsafe impl Sync for Owned {}
 
-/// Ends what a session does, from any thread.
+/// Stops what a session is doing, from any thread.
 #[derive(Clone)]
 pub struct Canceller(Arc<Owned>);
 
 impl Canceller {
-    /// Ends feeding or generating with [`Status::Cancelled`](crate::Status::Cancelled), at the next layer. Does nothing where
-    /// nothing is under way.
+    /// Stops feeding or generating with [`Status::Cancelled`](crate::Status::Cancelled), at the next layer. Has no effect on an
+    /// idle session.
     pub fn cancel(&self) {
         // SAFETY: the session is there as long as this is; the header allows this from any thread.
         unsafe { sys::ww_session_cancel((self.0).0.raw()) }
@@ -172,30 +173,30 @@ impl Session {
         self.handle.0.raw()
     }
 
-    /// What another thread can end this session's work with.
+    /// Returns an object with which another thread can stop this session's work.
     pub fn canceller(&self) -> Canceller {
         Canceller(self.handle.clone())
     }
 
-    /// How many tokens it holds.
+    /// Returns the number of tokens.
     pub fn len(&self) -> usize {
         // SAFETY: the session is there.
         unsafe { sys::ww_session_length(self.raw()) }
     }
 
-    /// Whether it holds none.
+    /// Returns whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its tokens.
+    /// Returns the tokens.
     pub fn tokens(&self) -> Result<Vec<i32>> {
         let mut ids = vec![0; self.len()];
         // SAFETY: there is room for all of them.
         call(|| unsafe { sys::ww_session_tokens(self.raw(), 0, ids.as_mut_ptr(), ids.len()) }).map(|()| ids)
     }
 
-    /// Feeds tokens. A call that fails leaves the session as it was.
+    /// Feeds tokens. A call that fails leaves the session unchanged.
     pub fn feed(&mut self, ids: &[i32]) -> Result<()> {
         // SAFETY: there are this many tokens.
         call(|| unsafe { sys::ww_session_feed(self.raw(), ids.as_ptr(), ids.len()) })
@@ -210,37 +211,37 @@ impl Session {
         call(|| unsafe { sys::ww_sessions_feed(raw.as_ptr(), ids.as_ptr(), counts.as_ptr(), raw.len()) })
     }
 
-    /// The logits behind the last token, one for each token of the vocabulary.
+    /// Returns the logits after the last token, one per token of the vocabulary.
     pub fn logits(&self) -> Result<Vec<f32>> {
         let mut logits = vec![0.0; self.vocabulary];
         // SAFETY: there is room for the vocabulary of the session's model.
         call(|| unsafe { sys::ww_session_logits(self.raw(), logits.as_mut_ptr()) }).map(|()| logits)
     }
 
-    /// Forgets all but the first `length` tokens, and the logits until the next feed.
+    /// Drops all but the first `length` tokens, and the logits until the next feed.
     pub fn truncate(&mut self, length: usize) -> Result<()> {
         // SAFETY: the session is there.
         call(|| unsafe { sys::ww_session_truncate(self.raw(), length) })
     }
 
-    /// A session with the same tokens, which goes its own way.
+    /// Returns an independent session with the same tokens.
     pub fn fork(&mut self) -> Result<Session> {
         // SAFETY: the session is there.
         Session::make(self.vocabulary, |fork| unsafe { sys::ww_session_fork(self.raw(), fork) })
     }
 
-    /// Writes it to a file, cache and all.
+    /// Writes the session with its cache to a file.
     pub fn save(&mut self, path: impl AsRef<Path>) -> Result<()> {
         // SAFETY: the session is there, the path lives until the call returns.
         with_path(path.as_ref(), |path| call(|| unsafe { sys::ww_session_save(self.raw(), path) }))
     }
 
-    /// Chooses a token from the logits; it is not fed.
+    /// Chooses a token from the logits without feeding it.
     pub fn sample(&self, sampling: &Sampling) -> Result<i32> {
         self.sampled(&sampling.raw())
     }
 
-    /// The same among the tokens that a grammar lets come next. It does not go on by the token: [`Grammar::accept`] does.
+    /// Chooses among the tokens that a grammar allows next. [`Grammar::accept`] then advances the grammar.
     pub fn sample_with(&self, sampling: &Sampling, grammar: &mut Grammar) -> Result<i32> {
         self.sampled(&sys::ww_sampling { grammar: grammar.0.raw(), ..sampling.raw() })
     }
@@ -251,13 +252,13 @@ impl Session {
         call(|| unsafe { sys::ww_session_sample(self.raw(), raw, &mut token) }).map(|()| token)
     }
 
-    /// Chooses a token, feeds it, and so on; `heard` is given each piece of text, and may stop it. What was generated is then in
-    /// the session.
+    /// Chooses and feeds tokens repeatedly. `heard` receives each piece of text and may stop the generation. The session
+    /// contains what was generated.
     pub fn generate(&mut self, how: &Generation, heard: &mut dyn FnMut(&str) -> ControlFlow<()>) -> Result<GenerationEnd> {
         self.generated(how, how.sampling.raw(), heard)
     }
 
-    /// The same with a text that a grammar describes, which goes on with the tokens.
+    /// Generates a text that follows a grammar, and advances the grammar with its tokens.
     pub fn generate_with(
         &mut self,
         how: &Generation,

@@ -1,4 +1,4 @@
-//! Stores: collections in a SQLite file, durable, searched in memory.
+//! Stores: durable collections in a SQLite file, searched in memory.
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,29 +16,29 @@ use crate::results::Results;
 use crate::text::{text_of, with_path, with_text};
 
 c_enum! {
-    /// When a write is acknowledged. They differ in what a power failure can do; a process that ends loses nothing.
+    /// When a write is acknowledged. The levels differ in what a power failure can destroy; a process that ends loses nothing.
     Synchronous(ww_synchronous) {
-        /// Nothing that was acknowledged is lost.
+        /// No acknowledged write is lost.
         Full = WW_SYNCHRONOUS_FULL,
-        /// The last writes may be lost, whole.
+        /// The last writes may be lost, each of them completely.
         Normal = WW_SYNCHRONOUS_NORMAL,
-        /// The file may be damaged: for what can be made again.
+        /// The file may be damaged: only for data that can be made again.
         Off = WW_SYNCHRONOUS_OFF,
     }
 }
 
 info! {
-    /// What a store's file is.
+    /// Description of a store's file.
     StoreInfo(ww_store_info) {
-        /// The highest format of its collections.
+        /// The highest format version of its collections.
         count format: i64,
-        /// How many collections there are.
+        /// The number of collections.
         count collections: i64,
         /// The size of a page.
         count page_bytes: i64,
-        /// The database itself.
+        /// Bytes of the database itself.
         count bytes_file: i64,
-        /// What is written and not yet moved there.
+        /// Bytes of the write-ahead log.
         count bytes_wal: i64,
         /// Free pages inside of the file.
         count bytes_unused: i64,
@@ -52,19 +52,19 @@ info! {
 pub struct StoreModel {
     /// Its name.
     pub name: String,
-    /// [`ModelInfo::fingerprint`](crate::ModelInfo::fingerprint); another model has another.
+    /// [`ModelInfo::fingerprint`](crate::ModelInfo::fingerprint); it differs between models.
     pub fingerprint: String,
     /// Where its file was; may be empty.
     pub path: String,
     /// `"mean"`, `"cls"`, `"none"`; may be empty.
     pub pooling: String,
-    /// Put before a text that is searched for; may be empty.
+    /// Prepended to search texts; may be empty.
     pub query_prefix: String,
-    /// Put before a text that is added; may be empty.
+    /// Prepended to added texts; may be empty.
     pub document_prefix: String,
 }
 
-/// How a store is opened.
+/// How to open a store.
 #[derive(Clone, Default)]
 pub struct StoreConfig {
     synchronous: Option<Synchronous>,
@@ -79,7 +79,7 @@ pub struct StoreConfig {
 }
 
 impl StoreConfig {
-    /// The file is made if it is not there, and every write is on disk when it returns.
+    /// Creates the file if needed; every write is on disk when it returns.
     pub fn new() -> Self {
         Self::default()
     }
@@ -96,7 +96,7 @@ impl StoreConfig {
         self
     }
 
-    /// How long an SQL filter may take, in milliseconds; 60000 by default, 0: as long as it likes.
+    /// Time limit for an SQL filter in milliseconds; 60000 by default, 0: none.
     pub fn filter_ms(mut self, milliseconds: u32) -> Self {
         self.filter_ms = Some(milliseconds);
         self
@@ -108,32 +108,32 @@ impl StoreConfig {
         self
     }
 
-    /// A file that is not there is [`Status::IoError`](crate::Status::IoError).
+    /// Fails with [`Status::IoError`](crate::Status::IoError) if the file does not exist.
     pub fn must_exist(mut self) -> Self {
         self.must_exist = true;
         self
     }
 
-    /// Nothing is written.
+    /// Opens the store read-only.
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// No other process may open the file.
+    /// Keeps other processes from opening the file.
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
         self
     }
 
-    /// Where the vectors of collections that [`Store::collection`] opens are.
+    /// Chooses where collections that [`Store::collection`] opens keep their vectors.
     pub fn rows(mut self, place: RowPlace) -> Self {
         self.rows = Some(place);
         self
     }
 
-    /// Told while vectors are loaded, in rows, by whichever thread made the call that needed them. `ControlFlow::Break` cancels
-    /// that call, and so does a panic, which ends here.
+    /// Called while vectors are loaded, with numbers of rows, on the thread whose call needed them. `ControlFlow::Break`
+    /// cancels that call, and so does a panic, which is not passed on.
     pub fn loading(mut self, closure: impl Fn(i64, i64) -> ControlFlow<()> + Send + Sync + 'static) -> Self {
         self.loading = Some(Arc::new(Loading::new(closure)));
         self
@@ -172,9 +172,9 @@ impl fmt::Debug for StoreConfig {
     }
 }
 
-/// Collections in a file. A write that succeeds is on disk, whole; one that fails or is cut short by a crash has changed nothing.
-/// Any number of threads, and other processes, may use the file at once. Collections keep the store open: either may be dropped
-/// first.
+/// Collections in a file. A write that succeeds is on disk completely; a write that fails or is interrupted by a crash changes
+/// nothing. Any number of threads, and other processes, may use the file at once. Collections keep the store open, so either
+/// may be dropped first.
 ///
 /// ```
 /// use warpwave::{CollectionConfig, Device, Metric, Query, Rows, Store};
@@ -197,12 +197,12 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in a file, which is made if it is not there. Collections are searched on the device.
+    /// Opens the store in a file, and creates the file if needed. Collections are searched on the device.
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Self> {
         Store::open_with(path, device, &StoreConfig::new())
     }
 
-    /// The same with options.
+    /// Opens a store with options.
     pub fn open_with(path: impl AsRef<Path>, device: &Device, config: &StoreConfig) -> Result<Self> {
         let raw = config.raw()?;
         let handle = with_path(path.as_ref(), |path| {
@@ -222,7 +222,7 @@ impl Store {
         Collection::of_store(handle, self.loading.clone().map(|loading| loading as Arc<dyn Send + Sync>))
     }
 
-    /// Makes an empty collection with the config's name.
+    /// Creates an empty collection with the config's name.
     pub fn create(&self, config: &CollectionConfig) -> Result<Collection> {
         // SAFETY: the store is open, the config lives until the call returns.
         config
@@ -230,7 +230,7 @@ impl Store {
             .map(|handle| self.collection_of(handle))
     }
 
-    /// Opens a collection that is there. Several may be open for the same one.
+    /// Opens an existing collection. The same collection may be open several times.
     pub fn collection(&self, name: &str) -> Result<Collection> {
         with_text(name, "the collection's name", |name| {
             // SAFETY: the store is open, the name lives until the call returns.
@@ -239,13 +239,13 @@ impl Store {
         .map(|handle| self.collection_of(handle))
     }
 
-    /// Drops a collection with all its rows. Calls on one that is open fail from then on.
+    /// Drops a collection with all its rows. Calls on open collections of that name fail from then on.
     pub fn drop_collection(&self, name: &str) -> Result<()> {
         // SAFETY: the store is open, the name lives until the call returns.
         with_text(name, "the collection's name", |name| call(|| unsafe { sys::ww_store_drop(self.handle.raw(), name) }))
     }
 
-    /// Gives a collection another name. Calls on one that is open under the old name fail from then on.
+    /// Renames a collection. Calls on collections that are open under the old name fail from then on.
     pub fn rename_collection(&self, name: &str, to: &str) -> Result<()> {
         with_text(name, "the collection's name", |name| {
             // SAFETY: the store is open, both names live until the call returns.
@@ -253,13 +253,13 @@ impl Store {
         })
     }
 
-    /// Lists the collections, by name: the id of a hit is the name, the payload says what it is.
+    /// Lists the collections by name: a hit's id is the name, its payload the description.
     pub fn list(&self) -> Result<Results> {
         // SAFETY: the store is open.
         Results::new(Handle::make(|results| unsafe { sys::ww_store_list(self.handle.raw(), results) })?)
     }
 
-    /// Makes an index over what a path, `"$.lang"` or the like, finds in payloads.
+    /// Creates an index over a path such as `"$.lang"` in payloads.
     pub fn index(&self, collection: &str, path: &str) -> Result<()> {
         with_text(collection, "the collection's name", |collection| {
             // SAFETY: the store is open, both texts live until the call returns.
@@ -267,7 +267,7 @@ impl Store {
         })
     }
 
-    /// Keeps with a collection which model its vectors are of. Another model than the one that is kept is refused.
+    /// Records the model that made a collection's vectors. Refuses a model that differs from the recorded one.
     pub fn set_model(&self, collection: &str, model: &StoreModel) -> Result<()> {
         let mut raw = sys::ww_store_model::default();
         let fields = [
@@ -293,7 +293,7 @@ impl Store {
         })
     }
 
-    /// The model that is kept with a collection; [`Status::NotFound`](crate::Status::NotFound) if there is none.
+    /// Returns the recorded model of a collection; [`Status::NotFound`](crate::Status::NotFound) if there is none.
     pub fn model(&self, collection: &str) -> Result<StoreModel> {
         let mut raw = sys::ww_store_model::default();
         with_text(collection, "the collection's name", |collection| {
@@ -311,7 +311,7 @@ impl Store {
         })
     }
 
-    /// Copies the store to another file, a snapshot. `progress` counts pages.
+    /// Copies a snapshot of the store to another file. `progress` counts pages.
     pub fn backup(&self, path: impl AsRef<Path>, progress: Option<Progress<'_>>) -> Result<()> {
         with_path(path.as_ref(), |path| {
             // SAFETY: the store is open, the path lives until the call returns.

@@ -1,4 +1,4 @@
-//! Tensors: making them, reading and writing them, seeing them otherwise. What they compute is in `operations.rs`.
+//! Tensors: creating, reading and writing them, and views. Operations are in `operations.rs`.
 use std::ffi::CStr;
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,8 +16,8 @@ use crate::text::{with_path, with_text};
 
 /// Elements of one type in a shape, on a device. Results have the same bits on every device.
 ///
-/// On a GPU operations are queued and return; [`Tensor::to_vec`] and [`Device::synchronize`] wait. Threads may share a tensor to
-/// read it. Writing takes a [`ViewMut`], which borrows the tensor alone.
+/// On a GPU operations are queued and return at once; [`Tensor::to_vec`] and [`Device::synchronize`] wait. Threads may share a
+/// tensor for reading. Writing takes a [`ViewMut`], which borrows the tensor exclusively.
 ///
 /// ```
 /// use warpwave::{Device, Tensor};
@@ -58,18 +58,18 @@ pub(crate) const EMPTY: sys::ww_tensor = sys::ww_tensor {
     },
 };
 
-/// How many elements a shape has; what is no shape is left to the library to refuse.
+/// Returns the number of elements of a shape; the library refuses an invalid shape.
 fn elements_of(shape: &[i64]) -> Option<usize> {
     shape.iter().try_fold(1usize, |all, &size| all.checked_mul(usize::try_from(size).ok()?))
 }
 
-/// How many dimensions a shape has; more than there can be are left to the library to refuse.
+/// Returns the number of dimensions of a shape; the library refuses too many.
 fn rank_of(shape: &[i64]) -> i32 {
     i32::try_from(shape.len()).unwrap_or(i32::MAX)
 }
 
 impl Tensor {
-    /// Makes one by a call that fills it in.
+    /// Creates a tensor with a call that fills it in.
     #[inline]
     pub(crate) fn make(function: impl FnOnce(*mut sys::ww_tensor) -> sys::ww_status) -> Result<Self> {
         let mut made = Tensor { raw: EMPTY };
@@ -81,7 +81,7 @@ impl Tensor {
         &self.raw
     }
 
-    /// The elements of `data`, in row-major order.
+    /// Creates a tensor from `data`, in row-major order.
     pub fn from_slice<T: Element>(device: &Device, shape: &[i64], data: &[T]) -> Result<Self> {
         if elements_of(shape) != Some(data.len()) {
             let message = format!("a tensor of shape {shape:?} cannot be made of {} elements", data.len());
@@ -94,34 +94,34 @@ impl Tensor {
         })
     }
 
-    /// Zeros.
+    /// Creates a tensor of zeros.
     pub fn zeros(device: &Device, dtype: DType, shape: &[i64]) -> Result<Self> {
         let rank = rank_of(shape);
         // SAFETY: shape has `rank` sizes.
         Tensor::make(|out| unsafe { sys::ww_tensor_zeros(device.raw(), dtype.raw(), rank, shape.as_ptr(), out) })
     }
 
-    /// `value` everywhere, converted as [`Tensor::cast`] does.
+    /// Creates a tensor filled with `value`, converted as [`Tensor::cast`] does.
     pub fn full(device: &Device, dtype: DType, shape: &[i64], value: f64) -> Result<Self> {
         let rank = rank_of(shape);
         // SAFETY: shape has `rank` sizes.
         Tensor::make(|out| unsafe { sys::ww_tensor_full(device.raw(), dtype.raw(), rank, shape.as_ptr(), value, out) })
     }
 
-    /// `start`, `start + step`, ... as long as they are before `end`.
+    /// Creates `start`, `start + step`, ... up to but not including `end`.
     pub fn arange(device: &Device, dtype: DType, start: f64, end: f64, step: f64) -> Result<Self> {
         // SAFETY: numbers only.
         Tensor::make(|out| unsafe { sys::ww_tensor_arange(device.raw(), dtype.raw(), start, end, step, out) })
     }
 
-    /// Random floats, evenly from `low` up to `high`; [`Device::seed`] chooses which.
+    /// Creates uniformly distributed random floats from `low` up to `high`; [`Device::seed`] sets the seed.
     pub fn uniform(device: &Device, dtype: DType, shape: &[i64], low: f64, high: f64) -> Result<Self> {
         let rank = rank_of(shape);
         // SAFETY: shape has `rank` sizes.
         Tensor::make(|out| unsafe { sys::ww_tensor_uniform(device.raw(), dtype.raw(), rank, shape.as_ptr(), low, high, out) })
     }
 
-    /// Random floats, normally distributed; [`Device::seed`] chooses which.
+    /// Creates normally distributed random floats; [`Device::seed`] sets the seed.
     pub fn normal(device: &Device, dtype: DType, shape: &[i64], mean: f64, deviation: f64) -> Result<Self> {
         let rank = rank_of(shape);
         // SAFETY: shape has `rank` sizes.
@@ -130,13 +130,13 @@ impl Tensor {
         })
     }
 
-    /// The array in a `.npy` file.
+    /// Loads the array in a `.npy` file.
     pub fn load_npy(device: &Device, path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the path ends with a NUL and lives until the call returns.
         with_path(path.as_ref(), |path| Tensor::make(|out| unsafe { sys::ww_tensor_load_npy(device.raw(), path, out) }))
     }
 
-    /// The tensor called `name` in a `.safetensors` file.
+    /// Loads the tensor called `name` from a `.safetensors` file.
     pub fn load_safetensors(device: &Device, path: impl AsRef<Path>, name: &str) -> Result<Self> {
         with_path(path.as_ref(), |path| {
             with_text(name, "the tensor's name", |name| {
@@ -146,38 +146,38 @@ impl Tensor {
         })
     }
 
-    /// The sizes of its dimensions.
+    /// Returns the sizes of the dimensions.
     pub fn shape(&self) -> &[i64] {
         &self.raw.layout.shape[..self.raw.layout.rank as usize]
     }
 
-    /// How many elements it has.
+    /// Returns the number of elements.
     pub fn elements(&self) -> usize {
         elements_of(self.shape()).unwrap_or(0)
     }
 
-    /// What its elements are.
+    /// Returns the type of the elements.
     pub fn dtype(&self) -> DType {
         // SAFETY: the tensor is there.
         let raw = unsafe { sys::ww_tensor_dtype(&self.raw) };
         DType::from_raw(raw).unwrap_or(DType::U8)
     }
 
-    /// The elements, of any layout, in row-major order. Waits for what was queued. `T` must be the tensor's type.
+    /// Returns the elements in row-major order, for any layout. Waits for queued operations. `T` must be the tensor's type.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         let mut data = vec![T::default(); self.elements()];
         self.read(&mut data)?;
         Ok(data)
     }
 
-    /// The same into memory of the caller, which must have room for exactly all elements.
+    /// Copies the elements to the caller's memory, which must have exactly their number.
     pub fn read<T: Element>(&self, data: &mut [T]) -> Result<()> {
         self.check_elements::<T>(data.len())?;
         // SAFETY: there is room for all elements, of the tensor's type.
         call(|| unsafe { sys::ww_tensor_to_host(&self.raw, data.as_mut_ptr().cast()) })
     }
 
-    /// The elements as bytes, in row-major order.
+    /// Returns the elements as bytes, in row-major order.
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>> {
         // SAFETY: takes any number.
         let each = unsafe { sys::ww_dtype_bytes(self.dtype().raw()) };
@@ -199,24 +199,24 @@ impl Tensor {
         Ok(())
     }
 
-    /// A view of all of it.
+    /// Returns a view of the whole tensor.
     pub fn view(&self) -> View<'_> {
         View { tensor: self.retained(), _of: PhantomData }
     }
 
-    /// A view of all of it to write through.
+    /// Returns a writable view of the whole tensor.
     pub fn view_mut(&mut self) -> ViewMut<'_> {
         ViewMut { tensor: self.retained(), _of: PhantomData }
     }
 
-    /// The same storage with one user more. Only views are made of it: they borrow `self`.
+    /// Returns another reference to the storage, only for views, which borrow `self`.
     fn retained(&self) -> Tensor {
         // SAFETY: the storage is there, or NULL, which is accepted.
         unsafe { sys::ww_storage_retain(self.raw.storage) };
         Tensor { raw: self.raw }
     }
 
-    /// The name of the device that it is on.
+    /// Returns the name of the tensor's device.
     pub fn device_id(&self) -> Result<String> {
         let mut info = sys::ww_device_info::default();
         // SAFETY: the storage keeps its device open; the struct is initialized.
@@ -232,13 +232,13 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// A tensor seen otherwise: nothing is copied, and the tensor is borrowed. It is used like a tensor.
+/// A view of a tensor, without a copy. It borrows the tensor and is used like one.
 pub struct View<'a> {
     tensor: Tensor,
     _of: PhantomData<&'a Tensor>,
 }
 
-/// A view to write through: it borrows the tensor alone, so nothing else reads it meanwhile.
+/// A writable view: it borrows the tensor exclusively, so nothing else reads it meanwhile.
 ///
 /// ```
 /// use warpwave::{DType, Device, Tensor};
@@ -279,7 +279,7 @@ impl fmt::Debug for ViewMut<'_> {
     }
 }
 
-/// Each function three times: on a tensor, which is borrowed, and on the two kinds of views, which it makes anew.
+/// Each method three times: on a borrowed tensor, and on the two kinds of views, which it replaces.
 macro_rules! views {
     ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),*) = $function:ident($($given:expr),*);)*) => {
         impl Tensor {
@@ -309,25 +309,25 @@ macro_rules! views {
 }
 
 views! {
-    /// Two dimensions exchanged. Negative ones count from the last, here and below.
+    /// Exchanges two dimensions. Negative ones count from the last, here and below.
     fn transpose(a: i32, b: i32) = ww_tensor_transpose(a, b);
-    /// `count` elements from `first` on along a dimension.
+    /// `count` elements along a dimension, starting at `first`.
     fn narrow(dim: i32, first: i64, count: i64) = ww_tensor_narrow(dim, first, count);
-    /// Every step-th element from `begin` up to `end` along a dimension, as Python reads them.
+    /// Every step-th element from `begin` up to `end` along a dimension, as a slice in Python.
     fn slice(dim: i32, begin: i64, end: i64, step: i64) = ww_tensor_slice(dim, begin, end, step);
-    /// One element along a dimension, without the dimension.
+    /// One element along a dimension, which is removed.
     fn select(dim: i32, index: i64) = ww_tensor_select(dim, index);
-    /// The elements in another shape, of which one size may be -1 to be computed. Refuses what only a copy could give, which
-    /// [`Tensor::contiguous`] makes.
+    /// The elements in another shape, in which one size may be -1 to be computed. Refuses shapes that need a copy;
+    /// [`Tensor::contiguous`] makes one.
     fn reshape(shape: &[i64]) = ww_tensor_reshape(rank_of(shape), shape.as_ptr());
-    /// Without a dimension of size 1.
+    /// Removes a dimension of size 1.
     fn squeeze(dim: i32) = ww_tensor_squeeze(dim);
-    /// With a dimension of size 1 more.
+    /// Adds a dimension of size 1.
     fn unsqueeze(dim: i32) = ww_tensor_unsqueeze(dim);
 }
 
 impl Tensor {
-    /// All dimensions in another order: dimension d of the view is `dims[d]` of the tensor.
+    /// Reorders all dimensions: dimension d of the view is `dims[d]` of the tensor.
     pub fn permute(&self, dims: &[i32]) -> Result<View<'_>> {
         if dims.len() != self.shape().len() {
             let message = format!("{} dimensions in another order, but the tensor has {}", dims.len(), self.shape().len());
@@ -339,7 +339,7 @@ impl Tensor {
         call(|| unsafe { sys::ww_tensor_permute(x, dims.as_ptr(), x) }).map(|()| view)
     }
 
-    /// Repeated to a larger shape. Only to read: one element would be written at several places.
+    /// Repeats the elements to a larger shape. Read-only: one element would be written at several places.
     pub fn broadcast_to(&self, shape: &[i64]) -> Result<View<'_>> {
         let mut view = self.view();
         let x: *mut sys::ww_tensor = &mut view.tensor.raw;
@@ -350,7 +350,7 @@ impl Tensor {
 }
 
 impl ViewMut<'_> {
-    /// Writes elements of the host, in row-major order.
+    /// Writes elements from the host, in row-major order.
     pub fn write<T: Element>(&mut self, data: &[T]) -> Result<()> {
         self.check_elements::<T>(data.len())?;
         // SAFETY: data has all elements, of the tensor's type; nothing else uses the storage.
@@ -382,7 +382,7 @@ impl ViewMut<'_> {
         call(|| unsafe { sys::ww_tensor_scatter_add(&self.tensor.raw, ids.raw(), src.raw(), dim) })
     }
 
-    /// Adds the slices of `src`, in order, to those that a list of ids names.
+    /// Adds the slices of `src`, in order, to the slices at the given ids.
     pub fn index_add(&mut self, ids: &Tensor, src: &Tensor, dim: i32) -> Result<()> {
         // SAFETY: as in scatter().
         call(|| unsafe { sys::ww_tensor_index_add(&self.tensor.raw, ids.raw(), src.raw(), dim) })

@@ -1,4 +1,4 @@
-//! Texts on their way to C, which end with a NUL there, and back.
+//! Texts passed to C, where they end with a NUL, and back.
 use std::ffi::{c_char, CString};
 use std::path::Path;
 use std::ptr;
@@ -18,7 +18,7 @@ pub(crate) fn with_text<R>(text: &str, what: &str, function: impl FnOnce(*const 
     with_bytes(text.as_bytes(), what, function)
 }
 
-/// The same with a path, whose bytes need not be UTF-8.
+/// Calls a function with a path, whose bytes need not be UTF-8.
 pub(crate) fn with_path<R>(path: &Path, function: impl FnOnce(*const c_char) -> Result<R>) -> Result<R> {
     use std::os::unix::ffi::OsStrExt;
     with_bytes(path.as_os_str().as_bytes(), "the path", function)
@@ -40,7 +40,7 @@ fn with_bytes<R>(text: &[u8], what: &str, function: impl FnOnce(*const c_char) -
     function(buffer.as_ptr().cast())
 }
 
-/// Many texts, each with its NUL, one behind the other; some may be missing.
+/// Many NUL-terminated texts, one after the other; some may be missing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     bytes: Vec<u8>,
@@ -70,7 +70,7 @@ impl Texts {
         self.starts.len()
     }
 
-    /// The addresses, NULL for those that are missing. They are valid as long as `self` is not changed.
+    /// Returns the addresses, NULL for missing texts. They are valid as long as `self` is not changed.
     pub(crate) fn pointers(&self, what: &str) -> Result<Vec<*const c_char>> {
         if self.nul {
             return Err(has_nul(what));
@@ -80,7 +80,7 @@ impl Texts {
     }
 }
 
-/// The text in a field of C, which ends with a NUL; the library writes UTF-8 and cuts between characters.
+/// Returns the text in a field of C, which ends with a NUL; the library writes UTF-8 and cuts between characters.
 pub(crate) fn text_of(field: &[c_char]) -> &str {
     // SAFETY: c_char is u8 or i8, both of one byte without invalid values.
     let bytes = unsafe { std::slice::from_raw_parts(field.as_ptr().cast::<u8>(), field.len()) };

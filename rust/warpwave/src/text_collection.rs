@@ -1,4 +1,4 @@
-//! Collections of text: a collection of a store together with the model that makes its vectors.
+//! Collections of text: a store's collection together with the model that makes its vectors.
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -33,14 +33,14 @@ c_enum! {
     }
 }
 
-/// How a collection of text is opened.
+/// How to open a collection of text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextConfig<'a> {
-    /// A collection that does not exist is made with this metric and type.
+    /// Creates a collection that does not exist with this metric and type.
     pub create: Option<(Metric, VectorType)>,
-    /// Put before texts that are searched for, `"query: "` with some models. None: what is kept.
+    /// Prepended to search texts, `"query: "` with some models. None: use the stored prefix.
     pub query_prefix: Option<&'a str>,
-    /// Put before texts that are added. None: what is kept.
+    /// Prepended to added texts. None: use the stored prefix.
     pub document_prefix: Option<&'a str>,
 }
 
@@ -58,30 +58,30 @@ impl TextRows {
         TextRows { texts: Texts::of(texts), ids: None, payloads: None }
     }
 
-    /// An id for each.
+    /// Sets an id for each text.
     pub fn ids<T: AsRef<str>>(mut self, ids: &[T]) -> Self {
         self.ids = Some(Texts::of(ids));
         self
     }
 
-    /// A payload, a JSON text, for each that has one.
+    /// Sets the payloads, JSON texts; None for texts without one.
     pub fn payloads<T: AsRef<str>>(mut self, payloads: &[Option<T>]) -> Self {
         self.payloads = Some(Texts::new(payloads.iter().map(Option::as_ref)));
         self
     }
 }
 
-/// How documents are cut: chunks of whole sentences.
+/// How documents are split: into chunks of whole sentences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunking {
-    /// Tokens of a chunk at most.
+    /// Maximum tokens per chunk.
     pub tokens: i64,
-    /// Tokens that a chunk shares with the one before it at most; less than `tokens`.
+    /// Maximum tokens that a chunk shares with the previous one; less than `tokens`.
     pub overlap: i64,
 }
 
 impl Default for Chunking {
-    /// 256 tokens, of which 32 overlap.
+    /// 256 tokens, with an overlap of 32.
     fn default() -> Self {
         let raw = sys::ww_chunking::default();
         Chunking { tokens: raw.tokens, overlap: raw.overlap }
@@ -94,7 +94,7 @@ impl Chunking {
     }
 }
 
-/// Documents to add: the rows of one have the ids `SOURCE#0`, `SOURCE#1`, ... and say in their payloads where they are in it.
+/// Documents to add: the chunks of one have the ids `SOURCE#0`, `SOURCE#1`, ... and payloads with their position in it.
 #[derive(Clone, Debug)]
 pub struct Documents {
     texts: Texts,
@@ -104,25 +104,25 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// These texts, each with its name.
+    /// These texts, each with its source.
     pub fn new<T: AsRef<str>, S: AsRef<str>>(texts: &[T], sources: &[S]) -> Self {
         Documents { texts: Texts::of(texts), sources: Texts::of(sources), payloads: None, chunking: None }
     }
 
-    /// A JSON object for each that has one; its fields are in the payloads of all chunks.
+    /// Sets a JSON object per document, or None; the payloads of all its chunks contain its fields.
     pub fn payloads<T: AsRef<str>>(mut self, payloads: &[Option<T>]) -> Self {
         self.payloads = Some(Texts::new(payloads.iter().map(Option::as_ref)));
         self
     }
 
-    /// How they are cut.
+    /// Chooses how documents are split.
     pub fn chunking(mut self, how: Chunking) -> Self {
         self.chunking = Some(how);
         self
     }
 }
 
-/// The addresses of as many texts as there are rows, or none.
+/// Returns the addresses of one text per row, or of none.
 fn beside(texts: Option<&Texts>, rows: usize, what: &str) -> Result<Option<Vec<*const std::ffi::c_char>>> {
     match texts {
         Some(texts) if texts.len() != rows => {
@@ -132,7 +132,7 @@ fn beside(texts: Option<&Texts>, rows: usize, what: &str) -> Result<Option<Vec<*
     }
 }
 
-/// The first address of a list, NULL for none.
+/// Returns the first address of a list, NULL for none.
 fn first(list: &Option<Vec<*const std::ffi::c_char>>) -> *const *const std::ffi::c_char {
     list.as_ref().map_or(ptr::null(), |list| list.as_ptr())
 }
@@ -152,7 +152,7 @@ pub struct TextQuery<'a> {
 }
 
 impl<'a> TextQuery<'a> {
-    /// The 10 nearest of each text, by vectors, with ids, payloads and texts.
+    /// The 10 nearest rows of each text, by vectors, with ids, payloads and texts.
     pub fn new<T: AsRef<str>>(texts: &[T]) -> Self {
         TextQuery {
             texts: Texts::of(texts),
@@ -167,51 +167,51 @@ impl<'a> TextQuery<'a> {
         }
     }
 
-    /// By vectors, words or both.
+    /// Searches by vectors, words or both.
     pub fn mode(mut self, mode: TextMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// How many hits, among which rows, and what is fetched: a query made by [`Query::without_vectors`].
+    /// Chooses how many hits, among which rows, and what is fetched, by a query from [`Query::without_vectors`].
     pub fn query(mut self, query: Query<'a>) -> Self {
         self.query = query;
         self
     }
 
-    /// By vectors and words, fused like this, of this many hits of each part (0: the library's choice).
+    /// Searches by vectors and words with this fusion, of this many hits of each part (0: the library's choice).
     pub fn hybrid(mut self, fuse: Fuse, candidates: usize) -> Self {
         (self.mode, self.fuse, self.candidates) = (TextMode::Hybrid, Some(fuse), candidates);
         self
     }
 
-    /// Hits that differ from each other, chosen from this many (0: the library's choice).
+    /// Chooses hits that differ from each other, from this many (0: the library's choice).
     pub fn diverse(mut self, how: Diversity<'a>, candidates: usize) -> Self {
         (self.diversity, self.candidates) = (Some(how), candidates);
         self
     }
 
-    /// Hits by groups.
+    /// Groups the hits.
     pub fn grouped(mut self, how: Grouping<'a>) -> Self {
         self.grouping = Some(how);
         self
     }
 
-    /// A hit that is a chunk gets the text from this many chunks before it to as many after it, at most 100.
+    /// Returns a chunk's text together with this many chunks before and after it, at most 100.
     pub fn expand(mut self, chunks: u16) -> Self {
         self.expand = chunks;
         self
     }
 
-    /// Puts the best `hits` of each text (0: 100) in the order of [`Model::rerank`], and keeps the k best of them.
+    /// Reorders the best `hits` of each text (0: 100) with [`Model::rerank`], and keeps the k best of them.
     pub fn rerank(mut self, model: &'a Model, hits: usize) -> Self {
         self.rerank = Some((model, hits));
         self
     }
 }
 
-/// Texts that are found by texts: embedded by a model, and kept in a store that remembers which model it was. It borrows both. Any
-/// number of threads may use it.
+/// Texts searched by text: embedded by a model, and kept in a store that records the model. It borrows both. Any number of
+/// threads may use it.
 ///
 /// ```no_run
 /// use warpwave::{Device, Documents, Metric, Model, Store, TextCollection, TextConfig, TextQuery, VectorType};
@@ -233,7 +233,7 @@ pub struct TextCollection<'a> {
 }
 
 impl<'a> TextCollection<'a> {
-    /// Opens a collection of the store with the model that its vectors are of. Another model is refused.
+    /// Opens a collection of the store with the model that made its vectors. Refuses another model.
     pub fn open(store: &'a Store, name: &str, model: &'a Model, config: &TextConfig<'_>) -> Result<Self> {
         let prefixes = Texts::new([config.query_prefix, config.document_prefix]);
         let pointers = prefixes.pointers("a prefix")?;
@@ -252,17 +252,17 @@ impl<'a> TextCollection<'a> {
         Ok(TextCollection { collection: ManuallyDrop::new(Collection::of_store(collection, None)), handle, _of: PhantomData })
     }
 
-    /// The collection, for all that is not about texts.
+    /// Returns the collection, for everything that does not concern texts.
     pub fn collection(&self) -> &Collection {
         &self.collection
     }
 
-    /// Adds every text or none, with its vector. `progress` counts texts.
+    /// Adds all texts with their vectors, or none. `progress` counts texts.
     pub fn add(&self, rows: &TextRows, progress: Option<Progress<'_>>) -> Result<()> {
         self.write(rows, progress, sys::ww_text_add)
     }
 
-    /// As add, but a text whose id is there replaces it.
+    /// Adds like `add`, but a text whose id exists replaces that row.
     pub fn upsert(&self, rows: &TextRows, progress: Option<Progress<'_>>) -> Result<()> {
         self.write(rows, progress, sys::ww_text_upsert)
     }
@@ -286,12 +286,12 @@ impl<'a> TextCollection<'a> {
         })
     }
 
-    /// Adds every document or none, chunk by chunk, and returns how many chunks they are. `progress` counts chunks.
+    /// Adds all documents in chunks, or none, and returns the number of chunks. `progress` counts chunks.
     pub fn add_documents(&self, documents: &Documents, progress: Option<Progress<'_>>) -> Result<usize> {
         self.write_documents(documents, progress, sys::ww_text_add_documents)
     }
 
-    /// As add, but a document whose source is there replaces it.
+    /// Adds like `add_documents`, but replaces documents with the same source.
     pub fn upsert_documents(&self, documents: &Documents, progress: Option<Progress<'_>>) -> Result<usize> {
         self.write_documents(documents, progress, sys::ww_text_upsert_documents)
     }
@@ -358,7 +358,7 @@ impl fmt::Debug for TextCollection<'_> {
 }
 
 impl Model {
-    /// Cuts a document: the bytes of each chunk. Chunks leave no byte out.
+    /// Splits a document: returns the bytes of each chunk. Chunks cover every byte.
     pub fn chunks(&self, document: &str, how: &Chunking) -> Result<Vec<Range<usize>>> {
         let raw = how.raw();
         // SAFETY: the model is open, the document has this many bytes, and there is room for `capacity` chunks.
@@ -368,7 +368,7 @@ impl Model {
         Ok(chunks.into_iter().map(|chunk| chunk.start as usize..chunk.end as usize).collect())
     }
 
-    /// Opens the model that is kept with a collection of a store, from where its file was.
+    /// Opens the model recorded with a store's collection, from its recorded path.
     pub fn open_kept(store: &Store, collection: &str, device: &crate::Device) -> Result<Self> {
         Model::open(Path::new(&store.model(collection)?.path), device)
     }
