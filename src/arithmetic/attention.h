@@ -99,8 +99,7 @@ CANON_FUNCTION int32_t attention_key_scale_place(int32_t head_size, int32_t j, i
            j % ATTENTION_GROUP;
 }
 
-/* ---- which keys a query sees ------------------------------------------------------------------------------------------------
- */
+/* ---- which keys a query sees --------------------------------------------------------------------------------------------- */
 
 typedef struct attention_mask {
     int32_t causal; /* 0: all keys of the sequence */
@@ -142,8 +141,7 @@ CANON_FUNCTION attention_range attention_chunks(attention_range seen)
     return chunks;
 }
 
-/* ---- arithmetic -------------------------------------------------------------------------------------------------------------
- */
+/* ---- arithmetic ---------------------------------------------------------------------------------------------------------- */
 
 CANON_FUNCTION float attention_fold(const float *sums)
 {
@@ -181,8 +179,7 @@ CANON_FUNCTION float attention_result_of_one(float o, float l)
     return attention_result(o + 0.0f, l);
 }
 
-/* ---- rotary embedding -------------------------------------------------------------------------------------------------------
- */
+/* ---- rotary embedding ---------------------------------------------------------------------------------------------------- */
 
 enum attention_rope { ATTENTION_ROPE_NONE, ATTENTION_ROPE_HALVES, ATTENTION_ROPE_INTERLEAVED };
 

@@ -58,8 +58,7 @@ CANON_FUNCTION int64_t reduce_place_64(const reduce_dims *dims, int64_t i)
     return place;
 }
 
-/* ---- joining two: which of the four is known where this is inlined --------------------------------------------------------
- */
+/* ---- joining two: which of the four is known where this is inlined ------------------------------------------------------- */
 
 MATH_FUNCTION float reduce_neutral_f32(int32_t op)
 {
@@ -105,8 +104,7 @@ REDUCE_BETTER(double, f64)
 REDUCE_BETTER(int64_t, i64)
 #undef REDUCE_BETTER
 
-/* ---- the order of sorting --------------------------------------------------------------------------------------------------
- */
+/* ---- the order of sorting ------------------------------------------------------------------------------------------------ */
 
 /* Smaller keys come first. NaN is the largest of floats; zeros are equal. */
 CANON_FUNCTION uint64_t sort_key_f64(double x)

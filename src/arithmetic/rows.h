@@ -5,8 +5,7 @@
 #include "arithmetic/math/f32.h"
 #include "arithmetic/math/f64.h"
 
-/* ---- exponentials of softmax ----------------------------------------------------------------------------------------------
- */
+/* ---- exponentials of softmax --------------------------------------------------------------------------------------------- */
 
 /* Of two numbers the larger. Of a NaN and a number either: such a NaN is in the sum of exponentials, too. */
 #ifdef MATH_MAX_F32 /* the chip's own */
@@ -50,8 +49,7 @@ MATH_FUNCTION double row_exponential_f64(double x, double less)
     return canon_exp_f64(x - less);
 }
 
-/* ---- norms and rotary embedding -------------------------------------------------------------------------------------------
- */
+/* ---- norms and rotary embedding ------------------------------------------------------------------------------------------ */
 
 #define ROWS_ARITHMETIC(T, kind)                                                                                               \
     MATH_FUNCTION T row_square_##kind(T sum, T x, T center)                                                                    \

@@ -109,8 +109,7 @@ CANON_FUNCTION uint64_t screen_code_at(int32_t chunks, uint64_t row, int32_t chu
     return (row / 64 * (uint64_t)chunks + (uint64_t)chunk) * SCREEN_SLAB + screen_piece((uint32_t)(row % 64), piece);
 }
 
-/* ---- the bound --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the bound ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct screen_vector {
     float scale;

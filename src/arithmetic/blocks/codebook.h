@@ -51,8 +51,7 @@ CANON_FUNCTION int32_t scale_iq4_xs(const block_iq4_xs *b, int32_t r)
     return ((b->scales_low[r / 2] >> 4 * (r % 2) & 15) | (b->scales_high >> 2 * r & 3) << 4) - 32;
 }
 
-/* ---- numbers to codes, for one block at a time ----------------------------------------------------------------------------
- */
+/* ---- numbers to codes, for one block at a time --------------------------------------------------------------------------- */
 
 /* The code of the nearest number of iq4_nl; of two as near, that of the larger. */
 CANON_FUNCTION int32_t codebook_nearest(float x)

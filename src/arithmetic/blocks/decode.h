@@ -147,8 +147,7 @@ CANON_FUNCTION float scale_f32_q6_k(const block_q6_k *b, int32_t r)
     return block_f32_from_f16(b->d) * (float)b->scales[r];
 }
 
-/* ---- one element of a block, for any format -------------------------------------------------------------------------------
- */
+/* ---- one element of a block, for any format ------------------------------------------------------------------------------ */
 
 CANON_FUNCTION float decode_small(int32_t type, const void *block, int32_t i)
 {
@@ -212,8 +211,7 @@ CANON_FUNCTION float decode_element(int32_t type, const void *block, int32_t i)
     return block_elements(type) == BLOCK32_ELEMENTS ? decode_small(type, block, i) : decode_large(type, block, i);
 }
 
-/* ---- whole blocks, for CPUs: loops that become vector code ----------------------------------------------------------------
- */
+/* ---- whole blocks, for CPUs: loops that become vector code --------------------------------------------------------------- */
 
 #define DECODE_SUB_BLOCKS(name, block_type, sub_blocks, length, prepare, value)                                                \
     CANON_FUNCTION void decode_##name(const block_type *b, float *to)                                                          \

@@ -100,8 +100,7 @@ DOT_FUNCTION dot_factors dot_factors_of(int32_t type, const void *block)
     return factors;
 }
 
-/* ---- words: four codes at a time. Blocks are two-byte aligned -------------------------------------------------------------
- */
+/* ---- words: four codes at a time. Blocks are two-byte aligned ------------------------------------------------------------ */
 
 DOT_FUNCTION uint32_t dot_word(const uint8_t *bytes, int32_t at)
 {
@@ -257,8 +256,7 @@ DOT_FUNCTION void dot_load(int32_t type, const void *block, int32_t p, dot_piece
     }
 }
 
-/* ---- activations ----------------------------------------------------------------------------------------------------------
- */
+/* ---- activations --------------------------------------------------------------------------------------------------------- */
 
 /* The codes of piece p of a block of activations, word-aligned, and its factor. */
 DOT_FUNCTION const uint32_t *dot_activation_words(int32_t type, const void *block, int32_t p)

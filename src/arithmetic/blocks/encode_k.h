@@ -288,8 +288,7 @@ SEARCH_FUNCTION void search_with_min(const lanes *x, const search_limits *limits
     }
 }
 
-/* ---- lines through zero: x = scale q ---------------------------------------------------------------------------------------
- */
+/* ---- lines through zero: x = scale q ------------------------------------------------------------------------------------- */
 
 /* The element of the largest magnitude, the first if there are several. */
 SEARCH_FUNCTION lanes search_extreme(const lanes *x, int32_t length)

@@ -16,8 +16,7 @@
 /* Adding it rounds to an integer, which then stands in the low bits: |x| below 2^22. */
 #define MATH_ROUNDER_F32 0x1.8p23f
 
-/* ---- simple ones ----------------------------------------------------------------------------------------------------------
- */
+/* ---- simple ones --------------------------------------------------------------------------------------------------------- */
 
 MATH_FUNCTION float canon_abs_f32(float x)
 {
@@ -167,8 +166,7 @@ MATH_FUNCTION float canon_round_f32(float x)
     return canon_abs_f32(x - whole) >= 0.5f ? away : whole;
 }
 
-/* ---- exponentials ---------------------------------------------------------------------------------------------------------
- */
+/* ---- exponentials -------------------------------------------------------------------------------------------------------- */
 
 /* e^x = 2^k (1 + hi + lo). */
 typedef struct math_exp_f32 {
@@ -389,8 +387,7 @@ MATH_FUNCTION float canon_erf_f32(float x)
     return math_with_sign_f32(size >= 1.0f ? far_from_zero : near_zero, x);
 }
 
-/* ---- logarithms -----------------------------------------------------------------------------------------------------------
- */
+/* ---- logarithms ---------------------------------------------------------------------------------------------------------- */
 
 /* (log(1+f) - f + f^2/2) / f^3, |f| <= 1/3, with an error of 2^-27.6 of the logarithm. */
 MATH_FUNCTION float math_log_tail_f32(float f)

@@ -12,8 +12,7 @@
 /* Adding it rounds to an integer, which then stands in the low bits: |x| below 2^51. */
 #define MATH_ROUNDER_F64 0x1.8p52
 
-/* ---- simple ones ----------------------------------------------------------------------------------------------------------
- */
+/* ---- simple ones --------------------------------------------------------------------------------------------------------- */
 
 MATH_FUNCTION double canon_abs_f64(double x)
 {
@@ -97,8 +96,7 @@ MATH_FUNCTION double canon_round_f64(double x)
     return canon_abs_f64(x - whole) >= 0.5 ? away : whole;
 }
 
-/* ---- exponentials ---------------------------------------------------------------------------------------------------------
- */
+/* ---- exponentials -------------------------------------------------------------------------------------------------------- */
 
 /* e^x = 2^k (1 + hi + lo). */
 typedef struct math_exp_f64 {
@@ -242,8 +240,7 @@ MATH_FUNCTION double canon_tanh_f64(double x)
     return math_with_sign_f64(hi + lo, x);
 }
 
-/* ---- logarithms -----------------------------------------------------------------------------------------------------------
- */
+/* ---- logarithms ---------------------------------------------------------------------------------------------------------- */
 
 /* k ln 2 + log(1 + f + f_lo), 1 + f between the roots of 1/2 and 2. With s = f / (2 + f), log(1 + f) = 2s + s^3 L(s^2), written
  * as f - (f^2/2 - s (f^2/2 + s^2 L)), so that the largest term, f, is exact. L has an error of 2^-59.4 of the logarithm. */

@@ -9,8 +9,7 @@
 
 #include "arithmetic/math/exp_log_f32.h"
 
-/* ---- sin and cos ----------------------------------------------------------------------------------------------------------
- */
+/* ---- sin and cos --------------------------------------------------------------------------------------------------------- */
 
 /* x = r + lo + quarter pi/2, |r| at most 0.79. */
 typedef struct math_angle_f32 {
@@ -135,8 +134,7 @@ MATH_FUNCTION float canon_cos_f32(float x)
     return math_sin_of_f32(angle);
 }
 
-/* ---- atan2 ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- atan2 --------------------------------------------------------------------------------------------------------------- */
 
 /* Neither NaN nor infinite, nor so small or large together that they are scaled. */
 #define MATH_ATAN2_PLAIN_F32(y, x) math_within_range_f32(canon_max_f32(canon_abs_f32(x), canon_abs_f32(y)), 0x1p-62f, 0x1p124f)

@@ -527,8 +527,7 @@ DEVICE int32_t gemv_alignment(int32_t type)
     return GEMV_PAIRS && type != BLOCK_Q6_K ? WORDS_PAIRED : WORDS_ANYWHERE;
 }
 
-/* ---- a kernel -------------------------------------------------------------------------------------------------------------
- */
+/* ---- a kernel ------------------------------------------------------------------------------------------------------------ */
 
 /* All chunks. `alignment` and `width`, 0 if it is unknown, are constants here. */
 DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, gemv_rows rows, gemv_thread here,

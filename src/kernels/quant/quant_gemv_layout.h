@@ -80,8 +80,7 @@ CANON_FUNCTION uint32_t stage_rotation(int32_t type)
     return type == BLOCK_Q4_0 ? QUANT_ROTATE_16 : type == BLOCK_Q8_0 ? QUANT_ROTATE_32 : QUANT_ROTATE_NONE;
 }
 
-/* ---- thread blocks that stay (quant_gemv_stay.h) --------------------------------------------------------------------------
- */
+/* ---- thread blocks that stay (quant_gemv_stay.h) ------------------------------------------------------------------------- */
 
 /* In front of the stages, which are rows alone, shared memory has two times eight sums of 16 rows, the accumulators of a norm,
  * and the column: factors, sums where the format has minima, codes. In bytes. */

@@ -10,8 +10,7 @@
 #define WGMMA_TEAMS QUANT_WGMMA_BLOCK32_TEAMS
 #include "kernels/quant/quant_wgmma.h"
 
-/* ---- stages: four blocks of all rows and columns, and what belongs to them ------------------------------------------------
- */
+/* ---- stages: four blocks of all rows and columns, and what belongs to them ----------------------------------------------- */
 
 /* Words of a stage: two slabs of rows and two of columns; of each block factors, minima, and sums of columns; and the factors
  * of columns of all 16 blocks that those of the stage are among. */
@@ -82,8 +81,7 @@ DEVICE void tile_bring(bool has_extra, const tile_share *share, uint32_t positio
                   QUANT_WGMMA_BLOCK32_SCALES * 4);
 }
 
-/* ---- blocks, by halves: 64 rows x 64 columns of a team --------------------------------------------------------------------
- */
+/* ---- blocks, by halves: 64 rows x 64 columns of a team ------------------------------------------------------------------- */
 
 enum { TILE_HALF = TILE_SUMS / 2 };
 

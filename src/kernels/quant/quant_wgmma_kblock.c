@@ -6,8 +6,7 @@
 #define WGMMA_TEAMS QUANT_WGMMA_KBLOCK_TEAMS
 #include "kernels/quant/quant_wgmma.h"
 
-/* ---- stages: a quarter of a block each; and records of a block ------------------------------------------------------------
- */
+/* ---- stages: a quarter of a block each; and records of a block ----------------------------------------------------------- */
 
 enum { TILE_SLAB = QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4 /* words */, TILE_RECORDS = QUANT_TILE * QUANT_RECORD };
 

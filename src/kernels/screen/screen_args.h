@@ -138,8 +138,7 @@ typedef struct screen_scan_args {
     uint32_t stages;
 } screen_scan_args;
 
-/* ---- lists of an index ------------------------------------------------------------------------------------------------------
- */
+/* ---- lists of an index --------------------------------------------------------------------------------------------------- */
 
 /* A list of rows on the device: codes and numbers in the order of its entries, as a segment has them in the order of rows. Room
  * for whole words of 64; what is past `count` is 0. */

@@ -10,8 +10,7 @@
 #include "kernels/screen/screen_small.h"
 #include "kernels/search/pack_row.h"
 
-/* ---- filling lists -------------------------------------------------------------------------------------------------------
- */
+/* ---- filling lists ------------------------------------------------------------------------------------------------------- */
 
 KERNEL(screen_lists_gather, screen_lists_gather_args, SCREEN_THREADS)
 {
@@ -37,8 +36,7 @@ KERNEL(screen_lists_gather, screen_lists_gather_args, SCREEN_THREADS)
     }
 }
 
-/* ---- reading them --------------------------------------------------------------------------------------------------------
- */
+/* ---- reading them -------------------------------------------------------------------------------------------------------- */
 
 /* What a block knows of its item, in shared memory. */
 typedef struct lists_shared {

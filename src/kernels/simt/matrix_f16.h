@@ -1,20 +1,20 @@
-/* Products of f16, bf16 or f32 by tiles, in slabs of 64 bytes of k: fast_multiply() over what the chip has for it.
+/* Tile products of f16, bf16 or f32, in slabs of 64 bytes of k: fast_multiply() with the chip's matrix instructions.
  *
- * A wave owns 64 rows x as many columns as it has lanes, and each lane 64 of the sums, which are f32: number fast_sum(r, c)
- * belongs to row fast_row(r) and column fast_column(c) of the wave's tile, r below FAST_LANE_ROWS and c below
- * FAST_LANE_COLUMNS. Rows and columns lie in shared memory with k along them, 16 words each, the four pieces of 16 bytes placed
- * by fast_piece() so that eight neighbours' same pieces lie in different banks. Which of the columns in shared memory the
- * wave's are is up to the caller: a lane says it of FAST_PLACES of them, number i being column fast_place_column(i) of the
- * wave's tile. A slab is multiplied by FAST_PARTS calls.
+ * A wave owns 64 rows x as many columns as it has lanes, and each lane has 64 of the f32 sums. Sum fast_sum(r, c) belongs to
+ * row fast_row(r) and column fast_column(c) of the wave's tile, with r below FAST_LANE_ROWS and c below FAST_LANE_COLUMNS. Rows
+ * and columns are in shared memory, 16 words of k each. fast_piece() swizzles their four pieces of 16 bytes so that the same
+ * piece of eight neighbours is in different banks. The caller chooses which columns in shared memory are the wave's: each lane
+ * passes the places of FAST_PLACES of them, place i for column fast_place_column(i) of the wave's tile. A slab takes FAST_PARTS
+ * calls.
  *
- * NVIDIA from sm_80: mma.sync, 32 bytes of k at a time; f32 is rounded to TF32 by fast_round() before. AMD: MFMA 16x16 on
- * gfx908, gfx90a and gfx942, WMMA 16x16x16 on gfx11 and gfx12 (matrix_f16_amd.h). All others, and the emulator: f16
- * by dot2_f16(), the others one fma after the other. FAST_BY_DOT2 has chips with matrix units do so, too: the code of those
- * without, which nothing here executes, is executed in the code of these (tests/codeobjects).
+ * NVIDIA from sm_80: mma.sync, 32 bytes of k at a time; fast_round() first rounds f32 to TF32. AMD: MFMA 16x16 on gfx908,
+ * gfx90a and gfx942, WMMA 16x16x16 on gfx11 and gfx12 (matrix_f16_amd.h). All other chips and the emulator: dot2_f16() for
+ * f16, and one fma after the other for bf16 and f32. FAST_BY_DOT2 compiles this last form for chips with matrix units, too,
+ * because tests can execute only the code of these chips (tests/codeobjects).
  *
- * A caller that is free to choose which row or column of a matrix lies at which place in shared memory takes line fast_line(p)
- * for place p, which is fast_place() of it: then FAST_ADJACENT neighbours in a row of results are one lane's, and of eight
- * times four neighbours all first ones, all second ones... are at eight places side by side.
+ * A caller that may choose which row or column of a matrix is at which place in shared memory puts line fast_line(p) at place
+ * p; fast_place() is the inverse. Then one lane has FAST_ADJACENT neighbours of a row of results. Of 32 neighbouring lines, the
+ * first of every four are at eight adjacent places, and so are the second, third and fourth.
  */
 #ifndef WW_KERNELS_SIMT_MATRIX_F16_H
 #define WW_KERNELS_SIMT_MATRIX_F16_H
@@ -57,7 +57,7 @@ DEVICE uint32_t fast_round(uint32_t bits)
     return rounded;
 }
 
-/* Four blocks of 8 rows x 16 bytes; lanes 8i.. say where block i has its rows. */
+/* Loads four blocks of 8 rows x 16 bytes. Lanes 8i to 8i + 7 pass the addresses of the rows of block i. */
 DEVICE u32x4 fast_blocks(const uint32_t *from)
 {
     u32x4 value;
@@ -84,7 +84,7 @@ DEVICE void fast_mma(int32_t type, float *upper, float *lower, u32x4 x, uint32_t
         FAST_MMA("m16n8k8.row.col.f32.tf32.tf32.f32");
 }
 
-/* Half of a slab, 32 bytes of k: `rows` are the tile's 64. */
+/* Multiplies half of a slab, 32 bytes of k. `rows` are the 64 rows of the tile. */
 DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, const uint32_t *places, uint32_t half,
                           float *sums)
 {
@@ -111,7 +111,7 @@ DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *co
 
 #include "kernels/simt/matrix_f16_amd.h"
 
-#else /* lanes stand 8 deep, each has every eighth row; a piece of 16 bytes at a time */
+#else /* a lane has every eighth row and multiplies a piece of 16 bytes at a time */
 
 enum { FAST_PLACES = 8, FAST_PARTS = 2, FAST_LANE_COLUMNS = 8, FAST_ADJACENT = 4 };
 
@@ -135,7 +135,7 @@ DEVICE uint32_t fast_round(uint32_t bits)
     return bits;
 }
 
-/* Two products of f16 added to a sum of f32; how often that is rounded is the chip's. */
+/* Adds two products of f16 to an f32 sum. The number of roundings depends on the chip. */
 DEVICE float dot2_f16(uint32_t a, uint32_t b, float sum)
 {
 #if defined(SIMT_DOT2_F16)
@@ -156,7 +156,7 @@ DEVICE float fast_dot(int32_t type, uint32_t a, uint32_t b, float sum)
                    fma_f32(widen_bf16((uint16_t)a), widen_bf16((uint16_t)b), sum));
 }
 
-/* A piece of 16 bytes of each row and column. */
+/* Multiplies one piece of 16 bytes of each row and column. */
 DEVICE void fast_multiply_piece(int32_t type, const uint32_t *rows, const uint32_t *columns, const uint32_t *places,
                                 uint32_t piece, float *sums)
 {
@@ -212,13 +212,13 @@ DEVICE uint32_t fast_place(uint32_t line)
     return line / lanes * lanes + line % lanes / 4 + line % 4 * (lanes / 4);
 }
 
-/* Element 0 or 1 of two words, each two elements of 16 bits, side by side. */
+/* Combines element 0 or 1 of two words into one. Each word has two elements of 16 bits. */
 DEVICE uint32_t fast_pair(uint32_t low, uint32_t high, uint32_t element)
 {
     return element == 0 ? (low & 0xffffu) | high << 16 : low >> 16 | (high & 0xffff0000u);
 }
 
-/* Which tile a block takes of `count`. */
+/* The tile of a block, of `count` tiles. */
 DEVICE uint32_t fast_tile(uint32_t block, uint32_t count)
 {
     (void)count;

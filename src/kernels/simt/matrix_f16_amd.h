@@ -1,8 +1,8 @@
-/* matrix_f16.h for AMD's chips with matrix units. Part of that file: included by it, and by nothing else.
+/* The part of matrix_f16.h for AMD chips with matrix units. Only that file includes it.
  *
- * Both families give 16 lanes 16 columns of a tile of 16 x 16 sums, and differ in which rows and which k a lane has. Which
- * bytes of a slab meet in which instruction does not matter, as long as the same of rows and columns do: so every lane reads
- * whole pieces of 16 bytes (ds_read_b128), and eight lanes that are served together find theirs in all 32 banks.
+ * Both families give 16 lanes the 16 columns of a tile of 16 x 16 sums. They differ in which rows and which k a lane has. The
+ * order of k does not matter, as long as it is the same for rows and columns. So every lane reads whole pieces of 16 bytes
+ * (ds_read_b128), and eight lanes that are served together use all 32 banks.
  */
 #ifndef WW_KERNELS_SIMT_MATRIX_F16_AMD_H
 #define WW_KERNELS_SIMT_MATRIX_F16_AMD_H
@@ -15,7 +15,7 @@ typedef float fast_four __attribute__((ext_vector_type(4)));
 typedef float fast_eight __attribute__((ext_vector_type(8)));
 typedef uint32_t fast_words __attribute__((ext_vector_type(4)));
 
-/* The same where an array of floats has them. */
+/* The same in an array of floats, which aligns them to four bytes. */
 typedef fast_four fast_four_sums __attribute__((aligned(4)));
 typedef fast_eight fast_eight_sums __attribute__((aligned(4)));
 
@@ -35,8 +35,7 @@ DEVICE fast_words fast_load(const uint32_t *from)
 }
 
 #if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
-/* ---- MFMA: the four sixteens of a wave have four rows of a tile each, and a piece of every slab -----------------------------
- */
+/* ---- MFMA: each 16 lanes of a wave have four rows of a tile, and one piece of every slab --------------------------------- */
 
 enum { FAST_PLACES = 4, FAST_PARTS = 1, FAST_LANE_COLUMNS = 4, FAST_ADJACENT = 4 };
 
@@ -60,8 +59,8 @@ DEVICE uint32_t fast_place(uint32_t line)
     return line / 64 * 64 + line % 64 / 4 + line % 4 * 16;
 }
 
-/* gfx942 has instructions for f32 that take 10 bits of its fraction, four times as fast as those that take all: so it is
- * rounded to these before. */
+/* gfx942 has f32 instructions that use 10 bits of the fraction and are four times as fast as those that use all. Values are
+ * rounded to 10 bits first. */
 DEVICE uint32_t fast_round(uint32_t bits)
 {
 #if defined(__gfx942__)
@@ -78,7 +77,7 @@ typedef short fast_bf16_2 __attribute__((ext_vector_type(2)));
 typedef uint32_t fast_two __attribute__((ext_vector_type(2)));
 typedef float fast_f32_2 __attribute__((ext_vector_type(2)));
 
-/* Instructions that it takes to multiply a piece. */
+/* Instructions per piece. */
 DEVICE uint32_t fast_steps(int32_t type)
 {
 #if defined(__gfx942__)
@@ -136,8 +135,7 @@ DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *co
 }
 
 #else
-/* ---- WMMA: the two sixteens of a wave have eight rows of a tile each; 32 bytes of a slab at a time --------------------------
- */
+/* ---- WMMA: each 16 lanes of a wave have eight rows of a tile; 32 bytes of a slab at a time ------------------------------- */
 
 enum { FAST_PLACES = 2, FAST_PARTS = 2, FAST_LANE_COLUMNS = 2, FAST_ADJACENT = 2 };
 
@@ -170,7 +168,7 @@ DEVICE uint32_t fast_round(uint32_t bits)
     return bits;
 }
 
-/* gfx11 wants the same 32 bytes in both sixteens, gfx12 half of them in each. */
+/* gfx11 needs the same 32 bytes in both halves of a wave, gfx12 one half of them in each. */
 #if defined(__GFX11__)
 typedef uint32_t fast_operand __attribute__((ext_vector_type(8)));
 typedef _Float16 fast_f16 __attribute__((ext_vector_type(16)));
@@ -196,7 +194,7 @@ DEVICE fast_operand fast_take(const uint32_t *lines, uint32_t line, uint32_t par
 #endif
 }
 
-/* Not for f32, which these chips do not multiply: kernels of it are for others. */
+/* f16 and bf16 only: these chips have no f32 matrix instruction. */
 DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *columns, const uint32_t *places, uint32_t part,
                           float *sums)
 {
@@ -224,8 +222,8 @@ DEVICE uint32_t fast_pair(uint32_t low, uint32_t high, uint32_t element)
     return __builtin_amdgcn_perm(high, low, element == 0 ? 0x05040100u : 0x07060302u);
 }
 
-/* Which tile a block takes of `count`. gfx942 deals blocks out to its eight dies in turn, each with a cache of its own: so that
- * a die has neighbouring tiles, it is given every eighth block's share in one piece. */
+/* The tile of a block, of `count` tiles. gfx942 distributes blocks round-robin over its eight dies, each with its own cache. So
+ * every eighth block, which is on the same die, gets the next tile of a contiguous range. */
 DEVICE uint32_t fast_tile(uint32_t block, uint32_t count)
 {
 #if defined(__gfx942__)

@@ -1,16 +1,16 @@
-/* Products of bytes by tiles, over whatever the chip has for it.
+/* Tile products of bytes with the chip's matrix instructions.
  *
- * A wave owns as many columns as it has lanes, and takes rows in strips of 16: each lane has 16 of a strip's sums, number
- * r * MATRIX_LANE_COLUMNS + c in row matrix_strip_row(r) of the strip and column matrix_column(c) of the wave; which those are
- * is the chip's own affair. matrix_strip() multiplies 32 bytes of each row and column, matrix_strip_16() 16 of them, which lie
- * as matrix_lines says, and matrix_multiply() 64 of 64 rows: sum number r * MATRIX_LANE_COLUMNS + c is in row matrix_row(r)
- * then, and rows with r in the first half are among the first 32.
+ * A wave owns as many columns as it has lanes, and takes rows in strips of 16. Each lane has 16 of a strip's sums: number
+ * r * MATRIX_LANE_COLUMNS + c is in row matrix_strip_row(r) of the strip and column matrix_column(c) of the wave, which depend
+ * on the chip. matrix_strip() multiplies 32 bytes of each row and column. matrix_strip_16() multiplies 16, laid out as
+ * matrix_lines says. matrix_multiply() multiplies 64 bytes of 64 rows: then sum r * MATRIX_LANE_COLUMNS + c is in row
+ * matrix_row(r), and the first half of all r are the first 32 rows.
  *
- * Rows and columns lie in shared memory in slabs of 64 bytes of each, as screen_piece() has them.
+ * Rows and columns are in shared memory in slabs of 64 bytes of each, placed by screen_piece().
  *
- * NVIDIA from sm_80: mma.sync m16n8k32. AMD gfx908, gfx90a, gfx942: MFMA 16x16; gfx11 and gfx12: WMMA 16x16x16. The sums are
- * exact integers, so it does not matter which bytes meet in which instruction, as long as the same of both sides do. All
- * others, and the emulator: dot4_i8.
+ * NVIDIA from sm_80: mma.sync m16n8k32. AMD gfx908, gfx90a, gfx942: MFMA 16x16; gfx11 and gfx12: WMMA 16x16x16. All other
+ * chips and the emulator: dot4_i8. The sums are exact integers, so the order of bytes does not matter, as long as it is the
+ * same for rows and columns.
  */
 #ifndef WW_KERNELS_SIMT_MATRIX_I8_H
 #define WW_KERNELS_SIMT_MATRIX_I8_H
@@ -28,12 +28,12 @@ DEVICE u32x4 matrix_load(const uint32_t *slab, uint32_t row, uint32_t piece)
     return load_u32x4(AT_RANGE(slab, screen_piece(row, piece), 4));
 }
 
-/* Word w of line l, of four, is word l * stride + w / 2 * half + w % 2. */
+/* Word w of the four words of line l is at index l * stride + w / 2 * half + w % 2. */
 typedef struct matrix_lines {
     uint32_t stride, half;
 } matrix_lines;
 
-/* All four. */
+/* Loads all four words of a line. */
 DEVICE u32x4 matrix_sixteen(const uint32_t *from, matrix_lines lie, uint32_t line)
 {
 #if defined(__NVPTX__)
@@ -47,8 +47,7 @@ DEVICE u32x4 matrix_sixteen(const uint32_t *from, matrix_lines lie, uint32_t lin
 }
 
 #if defined(__NVPTX__) && __CUDA_ARCH__ >= 800
-/* ---- mma.sync: a lane has rows lane/4 + 8r, and of each 8 columns two ------------------------------------------------------
- */
+/* ---- mma.sync: a lane has rows lane/4 + 8r, and two of each 8 columns ---------------------------------------------------- */
 
 enum { MATRIX_LANE_COLUMNS = 8 };
 
@@ -62,7 +61,7 @@ DEVICE uint32_t matrix_column(uint32_t c)
     return lane() % 4 * 2 + c % 2 + c / 2 * 8;
 }
 
-/* Four blocks of 8 rows x 16 bytes; lanes 8i.. say where block i has its rows. */
+/* Loads four blocks of 8 rows x 16 bytes. Lanes 8i to 8i + 7 pass the addresses of the rows of block i. */
 DEVICE u32x4 matrix_blocks(const uint32_t *from)
 {
     u32x4 value;
@@ -74,8 +73,8 @@ DEVICE u32x4 matrix_blocks(const uint32_t *from)
     return value;
 }
 
-/* Two sums of a row, two of the row eight below. What was there before may be in other registers: a constant stays where it is.
- */
+/* Two sums of a row, and two of the row eight below. Input and output sums may be in different registers, so that a constant to
+ * start from stays where it is. */
 DEVICE void matrix_mma(int32_t *upper, int32_t *lower, u32x4 x, uint32_t q0, uint32_t q1)
 {
     int32_t a, b, c, d;
@@ -128,12 +127,10 @@ DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, matri
 }
 
 #elif defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
-/* ---- MFMA: 16 lanes have 16 columns, the four sixteens of a wave four rows each; lanes of sixteen i multiply bytes 8i..
- * ------
- */
+/* ---- MFMA: each 16 lanes of a wave have 16 columns and four rows; sixteen i multiplies bytes 8i to 8i + 7 ---------------- */
 
 #define MATRIX_BY_FOUR
-#define MATRIX_FOUR_ROWS /* a lane's rows stand side by side by four */
+#define MATRIX_FOUR_ROWS /* a lane's rows come in fours, side by side */
 
 enum { MATRIX_LANE_COLUMNS = 4 };
 
@@ -202,7 +199,7 @@ DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, co
         matrix_mfma(x, columns->of[j], sums + j);
 }
 
-/* The part of 16 bytes of a line that is a lane's; the upper two sixteens of lanes have nothing to multiply: zeros of rows. */
+/* A lane's part of 16 bytes of a line. Lanes 32 to 63 have nothing to multiply: they take zeros for rows. */
 DEVICE matrix_two matrix_part_16(const uint32_t *from, matrix_lines lie, uint32_t line)
 {
     return matrix_eight_bytes(from + line * lie.stride + lane() / 16 % 2 * lie.half);
@@ -213,8 +210,8 @@ DEVICE matrix_two matrix_row_part_16(const uint32_t *from, matrix_lines lie, uin
     return matrix_part_16(from, lie, line) & (lane() < 32 ? UINT32_MAX : 0);
 }
 
-/* 64 bytes of a line, 16 of them in each sixteen of lanes, for two products, and read at once: lanes that read eight bytes each
- * would be in each other's banks. */
+/* 64 bytes of a line for two products, of which each 16 lanes have 16 bytes. A lane reads its 16 bytes at once, because two
+ * reads of eight would have bank conflicts. */
 typedef struct matrix_pair {
     matrix_two of[2];
 } matrix_pair;
@@ -222,14 +219,13 @@ typedef struct matrix_pair {
 DEVICE matrix_pair matrix_both(const uint32_t *slab, uint32_t line)
 {
     simt_words v = *(const simt_words *)AT_RANGE(slab, screen_piece(line, lane() / 16), 4);
-    __asm__("" : "+v"(v)); /* the compiler makes two reads of it otherwise */
+    __asm__("" : "+v"(v)); /* otherwise the compiler splits it into two reads */
     const matrix_pair both = {{{v.x, v.y}, {v.z, v.w}}};
     return both;
 }
 
 #elif defined(__GFX11__) || defined(__GFX12__)
-/* ---- WMMA: 16 lanes have 16 columns, the two sixteens of a wave eight rows of 16 each ---------------------------------------
- */
+/* ---- WMMA: each 16 lanes of a wave have 16 columns and eight of 16 rows -------------------------------------------------- */
 
 #if defined(__GFX12__)
 #define MATRIX_FOUR_ROWS
@@ -255,8 +251,8 @@ DEVICE uint32_t matrix_column(uint32_t c)
     return c * 16 + lane() % 16;
 }
 
-/* gfx11 wants 16 bytes in both sixteens; gfx12 half of them in each, so that the second takes the other piece of 32 bytes and
- * two instructions do both. */
+/* gfx11 needs the same 16 bytes in both halves of a wave. gfx12 needs half of them in each, so the second half of the wave
+ * loads the other piece of 32 bytes, and two instructions multiply both. */
 #if defined(__GFX11__)
 enum { MATRIX_PARTS = 2 };
 #else
@@ -316,7 +312,7 @@ DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, co
     }
 }
 
-/* On gfx12 the second sixteen has nothing to multiply: zeros. */
+/* On gfx12 the second half of the wave has nothing to multiply and takes zeros. */
 DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, matrix_lines lie, matrix_lines of_columns,
                             int32_t *sums)
 {
@@ -328,8 +324,7 @@ DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, matri
 }
 
 #else
-/* ---- by dot4_i8: lanes stand 8 deep, each has every eighth row -------------------------------------------------------------
- */
+/* ---- dot4_i8: a lane has every eighth row -------------------------------------------------------------------------------- */
 
 #define MATRIX_PLAIN
 
@@ -345,7 +340,7 @@ DEVICE uint32_t matrix_column(uint32_t c)
     return lane() % (wave_size() / 8) + wave_size() / 8 * c;
 }
 
-/* Where they are: there is no room for all of them. */
+/* Their address only: registers have no room for all of them. */
 typedef struct matrix_columns {
     const uint32_t *slab;
     uint32_t first, half;
@@ -357,8 +352,8 @@ DEVICE matrix_columns matrix_take(const uint32_t *slab, uint32_t first, uint32_t
     return columns;
 }
 
-/* Where four bytes of a row are taken apart to be multiplied, that is done once for all columns, and more of them at a time
- * would not fit in registers beside the sums. */
+/* Without a dot4 instruction, four bytes of a row are unpacked once for all columns. More than one word at a time would not fit
+ * in registers beside the sums. */
 #if defined(SIMT_DOT4_IS_LONG)
 enum { MATRIX_AT_ONCE = 1 };
 typedef uint32_t matrix_words;
@@ -374,7 +369,7 @@ typedef u32x4 matrix_words;
 #define MATRIX_DOT                          dot16_i8
 #endif
 
-/* Not unrolled: the loads of all turns together would take all registers. */
+/* Not unrolled: the loads of all iterations together would need all registers. */
 DEVICE void matrix_strip(const uint32_t *slab, uint32_t first, uint32_t half, const matrix_columns *columns, int32_t *sums)
 {
     UNROLL_BY(1)
@@ -410,8 +405,7 @@ DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, matri
 
 #endif
 
-/* ---- 64 rows --------------------------------------------------------------------------------------------------------------
- */
+/* ---- 64 rows ------------------------------------------------------------------------------------------------------------- */
 
 enum { MATRIX_STRIP_ROWS = 16 / MATRIX_LANE_COLUMNS, MATRIX_LANE_ROWS = 64 / MATRIX_LANE_COLUMNS };
 
@@ -422,7 +416,7 @@ DEVICE uint32_t matrix_row(uint32_t r)
 
 #if defined(MATRIX_PLAIN)
 
-/* Rows are read once for all columns, not strip by strip. */
+/* Reads rows once for all columns, not strip by strip. */
 DEVICE void matrix_multiply(const uint32_t *rows, uint32_t first_row, const uint32_t *queries, uint32_t first_query,
                             int32_t *sums)
 {
@@ -444,7 +438,7 @@ DEVICE void matrix_multiply(const uint32_t *rows, uint32_t first_row, const uint
 
 #else
 
-/* AMD's compiler takes the loads of both halves together, and more registers than let two waves share them. */
+/* Unrolled, AMD's compiler would hoist the loads of both halves and need too many registers for two waves. */
 #if defined(__NVPTX__)
 #define MATRIX_HALVES UNROLL
 #else
@@ -465,8 +459,8 @@ DEVICE void matrix_multiply(const uint32_t *rows, uint32_t first_row, const uint
 
 #endif
 
-/* Whether a wave has anything to do for some of its sums, asked where a branch for all of it costs less than doing it in vain.
- */
+/* Whether any lane of the wave has work for some of its sums. Always true on chips where needless work costs less than the
+ * branch. */
 #if defined(__NVPTX__)
 #define MATRIX_ANY(predicate) true
 #else

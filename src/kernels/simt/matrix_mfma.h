@@ -1,12 +1,12 @@
-/* Products of bytes by MFMA with the rows in registers: a wave multiplies as many rows as it has lanes with 128 columns.
+/* Products of bytes by MFMA with rows in registers: a wave multiplies as many rows as it has lanes with 128 columns.
  *
- * Rows are read once, straight from where they lie, and columns from shared memory, so that what is shared is read once for 64
- * rows. Rows go in four strips; of strip s and sixteen c of the columns a lane has four sums, in row mfma_row(s) and the three
- * behind it and in column mfma_column(c): sum number (s * MFMA_SIXTEENS + c) * 4 + r.
+ * A wave reads its rows once from global memory, and columns from shared memory, once for all 64 rows. Rows are in four strips,
+ * columns in groups of sixteen. For strip s and sixteen c, a lane has four sums, number (s * MFMA_SIXTEENS + c) * 4 + r with r
+ * below 4, of row mfma_row(s) + r and column mfma_column(c).
  *
- * A lane holds 16 bytes of row lane % 16 of each strip, piece lane / 16, and likewise of columns. The sums are exact integers,
- * so it does not matter which bytes meet in which instruction, as long as the same of both sides do. The emulator, whose waves
- * may have 32 lanes, and strips then eight rows, multiplies by dot16_i8.
+ * A lane holds piece lane / 16, 16 bytes, of row lane % 16 of each strip, and likewise of columns. The sums are exact integers,
+ * so the order of bytes does not matter, as long as it is the same for rows and columns. The emulator multiplies by dot16_i8;
+ * its waves may have 32 lanes, and strips then have eight rows.
  */
 #ifndef WW_KERNELS_SIMT_MATRIX_MFMA_H
 #define WW_KERNELS_SIMT_MATRIX_MFMA_H
@@ -31,10 +31,10 @@ DEVICE uint32_t mfma_column(uint32_t sixteen)
 
 typedef int32_t mfma_four __attribute__((ext_vector_type(4)));
 
-/* Of global memory for certain: an access that might be of shared memory is waited for as one of those, too. */
+/* A pointer to global memory. With a generic pointer, the chip would also wait as for an access to shared memory. */
 #define MFMA_GLOBAL(type, pointer) ((const __attribute__((address_space(1))) type *)(pointer))
 
-/* 16 bytes, `at` words behind a place that is the same for all lanes. */
+/* Loads 16 bytes, `at` words from an address that is the same for all lanes. */
 DEVICE u32x4 mfma_load_words(const uint32_t *from, uint32_t at)
 {
     const simt_words v = *MFMA_GLOBAL(simt_words, from + at);
@@ -42,7 +42,7 @@ DEVICE u32x4 mfma_load_words(const uint32_t *from, uint32_t at)
     return words;
 }
 
-/* A float for each of four rows: two of them share an instruction. */
+/* One float for each of four rows. An instruction computes two of them. */
 typedef float mfma_quad __attribute__((ext_vector_type(4)));
 
 DEVICE mfma_quad mfma_fma_quads(mfma_quad a, mfma_quad b, mfma_quad c)
@@ -50,7 +50,7 @@ DEVICE mfma_quad mfma_fma_quads(mfma_quad a, mfma_quad b, mfma_quad c)
     return __builtin_elementwise_fma(a, b, c);
 }
 
-/* Is any of the predicates true for any lane? Each is a mask of its own already. */
+/* Whether any predicate is true in any lane. The compiler already has each predicate as a mask. */
 DEVICE bool mfma_any(const bool *predicates, const uint32_t count)
 {
     uint64_t any = 0;
@@ -71,7 +71,7 @@ typedef struct mfma_rows {
     u32x4 of[MFMA_STRIPS];
 } mfma_rows;
 
-/* `slab` is in global memory and has 64 bytes of each of 64 rows (screen_piece). */
+/* `slab`, in global memory, has 64 bytes of each of 64 rows (screen_piece). */
 DEVICE mfma_rows mfma_load(const uint32_t *slab, uint32_t first)
 {
     mfma_rows rows;
@@ -96,16 +96,16 @@ DEVICE mfma_four mfma_product(u32x4 x, u32x4 q, mfma_four sum)
 #endif
 }
 
-/* Adds the products of 64 bytes of rows and columns; `begin`: to nothing, which costs nothing. `columns` is two slabs in
+/* Adds the products of 64 bytes of rows and columns. With `begin`, the sums start at 0 at no cost. `columns` is two slabs in
  * shared memory. */
 DEVICE void mfma_multiply(const bool begin, const mfma_rows *rows, const uint32_t *columns, int32_t *sums)
 {
     UNROLL
     for (uint32_t c = 0; c < MFMA_SIXTEENS; c++) {
         if (c == MFMA_SIXTEENS / 2)
-            SCHEDULE_APART(); /* the columns of all sixteens would take more registers than there are */
+            SCHEDULE_APART(); /* all columns at once would need too many registers */
         simt_words v = *(const simt_words *)(columns + screen_piece(c * 16 + lane() % 16, lane() / 16));
-        __asm__("" : "+v"(v)); /* the compiler makes two reads of it otherwise, whose lanes are in each other's banks */
+        __asm__("" : "+v"(v)); /* otherwise the compiler splits it into two reads with bank conflicts */
         const u32x4 q = {v.x, v.y, v.z, v.w};
         UNROLL
         for (uint32_t s = 0; s < MFMA_STRIPS; s++) {

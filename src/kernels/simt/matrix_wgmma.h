@@ -1,16 +1,16 @@
-/* Products of bytes for chips that multiply from shared memory: wgmma_multiply(), and wgmma_half_multiply() for half of the
- * rows and of the bytes, and numbers that belong to both; they only begin.
+/* Products of bytes for chips that multiply from shared memory. wgmma_multiply() starts the product of a tile.
+ * wgmma_half_multiply() starts that of half of the rows and half of the bytes, and of one number for each query and row.
  *
- * What they read must stay, and the sums must not be touched, until wgmma_wait() or wgmma_half_wait(); wgmma_wait_but_last()
- * and wgmma_wait_but_two() wait for all multiplications but the one or two begun last, and let only what those read be
- * overwritten.
+ * Until wgmma_wait() or wgmma_half_wait() returns, their inputs must not change, and the sums must not be touched.
+ * wgmma_wait_but_last() and wgmma_wait_but_two() wait for all multiplications except the one or two started last; the inputs of
+ * the others may then be overwritten.
  *
- * A team of 128 threads owns 64 queries x 128 rows, and each thread 64 of the sums, or 64 x 64 and 32: number j * 4 + i * 2 + c
- * belongs to query wgmma_query(i) and row wgmma_row(j, c) of the team's tile. Queries and rows lie in shared memory in slabs of
- * 64 bytes of each, as screen_piece() has them, aligned to 1024 bytes.
+ * A team of 128 threads owns 64 queries x 128 rows, and each thread has 64 of the sums; for half a product 64 x 64 and 32. Sum
+ * j * 4 + i * 2 + c belongs to query wgmma_query(i) and row wgmma_row(j, c) of the team's tile. Queries and rows are in shared
+ * memory in slabs of 64 bytes of each, placed by screen_piece() and aligned to 1024 bytes.
  *
- * NVIDIA sm_90a: wgmma m64n128k32 and m64n64k32, whose 64-byte exchange of pieces is the one of screen_piece(). All others, and
- * the emulator, by dot4_i8.
+ * NVIDIA sm_90a: wgmma m64n128k32 and m64n64k32, whose 64-byte swizzle is that of screen_piece(). All other chips and the
+ * emulator: dot4_i8.
  */
 #ifndef WW_KERNELS_SIMT_MATRIX_WGMMA_H
 #define WW_KERNELS_SIMT_MATRIX_WGMMA_H
@@ -34,14 +34,14 @@ DEVICE uint32_t wgmma_row(uint32_t j, uint32_t c)
 
 #if defined(__NVPTX__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-/* The first place at or behind `shared` that is aligned to 1024 bytes. */
+/* Rounds `shared` up to a multiple of 1024 bytes. */
 DEVICE uint32_t *wgmma_aligned(uint32_t *shared)
 {
     const uint32_t at = (uint32_t)(uintptr_t)(__attribute__((address_space(3))) uint32_t *)shared;
     return shared + (-at & 1023u) / 4;
 }
 
-/* Four numbers of the rows, in one access: the compiler would take apart a load that it could see into. */
+/* Loads four numbers of the rows in one access. Inline assembly, because the compiler would split a plain load. */
 DEVICE f32x4 wgmma_numbers(const float *from)
 {
     f32x4 value;
@@ -52,7 +52,7 @@ DEVICE f32x4 wgmma_numbers(const float *from)
     return value;
 }
 
-/* What the chip wants to know of a slab: where it is, that eight rows are 512 bytes, and the exchange by 64 bytes. */
+/* The matrix descriptor of a slab: its address, 512 bytes per eight rows, 64-byte swizzle. */
 DEVICE uint64_t wgmma_slab(const uint32_t *slab)
 {
     const uint32_t at = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) uint32_t *)slab;
@@ -62,7 +62,7 @@ DEVICE uint64_t wgmma_slab(const uint32_t *slab)
 #define WGMMA_4(at)  "+r"(sums[at]), "+r"(sums[(at) + 1]), "+r"(sums[(at) + 2]), "+r"(sums[(at) + 3])
 #define WGMMA_16(at) WGMMA_4(at), WGMMA_4((at) + 4), WGMMA_4((at) + 8), WGMMA_4((at) + 12)
 
-/* Multiplies 32 bytes of each; `more` is 0 for the first, which forgets what the sums were. */
+/* Multiplies 32 bytes of each. With `more` 0, the sums start at 0. */
 DEVICE void wgmma_step(uint64_t queries, uint64_t rows, int32_t more, int32_t *sums)
 {
     __asm__ volatile("{\n"
@@ -90,12 +90,12 @@ DEVICE void wgmma_multiply(const uint32_t *queries, const uint32_t *rows, bool m
 #define WGMMA_FLOATS_4(at)  "+f"(products[at]), "+f"(products[(at) + 1]), "+f"(products[(at) + 2]), "+f"(products[(at) + 3])
 #define WGMMA_FLOATS_16(at) WGMMA_FLOATS_4(at), WGMMA_FLOATS_4((at) + 4), WGMMA_FLOATS_4((at) + 8), WGMMA_FLOATS_4((at) + 12)
 
-/* What a lane has of numbers of queries. */
+/* A lane's part of the matrix of wgmma_factor_of(). */
 typedef struct wgmma_factor {
     uint32_t of[4];
 } wgmma_factor;
 
-/* Two halves of a word, of which one is a number, as f16, and the other 0. */
+/* A word with a number, as f16, in half `which` and 0 in the other. */
 DEVICE uint32_t wgmma_one_of_two(float number, uint32_t which)
 {
     uint32_t word;
@@ -103,8 +103,8 @@ DEVICE uint32_t wgmma_one_of_two(float number, uint32_t which)
     return word;
 }
 
-/* Numbers of the queries, f16's all, to be multiplied with those of rows in place 4 * four + one of 16: a matrix that has them
- * in that column, and zeros besides. */
+/* A matrix with the numbers of the queries, all f16 values, in column 4 * four + one of 16, and zeros elsewhere. It multiplies
+ * them with the rows' numbers at that place. */
 DEVICE wgmma_factor wgmma_factor_of(const float *queries, uint32_t four, uint32_t one)
 {
     const bool own = thread_index() % 4 == four % 2 * 2 + one / 2;
@@ -115,15 +115,15 @@ DEVICE wgmma_factor wgmma_factor_of(const float *queries, uint32_t four, uint32_
     return factor;
 }
 
-/* A slab of 16 numbers, f16, for each row: eight rows are 256 bytes, and the exchange is by 32 bytes. */
+/* The matrix descriptor of a slab of 16 f16 numbers per row: 256 bytes per eight rows, 32-byte swizzle. */
 DEVICE uint64_t wgmma_numbers_slab(const uint32_t *slab)
 {
     const uint32_t at = (uint32_t)(uintptr_t)(const __attribute__((address_space(3))) uint32_t *)slab;
     return (uint64_t)3 << 62 | (uint64_t)(256 / 16) << 32 | (uint64_t)1 << 16 | (at & 0x3ffffu) >> 4;
 }
 
-/* Bytes 32 * half.. of 64 queries and 64 rows, and the products of their numbers, which are exact: into 32 of each, whatever
- * was in them. */
+/* Multiplies 32 bytes from byte 32 * half on of 64 queries and 64 rows, and their numbers, whose products are exact. Overwrites
+ * 32 sums and 32 products. */
 DEVICE void wgmma_half_multiply(const uint32_t *queries, const uint32_t *rows, uint32_t half, wgmma_factor factor,
                                 const uint32_t *numbers, int32_t *sums, float *products)
 {
@@ -151,7 +151,7 @@ DEVICE void wgmma_half_multiply(const uint32_t *queries, const uint32_t *rows, u
     __asm__ volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* Waits for all, or for all but the last that was begun. */
+/* Waits for all multiplications, or for all but the last one started. */
 DEVICE void wgmma_half_wait(bool all, int32_t *sums, float *products)
 {
     if (all)
@@ -172,8 +172,8 @@ DEVICE void wgmma_wait_but_two(void)
     __asm__ volatile("wgmma.wait_group.sync.aligned 2;" ::: "memory");
 }
 
-/* 16 bytes of this wave's 16 queries and of 8 rows, from lines that are `stride` words apart, added to the four sums of the
- * rows: at once. */
+/* Adds the products of 16 bytes of this wave's 16 queries and 8 rows, in lines `stride` words apart, to four sums. Not
+ * asynchronous: the sums are complete when it returns. */
 DEVICE void wgmma_multiply_16(const uint32_t *queries, const uint32_t *rows, uint32_t stride, int32_t *sums)
 {
     const uint32_t at = lane() / 4 * stride + lane() % 4;

@@ -349,8 +349,7 @@ typedef float simt_two __attribute__((ext_vector_type(2)));
     } while (0)
 #endif
 
-/* ---- arithmetic in fewer steps --------------------------------------------------------------------------------------------
- */
+/* ---- arithmetic in fewer steps ------------------------------------------------------------------------------------------- */
 /* The chip's inverse, which AMD's manuals give as off by less than a unit in the last place, and one step of Newton's: of d
  * whose inverse is a normal number. */
 DEVICE float simt_short_inverse(float d)

@@ -388,8 +388,7 @@ DEVICE int32_t simt_dp4a(uint32_t a, uint32_t b, int32_t sum)
 
 #define SIMT_DOT4 simt_dp4a
 
-/* ---- arithmetic in fewer steps --------------------------------------------------------------------------------------------
- */
+/* ---- arithmetic in fewer steps ------------------------------------------------------------------------------------------- */
 /* What the compiler makes of a division in the middle of the range, without its test for the ends of the range and the jump
  * that comes with it: the chip's inverse, which is within a unit in the last place, and one step of Newton's. */
 

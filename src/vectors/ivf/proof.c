@@ -1,40 +1,35 @@
-/* What is proven about hits: bounds on the scores of rows that were not read.
+/* Proves hits by bounds on the scores of rows that were not read.
  *
- * A list knows the worst and the best canonical score of its rows with their centroid c, its farthest and nearest. With q the
- * query, x any row of the list, and true distances and angles:
+ * A list stores the worst and the best canonical score of its rows with their centroid c: its farthest and nearest row. For a
+ * query q and any row x of the list, true distances and angles satisfy:
  *
  *     l2       |q - x| >= |q - c| - far  and  >= near - |q - c|                               the triangle inequality
  *     dot      q.x <= q.c + |q| far                                                           with far as for l2
- *     cosine   angle(q, x) >= angle(q, c) - far  and  >= near - angle(q, c)                   the same on the sphere
- *
- * A row is nearer to its own centroid c than to another list's, n, unless a split has changed one of the two. So the
- * plane between c and n separates it from a query that is nearer to n. With f(p) = |p - c|^2 - |p - n|^2, which is linear in p:
+ *     cosine   angle(q, x) >= angle(q, c) - far  and  >= near - angle(q, c)                   the same for angles
+ * A row is nearer to its own centroid c than to the centroid n of another list, unless a split has changed one of the two. So
+ * the plane between c and n separates the row from a query that is nearer to n. f(p) = |p - c|^2 - |p - n|^2 is linear in p:
  *
  *     l2       f(x) >= f(q) - 2 |q - x| |c - n|,  so  |q - x| >= (f(q) - f(x)) / (2 |c - n|);
  *              f(x) <= 0 except for roundings
  *     cosine   the same for vectors of length 1, with f(p) = 2 cos(p, n) - 2 cos(p, c)  and  cos(q, x) = 1 - |q - x|^2 / 2
+ * For cosine, cos(a - b) = cos a cos b + sin a sin b, and a sine is the root of 1 - cos^2. So only square roots are needed, and
+ * all machines round them the same way.
+ * Roundings. S = screen_slack() is more than twice the relative error of a canonical sum plus 115 roundings
+ * (arithmetic/screen.h). The error of a canonical score is at most:
  *
- * For cosine, cos(a - b) = cos a cos b + sin a sin b, and a sine is the root of 1 - cos^2: nothing but square roots is needed,
- * which every machine rounds alike.
- *
- * Roundings. Canonical scores are off by at most, with S = screen_slack() (arithmetic/screen.h: more than twice the relative
- * error of a canonical sum, and 115 roundings more):
- *
- *     l2       S times the distance, and 2^-64 for squares that vanish
+ *     l2       S times the distance, plus 2^-64 for squares that underflow
  *     dot      S |q| |x| + 2^-110
- *     cosine   2 S, if both lengths are within 2^-40 and 2^60: S for the product and S for the two lengths. A row that was
- *              divided by its length before it was scored (split.c) is off by one rounding for each element more, which is an
- *              angle of less than 2^-23, and S has room for that
- *
- * f(x) is at most 0 as far as canonical scores say. By l2, |x - c| (1 - S) - V <= |x - n| (1 + S) + V with V = 2^-64, from
- * which f(x) <= 8 S (|x - n| + V / S)^2 for S < 2^-6; and |x - n| <= |q - x| + |q - n|, in which |q - x| is at most the
- * distance of the worst hit: farther rows are of no interest. By cosine f(x) <= 4 * 2 S.
- *
- * So a canonical score of a hit proves something if it is better than the bound by these errors of three scores: that of q and
- * c, that of a row and c, and that of q and x. The arithmetic here is in double precision, whose own roundings are below
- * 2^-50 of each term: a factor of 1 + 2^-40, or 2^-40 for cosines, is more than enough. A list that has a row for which these
- * bounds do not hold is unbounded, and so is everything for a query whose length is out of range. A distance that is infinite
- * is one whose square is at least 2^128 (1 - S).
+ *     cosine   2 S, if both lengths are between 2^-40 and 2^60: S for the product and S for the two lengths. A row that was
+ *              divided by its length before it was scored (split.c) has one more rounding per element, an angle of less than
+ *              2^-23, and S has room for that
+ * Canonical scores say that f(x) <= 0, up to their errors. For l2, |x - c| (1 - S) - V <= |x - n| (1 + S) + V with V = 2^-64.
+ * So f(x) <= 8 S (|x - n| + V / S)^2 for S < 2^-6. There |x - n| <= |q - x| + |q - n|, and |q - x| is at most the distance of
+ * the worst hit, because farther rows do not matter. For cosine, f(x) <= 4 * 2 S.
+ * So a hit is proven if its canonical score is better than the bound by the errors of three scores: those of q and c, of a row
+ * and c, and of q and x. The arithmetic here is in double precision. Its own roundings are below 2^-50 of each term, so a
+ * factor of 1 + 2^-40, or 2^-40 for cosines, is more than enough. A list with a row for which these bounds do not hold is
+ * unbounded. For a query whose length is out of range, everything is unbounded. If a distance is infinite, its square is at
+ * least 2^128 (1 - S).
  */
 #include <math.h>
 
@@ -46,7 +41,7 @@ static const double VANISHED = 0x1p-64, UNDERFLOW = 0x1p-110, MORE = 1.0 + 0x1p-
 
 static const double INFINITE_DISTANCE = 0x1p64;
 
-enum { REACH_STEPS = 20 }; /* after which the distance is known to a millionth */
+enum { REACH_STEPS = 20 }; /* of bisection: the distance is then known to a millionth */
 
 static double length_of(const float *vector, int32_t dim)
 {
@@ -78,7 +73,7 @@ static double max_f64(double a, double b)
     return a > b ? a : b;
 }
 
-/* A lower and an upper bound on the true distance whose canonical value is `score`. */
+/* Lower and upper bounds of the true distance whose canonical value is `score`. */
 static double distance_min(double score, double slack)
 {
     return max_f64(min_f64(score, INFINITE_DISTANCE) * (1.0 - slack) * LESS - VANISHED, 0.0);
@@ -107,13 +102,13 @@ static double bound_dot(const ivf *index, const proof_query *query, int64_t list
     return sum + 0x1p-40 * (fabs(product) + query->norm * far + errors);
 }
 
-/* From a cosine within -1 and 1. Written so that it is precise near 1, too: 1 - a is exact there. */
+/* The sine from a cosine between -1 and 1. Also precise near 1, where 1 - a is exact. */
 static double sine_of(double a)
 {
     return sqrt((1.0 - a) * (1.0 + a));
 }
 
-/* cos(a - b) from the cosines of both, or a little more. */
+/* An upper bound of cos(a - b) from the cosines of a and b. */
 static double cosine_of_difference(double a, double b)
 {
     return a * b + sine_of(a) * sine_of(b) + 0x1p-40;
@@ -125,9 +120,9 @@ static double bound_cosine(const ivf_list *list, double slack, double score)
     const double most = min_f64(score + error, 1.0), least = max_f64(score - error, -1.0); /* of cos(q, c) */
     const double far = max_f64((double)list->farthest - error, -1.0), near = min_f64((double)list->nearest + error, 1.0);
     double bound = 1.0;
-    if (most < far) /* the query is outside of the list's cone */
+    if (most < far) /* the query is outside the cone of the list's rows */
         bound = min_f64(bound, cosine_of_difference(most, far));
-    if (least > near) /* the rows are all outside of a cone that the query is in */
+    if (least > near) /* all rows are outside a cone around c that contains the query */
         bound = min_f64(bound, cosine_of_difference(least, near));
     return bound + error;
 }
@@ -161,8 +156,8 @@ static proof_extremes find_extremes(const ivf *index)
     return found;
 }
 
-/* In one word, so that searches at the same time may all find and note it: the distance, whether it is none, and that it is
- * known. */
+/* Cached in one atomic word, so that concurrent searches may all compute and store it: the distance, a bit for `unbounded`, and
+ * a bit that says it is known. */
 proof_extremes proof_extremes_of(ivf *index)
 {
     const uint64_t unbounded = UINT64_C(1) << 32, known = UINT64_C(1) << 33;
@@ -177,7 +172,7 @@ proof_extremes proof_extremes_of(ivf *index)
 
 double proof_rest_bound(const ivf *index, const proof_query *query, const proof_extremes *extremes, float score)
 {
-    /* Rows may be as near to their centroid as can be: then only the farthest bounds them. */
+    /* Rows may coincide with their centroid, so only the farthest one gives a bound. */
     const ivf_list any = {.farthest = extremes->farthest, .nearest = index->metric == CANON_L2 ? 0.0f : 1.0f};
     if (index->metric == CANON_DOT || !query->bounded || extremes->unbounded)
         return index->metric == CANON_L2 ? 0.0 : INFINITY;
@@ -185,8 +180,8 @@ double proof_rest_bound(const ivf *index, const proof_query *query, const proof_
                                      : bound_cosine(&any, query->slack, (double)score);
 }
 
-/* By halving an interval whose one end is near enough for all that is known and whose other end is too far. What is returned
- * was tried and is too far. The true bound never falls with the distance, so everything farther is too far as well. */
+/* Bisects an interval from a distance that may still hold better rows to one that is too far. The result was tested and is too
+ * far. The true bound never falls with the distance, so everything farther is too far as well. */
 static float reach_l2(const ivf *index, const proof_query *query, const proof_extremes *extremes, float worst)
 {
     float near = 0.0f, far = worst + extremes->farthest;
@@ -243,7 +238,7 @@ static double squares_between(const float *a, const float *b, int32_t dim)
 static double plane_bound_l2(double slack, double near, double far, double between, double worst)
 {
     const double to_near = distance_max(near, slack), to_far = distance_min(far, slack);
-    const double reach = distance_max(worst, slack) * 2.0; /* rows behind it are worse than the worst hit */
+    const double reach = distance_max(worst, slack) * 2.0; /* rows farther away are worse than the worst hit */
     const double widest = reach + to_near + VANISHED / slack;
     const double rounded = 8.0 * slack * widest * widest;
     const double separated = to_far * to_far * LESS - to_near * to_near * MORE - rounded * MORE;
@@ -255,7 +250,8 @@ static double plane_bound_cosine(double slack, double near, double far, double b
 {
     const double error = 2.0 * slack + 0x1p-40;
     const double separated = 2.0 * (near - far - 2.0 * error) - 4.0 * error;
-    const double distance = separated > 0.0 ? separated / (2.0 * (between + 0x1p-20)) * LESS : 0.0; /* lengths are rounded */
+    const double distance = separated > 0.0 ? separated / (2.0 * (between + 0x1p-20)) * LESS
+                                            : 0.0; /* 2^-20: the lengths of centroids are rounded */
     return 1.0 - min_f64(distance, 2.0) * min_f64(distance, 2.0) / 2.0 + error;
 }
 

@@ -315,8 +315,7 @@ DEVICE void column_code_kblock(const quant_tile_activations_args *args, u32x4 *r
     barrier();
     column_put_records(args, at.unit, records);
 }
-/* ---- columns that are coded already --------------------------------------------------------------------------------------
- */
+/* ---- columns that are coded already -------------------------------------------------------------------------------------- */
 
 /* Block `block` of the column of this thread, of a format of `bytes`. A flag, not a null address, says that a
  * block does not exist: clang 19 loads from null on NVIDIA's chips in spite of the test. */
