@@ -1,7 +1,7 @@
-/* Any bytes as a document: its chunks leave no byte out, each goes on where the last one ended or before that, and fits unless
- * it is a single character. The first two bytes are the tokens of a chunk and the overlap. The tokenizer is one of this
- * program: a token for each four bytes of a word, and one more for a text with an odd number of bytes, so that the tokens of
- * two pieces together are not the sum of both. */
+/* Any bytes as a document: chunks cover every byte, each starts at or before the end of the previous one, and fits unless it is
+ * a single character. The first two bytes are the tokens per chunk and the overlap. The tokenizer is a simple one: a token per
+ * four bytes of a word, plus one for a text with an odd number of bytes, so that tokens of joined pieces do not add up.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Any bytes as a filter and a payload, with a NUL between: the filter is refused with a message, or it says of every payload
- * that is JSON whether it is admitted, and its opposite says the opposite. What is merged into a payload is JSON, and merging
- * it again changes nothing. */
+/* Any bytes as a filter and a payload, separated by a NUL: the filter is refused with a message, or it admits or rejects every
+ * JSON payload, and its negation does the opposite. A merged payload is JSON, and merging again changes nothing.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

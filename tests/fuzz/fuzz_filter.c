@@ -1,5 +1,6 @@
-/* Any bytes as a `where`: what the check lets pass reads the rows of its own collection and nothing else, on a connection that
- * has other tables of the same name in every other database. An authorizer of this program's is the judge. */
+/* Any bytes as a `where`: an expression that passes the check reads only the rows of its own collection, on a connection with
+ * tables of the same name in every other database. This program's authorizer verifies that.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

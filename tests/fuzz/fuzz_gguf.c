@@ -1,5 +1,6 @@
-/* Any bytes as a GGUF file: refused with a message that names it, or opened, and then everything it says is inside it, found by
- * its name, and can be read. */
+/* Any bytes as a GGUF file: refused with a message that names the file, or opened. Then everything that it describes is inside
+ * the file, can be found by name, and can be read.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

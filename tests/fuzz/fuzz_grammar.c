@@ -1,5 +1,6 @@
-/* Any bytes as a GBNF grammar and as a JSON schema, with a text behind a NUL: refused with a message, or the text is walked
- * through, byte by byte, with the same end each time, also where states are forgotten in between. */
+/* Any bytes as a GBNF grammar and as a JSON schema, followed by a NUL and a text: refused with a message, or the text is
+ * matched byte by byte with the same result each time, even if states are dropped in between.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Any values in the tables of an index: the store is opened, searched by the index, written to, checked and mended. Whatever is
- * wrong with the tables is a status, and exact searches answer as if nothing had been. */
+/* Any values in the tables of an index: the store is opened, searched by the index, written to, checked and repaired. Every
+ * fault in the tables is a status, and exact searches are unaffected.
+ */
 #include <sqlite3.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Any bytes as a .npy file: as a matrix, and as an array of any rank, of which a matrix is one. */
+/* Any bytes as a .npy file, read as a matrix and as an array of any rank. */
 #include "files/npy.h"
 #include "fuzz/reading.h"
 

@@ -1,5 +1,6 @@
-/* Any bytes as a decimal number: where the reader takes them, the C library's strtof must take them whole and give the same
- * bits. */
+/* Any bytes as a decimal number: if the reader accepts them, the C library's strtof must accept all of them and return the same
+ * bits.
+ */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* Any bytes as a .safetensors file: refused with a message that names it, or opened, and then every tensor lies inside it, is
- * found by its name, and can be read and viewed. */
+/* Any bytes as a .safetensors file: refused with a message that names the file, or opened. Then every tensor is inside the
+ * file, can be found by name, and can be read and viewed.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

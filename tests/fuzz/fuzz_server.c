@@ -1,5 +1,6 @@
-/* Any bytes as the body of a request for any route of Qdrant's API: it is refused with a status of 400 to 501 and a message in
- * JSON, or it becomes a plan. The first byte chooses the route. The path is found from the bytes, too. */
+/* Any bytes as the body of a request to any route of Qdrant's API: refused with a status of 400 to 501 and a JSON message, or
+ * turned into a plan. The first byte chooses the route. The path also comes from the bytes.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Any bytes as the file of a store: opened, searched, read, checked and written to. Whatever is wrong with them is a status. */
+/* Any bytes as the file of a store: opened, searched, read, checked and written to. Every fault is a status. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

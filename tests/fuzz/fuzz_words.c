@@ -1,5 +1,6 @@
-/* Any bytes as the words of a search: the expression that they become is one that FTS5 accepts, and it names no column and has
- * no operator but OR, so it finds no more than each word alone. */
+/* Any bytes as the words of a search: FTS5 accepts the resulting expression, which names no column and has no operator except
+ * OR, so it finds only rows that one of the words finds.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

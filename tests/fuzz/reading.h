@@ -1,5 +1,5 @@
-/* What every fuzz target does with its input: opens it as a file of a given name, and if that works reads it in every way and
- * compares the ways with each other. A disagreement aborts, which is how a fuzzer is told.
+/* What every fuzz target does with its input: opens it as a file with a given name, and if that works reads it in every way and
+ * compares the results. A disagreement aborts, which reports it to the fuzzer.
  */
 #ifndef TESTS_FUZZ_READING_H
 #define TESTS_FUZZ_READING_H

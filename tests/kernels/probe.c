@@ -1,4 +1,4 @@
-/* Kernels that show what each word of simt.h does: good ones, whose results the tests know. */
+/* Kernels that demonstrate each function of simt.h; the tests know their results. */
 #include "kernels/probe.h"
 #include "kernels/simt/simt.h"
 

@@ -1,4 +1,4 @@
-/* The test kernels' arguments: one struct for all of them, each kernel uses what it needs. */
+/* The arguments of the test kernels: one struct for all of them; each kernel uses what it needs. */
 #ifndef TESTS_KERNELS_PROBE_H
 #define TESTS_KERNELS_PROBE_H
 

@@ -1,4 +1,6 @@
-/* The library carries every kernel module for every chip it names that can use it, in the form that the chip's driver takes. */
+/* The library contains every kernel module for every supported chip that can use it, in the form that the chip's driver
+ * accepts.
+ */
 #include "support/check.h"
 
 #include <regex.h>

@@ -1,5 +1,6 @@
-/* The kernels that bring rows into their place, through the backend's table: what is written is read back bit for bit, norms
- * have the CPU's bits, the first row that is not finite is named, gathered rows are the right ones. */
+/* The kernels that store rows, through the backend's table: rows are read back bit for bit, norms have the CPU's bits, the
+ * first row that is not finite is reported, and gathered rows are the right ones.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

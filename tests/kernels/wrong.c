@@ -1,5 +1,6 @@
-/* Kernels with one mistake each: what a GPU would answer with garbage or a hang, the emulator answers with a fault, or with
- * results that depend on the seed. */
+/* Kernels with one mistake each: a GPU would return garbage or hang; the emulator reports a fault, or returns results that
+ * depend on the seed.
+ */
 #include "kernels/probe.h"
 #include "kernels/simt/simt.h"
 

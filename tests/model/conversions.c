@@ -1,4 +1,4 @@
-/* Folders converted, as tests of the converter do it. */
+/* Converts folders for tests of the converter. */
 #include "model/conversions.h"
 
 #include <unistd.h>

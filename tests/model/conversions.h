@@ -1,4 +1,4 @@
-/* Folders converted, as tests of the converter do it. */
+/* Converts folders for tests of the converter. */
 #ifndef TESTS_MODEL_CONVERSIONS_H
 #define TESTS_MODEL_CONVERSIONS_H
 

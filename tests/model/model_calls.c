@@ -1,4 +1,4 @@
-/* Calls of models on a scene: a decoder with two sessions, an encoder, and one that reranks. */
+/* Model calls on a scene: a decoder with two sessions, an encoder, and a reranker. */
 #include "model/model_calls.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What a program does with models, as a list of calls that tests make to fail: each leaves the scene as it was, whether it
- * works or not. And the files of small models that tests of this room open.
+/* A list of model calls that fault tests make fail; each leaves the scene unchanged whether it succeeds or not. Also the files
+ * of small models that the model tests open.
  */
 #ifndef TESTS_MODEL_MODEL_CALLS_H
 #define TESTS_MODEL_MODEL_CALLS_H

@@ -1,4 +1,4 @@
-/* Files that are no model: refused when they are opened, by name, with nothing left behind. */
+/* Files that are not models are refused when they are opened, with a message that names them, and nothing leaks. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The functions that are linked in the place of the library's (wrong_thresholds.h). */
+/* Replaces functions of the library at link time (wrong_thresholds.h). */
 #include "seams/wrong_thresholds.h"
 
 #include "cpu/search/range.h"

@@ -1,6 +1,6 @@
-/* Searches whose thresholds are better than they should be, and whose proofs nobody looks at: to see that the first are
- * noticed, and what they would have spoilt. Programs that are linked with WRONG_THRESHOLDS (tests/CMakeLists.txt) have the
- * functions of wrong_thresholds.c in the place of four of the library's.
+/* Searches whose thresholds are too strict and whose proofs are not checked: shows that the library detects such thresholds,
+ * and what damage they would do. Programs linked with WRONG_THRESHOLDS (tests/CMakeLists.txt) use the functions of
+ * wrong_thresholds.c instead of four of the library's.
  */
 #ifndef TESTS_SEAMS_WRONG_THRESHOLDS_H
 #define TESTS_SEAMS_WRONG_THRESHOLDS_H

@@ -1,4 +1,4 @@
-/* The same for GPUs, whose headers do not go with those of CPUs. */
+/* The functions of wrong_thresholds.c for GPUs, in a separate file because the GPU headers conflict with the CPU ones. */
 #include "seams/wrong_thresholds.h"
 
 #include "gpu/search/screen_round.h"

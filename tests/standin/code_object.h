@@ -1,4 +1,4 @@
-/* Reading an AMD code object as a runtime's loader does: whose it is, and what its kernels take and need. */
+/* Reads an AMD code object as a runtime's loader does: its target chip, and what its kernels take and need. */
 #ifndef TESTS_STANDIN_CODE_OBJECT_H
 #define TESTS_STANDIN_CODE_OBJECT_H
 

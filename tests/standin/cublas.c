@@ -1,5 +1,5 @@
-/* A stand-in for libcublas, in the stand-in for NVIDIA's driver library: handles, and a product that answers with a number of
- * the test's choice (STANDIN_CUBLAS_CREATE, STANDIN_CUBLAS_GEMM). There is nothing to compute: nothing runs on that stand-in.
+/* A stand-in for libcublas, inside the stand-in for NVIDIA's driver library: handles, and a product that returns a status
+ * chosen by the test (STANDIN_CUBLAS_CREATE, STANDIN_CUBLAS_GEMM). It computes nothing, because that stand-in runs no kernels.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Graphs of the stand-in for libcuda: what is queued on a stream while it records is kept, and done when the graph is launched.
- * Copies and fills move bytes then; kernels are counted, as they are without a graph.
+/* Graphs of the stand-in for libcuda: work queued on a stream while it records is stored and done when the graph is launched.
+ * Copies and fills then move bytes; kernels are counted, as they are without a graph.
  */
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What the files of the stand-in for libcuda share: counting, faults, and the work of a stream. */
+/* What the files of the stand-in for libcuda share: counters, injected faults, and the work of a stream. */
 #ifndef TESTS_STANDIN_CUDA_PARTS_H
 #define TESTS_STANDIN_CUDA_PARTS_H
 

@@ -1,8 +1,8 @@
-/* A stand-in for libamdhip64: HIP's names over the emulated driver (src/gpu/driver/emulated/emulated.h), which keeps the
- * memory, the streams and their order, and runs the kernels. What is HIP's own is here: a current device for each thread,
- * handles that are checked, code objects that are read as a loader reads them. standin.h says how it is set up.
+/* A stand-in for libamdhip64: HIP's names over the emulated driver (src/gpu/driver/emulated/emulated.h), which manages memory
+ * and streams and runs the kernels. This file has what is specific to HIP: a current device per thread, checked handles, and
+ * code objects parsed as a loader does. standin.h describes the settings.
  *
- * Compiled once for each face: STANDIN_ROCM is 5 (hipGetDeviceProperties alone, code objects up to version 5), 6, or 7.
+ * Compiled once per version: STANDIN_ROCM is 5 (only hipGetDeviceProperties, code objects up to version 5), 6, or 7.
  */
 #include <stdio.h>
 #include <string.h>

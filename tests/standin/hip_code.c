@@ -1,5 +1,6 @@
-/* The code of the stand-in for libamdhip64: code objects are read and judged as a runtime's loader does, and their kernels run
- * as the emulated twins of the same name, or as the machine code that they are, where somebody can execute that. */
+/* Code objects in the stand-in for libamdhip64: it parses and checks them as a runtime's loader does. Their kernels run as the
+ * emulated kernels of the same name, or as machine code if something can execute it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Between the files of the stand-in for libamdhip64: what is alive, what fails, and the device of the thread. */
+/* What the files of the stand-in for libamdhip64 share: live objects, injected failures, and the thread's current device. */
 #ifndef TESTS_STANDIN_HIP_PARTS_H
 #define TESTS_STANDIN_HIP_PARTS_H
 

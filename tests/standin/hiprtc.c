@@ -1,6 +1,6 @@
-/* A stand-in for hipRTC. It compiles nothing: it checks that it was given the library's own sources with their headers, and
- * gives the embedded code of that module for another chip, with the name of the wanted chip written over the other's. In
- * libamdhip64 for ROCm 5 and 6, and a library of its own for 7, as AMD has it.
+/* A stand-in for hipRTC. It compiles nothing: it checks that it got the library's own sources with their headers, and returns
+ * the embedded code of that module for another chip, with the requested chip's name written over the other's. As at AMD, it is
+ * part of libamdhip64 for ROCm 5 and 6, and a separate library for 7.
  */
 #include <elf.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* What is alive in the stand-in for libamdhip64, what is to fail, and which device is current on a thread. */
+/* Live objects of the stand-in for libamdhip64, injected failures, and each thread's current device. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

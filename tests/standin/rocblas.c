@@ -1,6 +1,7 @@
 /* A stand-in for librocblas: the functions that src/gpu/blas/rocblas.c calls, as plain loops, queued on the stand-in's HIP
- * streams. It checks what rocBLAS checks (sizes, leading dimensions, types that go together) and that matrices lie in device
- * memory. */
+ * streams. It checks what rocBLAS checks (sizes, leading dimensions, combinations of types) and that matrices are in device
+ * memory.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The settings of the stand-in for ROCm, and the chips it knows. */
+/* The settings of the stand-in for ROCm, and the chips that it supports. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* SQLite's own interface to files, with faults: the n-th call fails, or at the n-th call the power does.
+/* SQLite's interface to files, with faults: the n-th call fails, or the power fails at the n-th call.
  *
- * Installed as the default VFS in front of the real one. A power failure ends all calls from then on; vfs_power_back() then
- * puts every file back to what it was when it was last synced, which is the least that a disk keeps.
+ * Installed as the default VFS in front of the real one. A power failure makes all later calls fail; vfs_power_back() then
+ * restores every file to its last synced state, the minimum that a disk keeps.
  */
 #ifndef TESTS_FAULTY_VFS_H
 #define TESTS_FAULTY_VFS_H

@@ -1,4 +1,4 @@
-/* What the tests of an index in a store share: a collection in a file, and one in memory with the same rows. */
+/* Shared by the tests of an index in a store: a collection in a file, and one in memory with the same rows. */
 #ifndef TESTS_STORE_INDEXED_STORE_H
 #define TESTS_STORE_INDEXED_STORE_H
 

@@ -1,5 +1,6 @@
-/* SQLite's own allocations, made to fail through its interface for that: between sqlite_memory_begin() and _end(), the n-th
- * after sqlite_memory_fail_at(n) gives NULL, and so do, with `forever`, those behind it. */
+/* Makes SQLite's allocations fail through SQLite's interface for that: between sqlite_memory_begin() and _end(), the n-th
+ * allocation after sqlite_memory_fail_at(n) returns NULL, and with `forever` all later ones do, too.
+ */
 #ifndef TESTS_SQLITE_MEMORY_H
 #define TESTS_SQLITE_MEMORY_H
 

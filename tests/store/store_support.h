@@ -1,4 +1,4 @@
-/* For tests of stores: a workload that can be cut off anywhere, and a collection in memory that it is compared with. */
+/* For tests of stores: a workload that can be interrupted anywhere, and a collection in memory to compare with. */
 #ifndef TESTS_STORE_SUPPORT_H
 #define TESTS_STORE_SUPPORT_H
 

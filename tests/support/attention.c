@@ -1,4 +1,4 @@
-/* The scenes of tests of attention, and its definition, element by element. */
+/* Scenes for tests of attention, and the definition of attention, element by element. */
 #include "support/attention.h"
 
 #include <math.h>

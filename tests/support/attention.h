@@ -1,5 +1,5 @@
-/* A cache with some sequences for tests of attention, and the definition of attention written down plainly, over arrays of the
- * host, sharing nothing with the library but its exponential and its rounding to q8_0.
+/* A cache with several sequences for tests of attention, and the definition of attention in plain loops over host arrays. It
+ * shares nothing with the library except its exponential and its rounding to q8_0.
  */
 #ifndef TESTS_SUPPORT_ATTENTION_H
 #define TESTS_SUPPORT_ATTENTION_H

@@ -1,4 +1,4 @@
-/* What every test includes: cmocka with the headers it wants, and checks that print the library's message when they fail. */
+/* Included by every test: cmocka with the headers that it needs, and checks that print the library's message when they fail. */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 

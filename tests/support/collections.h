@@ -1,4 +1,4 @@
-/* Collections for tests: made, filled, and compared as a whole. */
+/* Collections for tests: create, fill, and compare them. */
 #ifndef TESTS_COLLECTIONS_H
 #define TESTS_COLLECTIONS_H
 

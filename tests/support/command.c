@@ -1,4 +1,4 @@
-/* Running the built command from a test. Its output goes through files, so that no pipe can fill up and stop it. */
+/* Runs the built command from a test. Its output goes to files, because a full pipe would block it. */
 #include "support/command.h"
 
 #include <fcntl.h>

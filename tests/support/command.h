@@ -1,4 +1,4 @@
-/* Running the built command from a test, and looking at what it said. */
+/* Runs the built command from a test and checks its output. */
 #ifndef TESTS_COMMAND_H
 #define TESTS_COMMAND_H
 

@@ -1,4 +1,4 @@
-/* Which devices a suite runs on, and running it there. */
+/* Chooses the devices of a suite and runs it on each. */
 #include "support/devices.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* One suite, many devices: a group of tests is run on each of them in turn.
+/* Runs a group of tests on several devices in turn.
  *
- * WARPWAVE_TEST_DEVICES names them ("cpu,cuda:0"); without it they are the CPU and every emulated device of the build. A device
- * that is named and cannot be opened is a failure, never a skip.
+ * WARPWAVE_TEST_DEVICES names them ("cpu,cuda:0"); the default is the CPU and every emulated device of the build. A named
+ * device that cannot be opened is a failure, never a skip.
  */
 #ifndef TESTS_DEVICES_H
 #define TESTS_DEVICES_H

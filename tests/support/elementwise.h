@@ -1,4 +1,5 @@
-/* What the tests of element-wise operations share: sizes, the check of a result, and what casts and functions should give. */
+/* Shared by the tests of element-wise operations: sizes, the check of a result, and the expected values of casts and functions.
+ */
 #ifndef WW_TESTS_SUPPORT_ELEMENTWISE_H
 #define WW_TESTS_SUPPORT_ELEMENTWISE_H
 

@@ -1,4 +1,4 @@
-/* The canonical order of reductions written down plainly, for tests: numbers of three kinds, and what joins them. */
+/* The canonical order of reductions in plain code, for tests: three kinds of numbers, and the operations that join them. */
 #ifndef SUPPORT_NUMBERS_H
 #define SUPPORT_NUMBERS_H
 

@@ -1,4 +1,4 @@
-/* A test in a process of its own. */
+/* Runs a test in its own process. */
 #include "support/process.h"
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* A test in a process of its own: for what a library does once, and for libraries that might not come back. */
+/* Runs a test in its own process: for what a library does only once, and for libraries that may not return. */
 #ifndef TESTS_SUPPORT_PROCESS_H
 #define TESTS_SUPPORT_PROCESS_H
 

@@ -1,4 +1,4 @@
-/* Products by their definition. */
+/* Products computed by definition. */
 #include "support/products.h"
 
 #include <math.h>

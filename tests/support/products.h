@@ -1,4 +1,4 @@
-/* Products by their definition, for tests: one chain of fused multiplications and additions after the other. */
+/* Products computed by definition, for tests: one chain of fused multiply-adds after the other. */
 #ifndef TESTS_PRODUCTS_H
 #define TESTS_PRODUCTS_H
 

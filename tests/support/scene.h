@@ -1,4 +1,4 @@
-/* Threads that read a collection while one writes to it: what goes wrong is counted, and told once. */
+/* Threads that read a collection while another writes to it. Failures are counted and reported once. */
 #ifndef TESTS_SUPPORT_SCENE_H
 #define TESTS_SUPPORT_SCENE_H
 

@@ -1,4 +1,4 @@
-/* A directory of a test's own, files in it, and what the process holds open: for tests that touch the disk. */
+/* A directory for one test, files in it, and the process's open files: for tests that use the disk. */
 #ifndef TESTS_SCRATCH_H
 #define TESTS_SCRATCH_H
 

@@ -1,5 +1,6 @@
-/* The stand-in for ROCm from a test's side: set up before the library first looks for a runtime, steered and questioned through
- * the functions it exports. */
+/* The test's side of the stand-in for ROCm: configured before the library first looks for a runtime, and controlled and queried
+ * through the functions that it exports.
+ */
 #ifndef TESTS_SUPPORT_STANDIN_H
 #define TESTS_SUPPORT_STANDIN_H
 

@@ -1,7 +1,7 @@
 /* Tensors for tests: of any type, with random elements and random layouts, and their elements as plain numbers.
  *
- * What is here is written for clarity and shares nothing with the library: numbers are long doubles, which hold every value of
- * every type, and conversions are done by their definition.
+ * This code is written for clarity and shares nothing with the library: numbers are long doubles, which hold every value of
+ * every type, and conversions follow their definition.
  */
 #ifndef TESTS_TENSORS_H
 #define TESTS_TENSORS_H

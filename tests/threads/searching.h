@@ -1,4 +1,4 @@
-/* Threads that search a collection while a test changes where its rows are. Every answer must be the first one. */
+/* Threads that search a collection while a test changes where its rows are. Every result must equal the first one. */
 #ifndef TESTS_THREADS_SEARCHING_H
 #define TESTS_THREADS_SEARCHING_H
 

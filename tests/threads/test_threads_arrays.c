@@ -1,4 +1,4 @@
-/* One .safetensors, read and mapped by several threads at once, each read shared by threads of its own. */
+/* Several threads read and map one .safetensors file at once, and each read uses several threads itself. */
 #include "support/check.h"
 
 #include <pthread.h>

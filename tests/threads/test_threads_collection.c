@@ -1,8 +1,8 @@
-/* Many threads search while one writes: every answer is that of some state between two writes.
+/* Many threads search while one writes: every result matches some state between two writes.
  *
- * The collection has rows whose vector is a code in one element, so that a score says which row it is. Fifty codes are always
- * there. The rest come and go in pairs, n and n + 0.5, added in one batch and removed in one list: an answer that has one of a
- * pair without the other saw a write half done.
+ * The vector of a row has a code in one element, so that a score identifies the row. Fifty codes are always present. The others
+ * come and go in pairs, n and n + 0.5, added in one batch and removed in one list: a result with only one of a pair saw a
+ * partial write.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* Many threads on one GPU at once: streams are borrowed, memory is taken and given, bytes come back right, nothing is left. */
+/* Many threads on one GPU at once: they borrow streams and allocate and free memory. All bytes come back right, and nothing
+ * leaks.
+ */
 #include "support/devices.h"
 
 #include <pthread.h>

@@ -1,5 +1,6 @@
-/* Maps that are made and grown beside a writer: every one is whole, finite and without a row twice, whatever came and went
- * meanwhile; and the last one has every row. */
+/* Maps made and updated beside a writer: each is complete, finite and without duplicate rows, whatever the writer did
+ * meanwhile; the last one has every row.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

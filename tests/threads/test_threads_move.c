@@ -1,4 +1,4 @@
-/* Searching from several threads while the collection moves to and fro: every answer is the same. */
+/* Several threads search while the collection moves between devices: every result is the same. */
 #include "support/devices.h"
 #include "threads/searching.h"
 

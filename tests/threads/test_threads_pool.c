@@ -1,4 +1,4 @@
-/* The thread pool: every item once, from many callers at once, stopped, and failing to start. */
+/* The thread pool runs every item once: with many callers at once, when it is stopped, and when threads fail to start. */
 #include "support/check.h"
 
 #include <pthread.h>

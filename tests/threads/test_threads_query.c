@@ -1,7 +1,7 @@
-/* Queries beside a writer that removes and compacts all the time: every id, payload and vector is that of the row found.
+/* Queries beside a writer that keeps removing and compacting: every id, payload and vector belongs to the row found.
  *
- * A row's vector has its number in one element, so the score says which row was found, and the id and the payload must say the
- * same. Looking ids up after a search would give those of rows that took the number meanwhile.
+ * A row's vector has its number in one element, so the score identifies the row, and the id and the payload must match it.
+ * Looking up ids after a search would return those of rows that took over the number meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>

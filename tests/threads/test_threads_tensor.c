@@ -1,4 +1,4 @@
-/* Tensors from many threads at once: one device, storages of their own, memory that is handed from one to the other. */
+/* Many threads use tensors at once: one device, separate storages, and memory that passes from one to the other. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* What the tests of an index share: a collection with an index on the device under test, and the same on the CPU. */
+/* Shared by the tests of an index: a collection with an index on the device under test, and the same on the CPU. */
 #ifndef TESTS_VECTORS_INDEXED_SCENE_H
 #define TESTS_VECTORS_INDEXED_SCENE_H
 

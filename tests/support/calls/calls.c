@@ -1,4 +1,4 @@
-/* Every call of a collection that could fail, on a collection with a bit of everything. */
+/* Every collection call that can fail, on a collection that uses all features. */
 #include "support/calls/calls.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Every call of a collection that could fail for want of memory or of a device, as a list that fault tests walk through.
+/* Every collection call that can fail because memory or a device does, as a list for fault tests.
  *
- * Each is made on a collection with several segments, removed and replaced rows, and payloads.
+ * Each call is made on a collection with several segments, removed and replaced rows, and payloads.
  */
 #ifndef TESTS_CALLS_H
 #define TESTS_CALLS_H

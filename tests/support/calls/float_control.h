@@ -1,4 +1,4 @@
-/* Calls under another floating-point environment than the default: another rounding mode, denormals flushed, traps. */
+/* Calls under a floating-point environment that is not the default: another rounding mode, flushed denormals, traps. */
 #ifndef TESTS_FLOAT_CONTROL_H
 #define TESTS_FLOAT_CONTROL_H
 

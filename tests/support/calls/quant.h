@@ -1,4 +1,4 @@
-/* Quantized products through the library, for tests that compare devices. What they return is the caller's to free. */
+/* Quantized products through the library, for tests that compare devices. The caller frees what they return. */
 #ifndef TESTS_QUANT_CALLS_H
 #define TESTS_QUANT_CALLS_H
 

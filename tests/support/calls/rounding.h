@@ -1,5 +1,6 @@
-/* Calls under another rounding mode, set as programs set it: by fesetround(), which on x86-64 changes SSE's control word and
- * x87's. */
+/* Calls under another rounding mode, set as programs do with fesetround(), which on x86-64 changes the control words of SSE and
+ * x87.
+ */
 #ifndef TESTS_ROUNDING_H
 #define TESTS_ROUNDING_H
 

@@ -1,5 +1,5 @@
-/* Every operation on tensors that could fail for want of memory or of a device, as a list that fault tests walk through. A new
- * operation gets a line here.
+/* Every tensor operation that can fail because memory or a device does, as a list for fault tests. Add a line here for a new
+ * operation.
  */
 #ifndef TESTS_TENSOR_CALLS_H
 #define TESTS_TENSOR_CALLS_H

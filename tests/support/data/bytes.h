@@ -1,4 +1,4 @@
-/* Bytes that grow, and the pieces of a GGUF file written into them, right or wrong: for tests of the reader. */
+/* A growing byte buffer, and functions that append parts of a GGUF file, valid or not: for tests of the reader. */
 #ifndef TESTS_BYTES_H
 #define TESTS_BYTES_H
 

@@ -1,4 +1,4 @@
-/* Kinds of data. */
+/* Data sets for searches. */
 #include "support/data/datasets.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Kinds of data that a search should be tried on: easy, hard and hostile ones for the screen. */
+/* Data sets for testing searches: easy, hard and adversarial ones for the screen. */
 #ifndef TESTS_DATASETS_H
 #define TESTS_DATASETS_H
 

@@ -1,4 +1,4 @@
-/* The golden blocks of tests/golden/quant: floats, and what the reference makes of them. */
+/* The golden blocks of tests/golden/quant: floats, and the reference's result for them. */
 #ifndef TESTS_GOLDEN_H
 #define TESTS_GOLDEN_H
 

@@ -1,4 +1,4 @@
-/* Collections with an index, for tests (indexed.h). It looks into the index: callers cannot see lists. */
+/* Collections with an index, for tests (indexed.h). It reads the index's internals, because callers cannot see lists. */
 #include "support/data/indexed.h"
 
 #include <math.h>

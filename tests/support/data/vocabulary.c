@@ -1,4 +1,4 @@
-/* Small model files with nothing in them but a tokenizer's keys. */
+/* Small model files that contain only a tokenizer's keys. */
 #include "support/data/vocabulary.h"
 
 #include <stdlib.h>

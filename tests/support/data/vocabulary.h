@@ -1,4 +1,4 @@
-/* Small model files with nothing in them but a tokenizer's keys, for tests. */
+/* Small model files that contain only a tokenizer's keys, for tests. */
 #ifndef TESTS_VOCABULARY_H
 #define TESTS_VOCABULARY_H
 

@@ -1,4 +1,4 @@
-/* GGUF files that are wrong in one way each. */
+/* GGUF files with one fault each. */
 #include "support/data/wrong_gguf.h"
 
 #include "warpwave/gguf.h"

@@ -1,4 +1,4 @@
-/* GGUF files that are wrong, one for each way to be, and what is to be said of each. */
+/* GGUF files with one fault each, and the expected message for each. */
 #ifndef TESTS_WRONG_GGUF_H
 #define TESTS_WRONG_GGUF_H
 

@@ -1,5 +1,6 @@
-/* Operations on a collection that has something beside its rows, an index or a map, when memory or the driver fails: at every
- * allocation and call in turn a failed operation leaves everything as it was, nothing leaks, and it can be done again. */
+/* Operations on a collection with an index or a map when memory or the driver fails. A failure at each allocation and each
+ * driver call must leave everything unchanged and leak nothing, and the operation must work afterwards.
+ */
 #ifndef TESTS_SUPPORT_FAULTS_COLLECTION_FAULTS_H
 #define TESTS_SUPPORT_FAULTS_COLLECTION_FAULTS_H
 

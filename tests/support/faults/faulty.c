@@ -1,4 +1,4 @@
-/* The counting table: each function asks whether it is its turn to fail, and passes on what it was given. */
+/* The counting table: each function checks whether this call must fail, and otherwise forwards it. */
 #include "support/faults/faulty.h"
 
 #include "base/status.h"

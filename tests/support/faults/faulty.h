@@ -1,4 +1,4 @@
-/* A device whose calls fail when a test says so: the real backend behind a table that counts. */
+/* A device whose calls fail on request: the real backend behind a table that counts calls. */
 #ifndef TESTS_FAULTY_H
 #define TESTS_FAULTY_H
 

@@ -1,8 +1,8 @@
-/* A driver table that fails on demand: the n-th call of any function, or of one, answers with a number of the test's choice.
+/* A driver table that fails on demand: the n-th call of any function, or of one, returns a status chosen by the test.
  *
- * It stands over another table. A call that takes something fails before it is done; a call that gives something back is done,
- * and then fails, as drivers do when they report a late error. A number that means a lost device stays: every later call
- * answers with it, and giving back is still done.
+ * It wraps another table. A call that acquires something fails before it acts. A call that releases something acts and then
+ * fails, as drivers do when they report a late error. A status that means a lost device is permanent: every later call returns
+ * it, but releasing still works.
  */
 #ifndef TESTS_FAULTY_DRIVER_H
 #define TESTS_FAULTY_DRIVER_H

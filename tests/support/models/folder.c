@@ -1,4 +1,4 @@
-/* Folders as model hubs have them. */
+/* Model folders in the layout of model hubs. */
 #include "support/models/folder.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Small models as folders, as model hubs have them: safetensors, config.json and a tokenizer, in the scratch folder "folder",
- * or in the one that folder_choose() has named. */
+/* Small models as folders in the layout of model hubs: safetensors, config.json and a tokenizer, in the scratch folder "folder"
+ * or the one named with folder_choose().
+ */
 #ifndef TESTS_SUPPORT_MODELS_FOLDER_H
 #define TESTS_SUPPORT_MODELS_FOLDER_H
 

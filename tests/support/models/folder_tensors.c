@@ -1,4 +1,6 @@
-/* The tensors of a small model as a folder has them: other names, other orders of rows, experts apart or as codes. */
+/* The tensors of a small model in the layout of a folder: other names, other row orders, experts as separate tensors or as
+ * codes.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

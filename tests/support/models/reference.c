@@ -1,4 +1,4 @@
-/* What a small model computes, by the definition and with doubles: every head, key and position in loops that read like it. */
+/* The results of a small model, computed by definition in doubles, with a loop over every head, key and position. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

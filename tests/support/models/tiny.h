@@ -1,4 +1,4 @@
-/* Small models with random weights, written as GGUF files, and what they compute in plain C with doubles. */
+/* Small models with random weights, written as GGUF files, and their results computed in plain C with doubles. */
 #ifndef TESTS_MODELS_H
 #define TESTS_MODELS_H
 

@@ -1,4 +1,4 @@
-/* Files of tiny models with tokenizers, for tests that need one and not a certain one. */
+/* Files of tiny models with tokenizers, for tests that need any model. */
 #include "support/data/vocabulary.h"
 #include "support/models/tiny.h"
 

@@ -1,4 +1,4 @@
-/* What devices pretend: over the capabilities and constants of their chip. */
+/* Overrides the capabilities and constants of a device's chip. */
 #include "support/pretend/pretend.h"
 
 #include <stdio.h>

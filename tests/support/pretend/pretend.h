@@ -1,6 +1,6 @@
-/* Devices that pretend: an emulated GPU to be a chip whose kernels it would not take by itself, and any GPU to have constants
- * for which a test has rows enough. On a CPU they do nothing. Nothing of this is in the library: it is written over what
- * src/gpu/chip.c says of the chip.
+/* Makes devices pretend: an emulated GPU to be a chip whose kernels it would not choose, and any GPU to have constants small
+ * enough for a test's rows. Without effect on a CPU. None of this is in the library: it overwrites what src/gpu/chip.c says of
+ * the chip.
  */
 #ifndef TESTS_PRETEND_H
 #define TESTS_PRETEND_H

@@ -1,4 +1,4 @@
-/* A smaller bound for every row: its residual, which the bound grows with, is written anew. */
+/* Shrinks the bound of every row by rewriting its residual, which the bound grows with. */
 #include <stdlib.h>
 
 #include "support/devices.h"
