@@ -1,7 +1,7 @@
-/* Weights and activations as bf16, for the vendor's BLAS: fast products are near the canonical ones, and need not have their
- * bits.
+/* Converts weights and activations to bf16 for the vendor's BLAS. Fast products are close to the canonical ones, but need not
+ * have the same bits.
  *
- * Bound by memory: a thread writes eight neighbours, 16 bytes.
+ * Memory-bound: a thread writes eight adjacent elements, 16 bytes.
  */
 #include "kernels/quant/quant.h"
 #include "kernels/quant/quant_words.h"

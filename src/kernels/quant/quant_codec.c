@@ -1,8 +1,8 @@
 /* Blocks to floats and floats to blocks (blocks.h).
  *
  * Decoding is bound by writing floats: a thread makes four of them, 16 bytes per lane, and all threads take the same branch of
- * the switch over formats. One thread codes a block of 32, or of a format with a codebook. One thread per sub-block searches a
- * K block (blocks/encode_k.h). Sub-blocks are in shared memory, because they are read many times; so are the codes, and the
+ * the switch over formats. One thread encodes a block of 32, or of a format with a codebook. One thread per sub-block searches
+ * a K block (blocks/encode_k.h). Sub-blocks are in shared memory, because they are read many times; so are the codes, and the
  * same threads pack them.
  */
 #include "kernels/quant/quant.h"
@@ -12,8 +12,8 @@
 #include "arithmetic/blocks/decode.h"
 #include "arithmetic/blocks/encode.h"
 
-/* The vector type that blocks/encode_k.h is written in, for GPUs: one sub-block a thread. The sub-blocks of a block are
- * neighbouring lanes of a wave, 8 or 16 of them, which divides every wave. */
+/* The vector type that blocks/encode_k.h is written in, for GPUs: one sub-block per thread. The 8 or 16 sub-blocks of a block
+ * are in neighbouring lanes, and both numbers divide the wave size. */
 typedef float lanes;
 
 #define LANES_REGISTERS 1
@@ -153,7 +153,7 @@ DEVICE void pack_block(int32_t type, const block_fields *parts, uint8_t *to, uin
     }
 }
 
-/* The sub-blocks of all threads, `length` floats each, a bank apart; zeros past the last. */
+/* Loads the sub-blocks of all threads, `length` floats each, one bank apart; zeros past the last. */
 DEVICE void encode_fetch(const quant_encode_args *args, uint32_t length, float *staged)
 {
     const uint64_t first = (uint64_t)block_index() * QUANT_THREADS * length, end = args->count * KBLOCK_ELEMENTS;

@@ -1,5 +1,4 @@
-/* Finds the rows of the weights that columns meet, from expert ids on the device (quant.h), so that the host need not know
- * them.
+/* Finds the rows of weights for each column from expert ids on the device (quant.h), so that the host need not know the ids.
  *
  * One thread block makes the groups. A column's rank is the number of earlier columns with the same expert; columns whose rank
  * is a multiple of eight start a group, and groups are numbered in that order. Looking through all earlier columns takes n * n
@@ -8,7 +7,7 @@
 #include "kernels/quant/quant.h"
 #include "kernels/simt/simt.h"
 
-/* The largest id of a type stands for none. */
+/* The largest id of a type means that the column has no expert. */
 DEVICE bool expert_is_skipped(const quant_experts_args *args, uint64_t id)
 {
     return id == (args->id_bytes == 8 ? (uint64_t)INT64_MAX : args->id_bytes == 4 ? UINT32_MAX : 255u);
@@ -27,7 +26,7 @@ KERNEL(quant_expert_rows, quant_experts_args, QUANT_THREADS)
         args.first_rows[column] = expert_first_row(&args, (uint32_t)column);
 }
 
-/* Numbers of experts in shared memory; these two stand for columns that meet none. */
+/* Values in place of an expert's number, for columns without one. */
 enum { EXPERT_SKIPPED = 0xfffffffe, EXPERT_NONE = 0xffffffff };
 
 DEVICE uint32_t expert_number(const quant_experts_args *args, uint32_t column)
@@ -36,7 +35,7 @@ DEVICE uint32_t expert_number(const quant_experts_args *args, uint32_t column)
     return expert_is_skipped(args, id) ? EXPERT_SKIPPED : id < args->experts ? (uint32_t)id : EXPERT_NONE;
 }
 
-/* Zeros or NaN for the columns that meet none, by all threads. */
+/* Writes zeros or NaN for columns without an expert. All threads call it. */
 DEVICE void experts_put_none(const quant_experts_args *args, const uint32_t *numbers)
 {
     for (uint32_t c = 0; c < args->columns; c++) {
@@ -56,12 +55,12 @@ DEVICE void experts_rank(const quant_experts_args *args, const uint32_t *numbers
         uint32_t rank = 0;
         for (uint32_t before = 0; before < c; before++)
             rank += AT(numbers, before) == number ? 1 : 0;
-        AT(ranks, c) = (uint16_t)(number < EXPERT_SKIPPED ? rank : 1); /* 1: begins no group */
+        AT(ranks, c) = (uint16_t)(number < EXPERT_SKIPPED ? rank : 1); /* 1: starts no group */
     }
     barrier();
 }
 
-/* The group of a column: the number of those that began before it did. */
+/* The group of a column: the number of groups that start before its own. */
 DEVICE uint32_t experts_group(uint32_t column, const uint32_t *numbers, const uint16_t *ranks)
 {
     const uint32_t number = AT(numbers, column), begin = AT(ranks, column) / QUANT_GEMV_COLUMNS * QUANT_GEMV_COLUMNS;

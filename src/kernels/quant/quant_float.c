@@ -1,20 +1,20 @@
 /* Products of weights, decoded as they are read, with f32 activations: canonical dot products (canon.h).
  *
  * Sixteen threads hold the 64 accumulators of a result: thread t those of elements t, t + 16, t + 32, t + 48. Several columns
- * share what was decoded. The format is a switch around the loop, so that the loop of each has nothing to ask.
+ * share the decoded weights. The switch over formats is outside the loop.
  */
 #include "kernels/quant/quant.h"
 #include "kernels/simt/simt.h"
 
 #include "arithmetic/blocks/decode.h"
 
-/* What the columns of a thread block are: neighbours, from `column` on. */
+/* The columns of a thread block: adjacent ones from `column` on. */
 typedef struct float_columns {
-    const float *x; /* of the first */
+    const float *x; /* the first column */
     uint32_t count;
 } float_columns;
 
-/* All elements of a row by all columns; the type is a constant here. */
+/* Multiplies a row with all columns. `type` is a constant here. */
 DEVICE void float_row(int32_t type, const quant_float_args *args, const uint8_t *weights, float_columns columns,
                       float acc[QUANT_FLOAT_COLUMNS][4])
 {

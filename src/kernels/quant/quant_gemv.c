@@ -1,4 +1,4 @@
-/* Gemv of quantized weights with up to eight columns, which are coded already (quant_gemv.h): one kernel per format. */
+/* Gemv of quantized weights with up to eight quantized columns (quant_gemv.h): one kernel per format. */
 #define GEMV_THREADS QUANT_GEMV_THREADS
 #include "kernels/quant/quant_gemv.h"
 

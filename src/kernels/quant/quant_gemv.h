@@ -1,12 +1,12 @@
-/* Gemv of quantized weights, for groups of up to eight columns (blocks/dot.h defines the result): bound by reading the weights.
+/* Gemv of quantized weights, for groups of up to eight columns (blocks/dot.h defines the result). Bound by reading the weights.
  *
  * A thread block takes 16 rows and 8 columns. Its rows are copied to shared memory 16 bytes at a time, several stages ahead, at
  * the alignment they have in memory. Each of the eight teams of 32 threads owns one accumulator: it takes every eighth block of
- * the rows, so no fma waits for another team, and the eight are added up at the end. Where there are tensor cores they multiply
- * 16 rows x 32 codes by 8 columns at once, and the number of columns makes little difference.
+ * the rows, so no fma waits for another team, and the eight are added up at the end. Tensor cores multiply 16 rows x 32 codes
+ * by 8 columns at once, so the number of columns makes little difference.
  *
- * Split-k: where there are too few rows to fill the device, several thread blocks share 16 of them, each with some of the
- * accumulators; the teams of the other accumulators only copy. The last thread block to finish adds up what all found.
+ * Split-k: if there are too few rows to fill the device, several thread blocks share 16 rows, each with some of the
+ * accumulators; the teams of the other accumulators only copy. The last thread block to finish adds up all results.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_H
@@ -21,32 +21,32 @@ typedef struct __attribute__((aligned(8), may_alias)) two_words {
     uint32_t x, y;
 } two_words;
 
-/* Thread l of a team has rows l / 4 and l / 4 + 8, columns 2 * (l % 4) and the next: results in that order. */
+/* Results of thread l of a team: rows l / 4 and l / 4 + 8, and for each columns 2 * (l % 4) and 2 * (l % 4) + 1. */
 typedef struct gemv_sums {
     int32_t sum[4];
 } gemv_sums;
 
-/* A thread of a team, and the column whose codes it feeds to tensor cores; for columns that pad the group, any. `alignment` of
- * the team's blocks (WORDS_) and `single`, one column, are compile-time constants wherever they are used. */
+/* A thread of a team, and the column whose codes it feeds to tensor cores; any column in place of padding. `alignment` (WORDS_)
+ * of the team's blocks and `single` (one column) are compile-time constants wherever they are used. */
 typedef struct gemv_thread {
     uint32_t thread, column, width;
     int32_t alignment;
-    bool single, even; /* even: so are the numbers of the team's blocks */
-    bool unrolled;     /* the rounds of a stage are; a constant, too */
+    bool single, even; /* even: the team's blocks have even numbers */
+    bool unrolled;     /* the loop over rounds of a stage is unrolled; also a constant */
     uint32_t flip;     /* quant_gemv_args */
 } gemv_thread;
 
-/* Where in a stage the rows of a thread begin; on AMD's matrix units it has one. */
+/* Offsets of a thread's rows in a stage. With AMD's matrix units a thread has one row. */
 typedef struct gemv_rows {
     uint32_t upper, lower;
 } gemv_rows;
 
-/* Result i of a thread is of column 2 * (thread % 4) + i % 2: with a single column half of them are unused. */
+/* Result i of a thread belongs to column 2 * (thread % 4) + i % 2. With a single column, half of the results are unused. */
 #define GEMV_FOR_RESULTS(i, single)                                                                                            \
     UNROLL                                                                                                                     \
     for (int32_t i = 0; i < 4; i += (single) ? 2 : 1)
 
-/* Words `at` and `at` + 4 of a piece of a row; for formats whose codes are rotated, the factor as well. */
+/* Words `at` and `at` + 4 of a piece of a row; for formats with rotated codes also the factor. */
 DEVICE words_two gemv_words(int32_t type, const uint8_t *block, int32_t p, gemv_thread here, int32_t at)
 {
     if (QUANT_ROTATES && words_rotated(type))
@@ -65,7 +65,7 @@ DEVICE words_two gemv_words(int32_t type, const uint8_t *block, int32_t p, gemv_
     return two;
 }
 
-/* The factors of a block whose codes are not rotated. Those of q4_0 are sixteen times as large until the end: gemv_scale(). */
+/* The factors of a block whose codes are not rotated. For q4_0 they are 16 times too large until gemv_scale(). */
 DEVICE dot_factors gemv_row_factors(int32_t type, const uint8_t *block)
 {
     const dot_factors plain = {type == BLOCK_Q4_0 ? words_f16(block) : 0.0f, 0.0f};
@@ -78,7 +78,7 @@ typedef struct gemv_columns {
     const float *factors;
 } gemv_columns;
 
-/* The same `blocks` further on. */
+/* The same, `blocks` blocks later. */
 DEVICE gemv_columns gemv_columns_behind(int32_t type, gemv_columns from, uint32_t blocks, gemv_thread here)
 {
     const uint32_t pieces = (uint32_t)dot_pieces(type), sums = dot_has_min(type) ? pieces * QUANT_GEMV_COLUMNS : 0;
@@ -89,19 +89,19 @@ DEVICE gemv_columns gemv_columns_behind(int32_t type, gemv_columns from, uint32_
     return columns;
 }
 
-/* Words `word` and `word` + 4 of a column. */
+/* Index of words `word` and `word` + 4 of a column. */
 DEVICE uint32_t gemv_pair_at(uint32_t column, uint32_t width, uint32_t word)
 {
     return (uint32_t)quant_code_begin(0, width, column) + quant_code_word(width, word);
 }
 
-/* Blocks of a stage from the first of a class to its last. */
+/* Blocks of a stage from the first to the last of a class, inclusive. */
 DEVICE uint32_t gemv_reach(int32_t type)
 {
     return stage_blocks(type) - 7;
 }
 
-/* What columns have in a stage for the first block of class `number`. */
+/* The activations in a stage for the first block of class `number`. */
 DEVICE gemv_columns gemv_columns_of(int32_t type, const uint8_t *stage, uint32_t number, gemv_thread here)
 {
     const uint32_t pieces = (uint32_t)dot_pieces(type);
@@ -116,10 +116,10 @@ DEVICE gemv_columns gemv_columns_of(int32_t type, const uint8_t *stage, uint32_t
     return columns;
 }
 
-#define GEMV_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: an integer below 2^22 plus these are a float's bits */
+#define GEMV_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23: adding an integer below 2^22 to them adds it to the float */
 
-/* Codes of q4_0 are sixteen times as large (quant_words.h), and so are sums of it until the end: exact, for nothing here comes
- * near to underflow or overflow. */
+/* Codes of q4_0 are multiplied by 16 (quant_words.h), and so are its sums until the end. This is exact, because nothing here
+ * comes near underflow or overflow. */
 DEVICE float gemv_scale(int32_t type)
 {
     return type == BLOCK_Q4_0 ? 0.0625f : 1.0f;
@@ -138,7 +138,7 @@ enum { GEMV_MFMA = 0, GEMV_CLASSES = 1, GEMV_LANE_SUMS = 4 };
 #define GEMV_ENTRY(kernel, resident) KERNEL_RESIDENT(kernel, quant_gemv_args, QUANT_GEMV_THREADS_MAX, resident)
 #endif
 
-/* The f16 in front of the codes of two rows, of formats whose codes are rotated. */
+/* The f16 before the codes of two rows, for formats with rotated codes. */
 typedef struct gemv_factors {
     uint32_t upper, lower;
 } gemv_factors;
@@ -147,7 +147,7 @@ typedef struct gemv_factors {
 
 enum { GEMV_QUADS = 0 };
 
-/* `from` is what all sums begin with. */
+/* All sums start at `from`. */
 DEVICE void gemv_mma_32(int32_t *sums, int32_t from, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
                         uint32_t b1)
 {
@@ -164,8 +164,8 @@ DEVICE void gemv_mma_16(int32_t *sums, uint32_t a0, uint32_t a1, uint32_t b0)
             : "r"(a0), "r"(a1), "r"(b0), "r"(0));
 }
 
-/* Piece p of a block of each row by the same 32 codes of all columns: first[] for the first 16, second[] for the others where
- * these have scales of their own, otherwise all in first[], which then begin with `from`. */
+/* Multiplies piece p of a block of each row with the same 32 codes of all columns. If each 16 codes have their own scale,
+ * first[] is for the first 16 and second[] for the others. Otherwise first[] has all of them, and starts at `from`. */
 DEVICE void gemv_multiply(int32_t type, const uint8_t *upper, const uint8_t *lower, int32_t p, const uint32_t *codes,
                           gemv_thread here, int32_t from, gemv_sums *first, gemv_sums *second, gemv_factors *factors)
 {
@@ -196,10 +196,10 @@ DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const wo
 
 #if defined(__AMDGCN__)
 
-/* A single column leaves the four threads of two rows the same work: each does a quarter of it, and they add up. */
+/* With a single column, the four threads of two rows would do the same work. Each does a quarter of it, and they add up. */
 enum { GEMV_QUADS = 1 };
 
-/* The sum of four neighbours, who exchange it within the registers: the LDS has no part in it. */
+/* The sum over four neighbouring lanes, by DPP: it does not use the LDS. */
 DEVICE int32_t quad_sum_i32(int32_t value)
 {
     value += __builtin_amdgcn_mov_dpp(value, 0xb1, 0xf, 0xf, true);       /* lanes 1, 0, 3, 2 */
@@ -297,8 +297,8 @@ DEVICE void gemv_multiply_mins(int32_t type, const words_scales *upper, const wo
 
 #endif
 
-/* Chips without products of bytes make them of many instructions: all pieces of a block at once would want more registers than
- * there are. AMD's compilers read all of them ahead, and on RDNA 3 and 4 spill; two at a time keep the loads busy. */
+/* How many pieces to unroll. Chips without a dot4 instruction use many instructions instead, and all pieces of a block would
+ * not fit in registers. AMD's compilers load all pieces ahead and spill on RDNA 3 and 4; two at a time keep the loads busy. */
 #if defined(SIMT_DOT4_IS_LONG)
 #define GEMV_UNROLL UNROLL_BY(1)
 #elif defined(__NVPTX__)
@@ -392,13 +392,13 @@ DEVICE void gemv_kblock(int32_t type, const uint8_t *upper, const uint8_t *lower
     }
 }
 
-/* What a thread works on in a stage: the first block of its team in both of its rows, and what columns have for it. */
+/* A thread's work in a stage: the first block of its team in both of its rows, and the activations for it. */
 typedef struct gemv_position {
     const uint8_t *upper, *lower;
     gemv_columns columns;
 } gemv_position;
 
-/* The same `blocks` further on. */
+/* Multiplies the block `blocks` blocks after that. */
 DEVICE void gemv_block(int32_t type, const gemv_position *at, uint32_t blocks, gemv_thread here, float *acc)
 {
     const uint32_t bytes = (uint32_t)block_bytes(type), pieces = (uint32_t)dot_pieces(type);
@@ -432,11 +432,11 @@ DEVICE void gemv_rounds(int32_t type, const quant_gemv_args *args, const uint8_t
         gemv_block(type, &at, block - team, here, acc);
 }
 
-/* The accumulators to where all meet. */
+/* Writes the accumulators to shared memory, where they are added up. */
 DEVICE void gemv_meet(float *meeting, bool single, const float *acc)
 {
     const uint32_t team = stage_thread() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;
-    if (GEMV_QUADS && single) { /* neighbours have the same, and would write it to one bank */
+    if (GEMV_QUADS && single) { /* neighbouring lanes have the same values and would write them to one bank */
         if (thread % 4 == 0) {
             AT(meeting, team * QUANT_GEMV_RESULTS + thread / 4) = acc[0];
             AT(meeting, team * QUANT_GEMV_RESULTS + thread / 4 + 8) = acc[2];
@@ -450,17 +450,17 @@ DEVICE void gemv_meet(float *meeting, bool single, const float *acc)
 
 #endif
 
-/* Whether the loop is compiled for each alignment of blocks, or for one column, eight, and other numbers of them. AMD's chips
- * put words together from two with one instruction, so that alignment matters little; and their instructions have room for a
- * place in shared memory that is known, while registers that all lanes share are few. A single column that is not coded yet has
- * a kernel of its own (quant_gemv_one.c). */
+/* Whether the loop is compiled once per alignment of blocks, or once each for one column, eight, and any other number. AMD
+ * chips combine two words in one instruction, so alignment matters little. Their load instructions have room for a constant
+ * offset in shared memory, while scalar registers are few. A single column that is not quantized yet has its own kernel
+ * (quant_gemv_one.c). */
 #if defined(__AMDGCN__)
 enum { GEMV_KNOWS_ALIGNMENT = 0, GEMV_KNOWS_WIDTH = 1, GEMV_PAIRS = 1 };
 #else
 enum { GEMV_KNOWS_ALIGNMENT = 1, GEMV_KNOWS_WIDTH = 0, GEMV_PAIRS = 0 };
 #endif
 
-/* The accumulators of result t, row t % 16 of column t / 16, are added up. */
+/* Adds up the accumulators of result t: row t % 16 of column t / 16. */
 DEVICE void gemv_put(int32_t type, const quant_gemv_args *args, uint32_t group, float *sum, uint32_t t)
 {
     UNROLL
@@ -479,7 +479,7 @@ DEVICE void gemv_put(int32_t type, const quant_gemv_args *args, uint32_t group, 
     }
 }
 
-/* Writes the accumulators of this split to memory; the last of the splits adds up those of all. By all threads. */
+/* Writes the accumulators of this split to memory. The last split to finish adds up all. All threads call it. */
 DEVICE void gemv_combine_splits(int32_t type, const quant_gemv_args *args, uint32_t group, const float *meeting,
                                 uint32_t *ticket)
 {
@@ -504,7 +504,7 @@ DEVICE void gemv_combine_splits(int32_t type, const quant_gemv_args *args, uint3
     }
 }
 
-/* The eight accumulators of each result meet. */
+/* Adds up the eight accumulators of each result. */
 DEVICE void gemv_finish(int32_t type, const quant_gemv_args *args, uint32_t group, float *meeting, uint32_t *ticket,
                         const float *acc)
 {
@@ -521,7 +521,7 @@ DEVICE void gemv_finish(int32_t type, const quant_gemv_args *args, uint32_t grou
     }
 }
 
-/* Of blocks of which nothing is known. Words of q6_k by pairs would want more registers than gfx1030 has. */
+/* For blocks of unknown alignment. WORDS_PAIRED for q6_k would need more registers than gfx1030 has. */
 DEVICE int32_t gemv_alignment(int32_t type)
 {
     return GEMV_PAIRS && type != BLOCK_Q6_K ? WORDS_PAIRED : WORDS_ANYWHERE;
@@ -529,7 +529,7 @@ DEVICE int32_t gemv_alignment(int32_t type)
 
 /* ---- a kernel ------------------------------------------------------------------------------------------------------------ */
 
-/* All chunks. `alignment` and `width`, 0 if it is unknown, are constants here. */
+/* Multiplies all chunks. `alignment` and `width` (0: unknown) are constants here. */
 DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, gemv_rows rows, gemv_thread here,
                         int32_t alignment, uint32_t width, stage_ring *stages, float *acc)
 {
@@ -548,7 +548,7 @@ DEVICE void gemv_chunks(int32_t type, const quant_gemv_args *args, const uint8_t
     }
 }
 
-/* What every thread knows from the start; the columns and how words lie come later. */
+/* The fields that are known from the start; columns and alignment are set later. */
 DEVICE gemv_thread gemv_thread_of(const quant_gemv_args *args)
 {
     gemv_thread here;
@@ -573,14 +573,14 @@ DEVICE void gemv_run(int32_t type, const quant_gemv_args *args, uint32_t *shared
     float acc[GEMV_CLASSES * GEMV_LANE_SUMS];
     stage_ring stages;
     const gemv_thread here = gemv_thread_of(args);
-    if (args->source) { /* which a kernel in front of this one makes; groups that are left over have no columns */
+    if (args->source) { /* an earlier kernel writes it; unused groups have no columns */
         launches_wait();
         if (args->source[(uint64_t)group * QUANT_GEMV_COLUMNS] == UINT32_MAX)
             return;
     }
     gemv_clear(acc);
     stages_begin(type, args, group, chunks, shared, arrivals, &stages);
-    stages_rows(type, &stages); /* which nobody changes, so that they can be asked for before the kernel in front has ended */
+    stages_rows(type, &stages); /* rows never change, so loads can start before the previous kernel has ended */
     launches_wait();
     launches_next();
     stages_columns(type, &stages);

@@ -1,5 +1,5 @@
-/* Columns laid out for a gemv by a kernel of their own (quant_gemv_activations.h): floats are coded, as they are, behind a norm
- * or gated; blocks of q8_1 or q8_k are taken apart, a word for each thread.
+/* The kernel that lays out columns for a gemv (quant_gemv_activations.h). It quantizes floats, after a norm or gate if wanted.
+ * Blocks of q8_1 or q8_k are only rearranged, one word per thread.
  */
 #include "kernels/quant/quant_gemv_activations.h"
 
@@ -7,8 +7,8 @@
 
 /* ---- columns that are coded already -------------------------------------------------------------------------------------- */
 
-/* The type is a constant in all of these. Word `word` of the codes of a column; 0 behind the last. Blocks are a multiple of
- * four bytes, and so is what is before their codes. */
+/* Word `word` of the codes of a column; 0 past the last. Blocks have a multiple of four bytes, and so has the part before their
+ * codes. `type` is a constant here and below. */
 DEVICE uint32_t coded_word(int32_t type, const quant_gemv_activations_args *args, uint32_t source, uint32_t word)
 {
     const uint32_t words = (uint32_t)block_length(type) / 4, bytes = (uint32_t)block_bytes(type);
@@ -19,7 +19,7 @@ DEVICE uint32_t coded_word(int32_t type, const quant_gemv_activations_args *args
     return *(const uint32_t *)(const void *)(column + (uint64_t)block * bytes + 4 + (uint64_t)(word % words) * 4);
 }
 
-/* What a block is multiplied with; 0 behind the last. */
+/* The factor of a block; 0 past the last. */
 DEVICE float coded_factor(int32_t type, const quant_gemv_activations_args *args, uint32_t source, uint32_t block)
 {
     const uint8_t *column = (const uint8_t *)(const void *)args->from + source * args->from_stride;
@@ -70,7 +70,7 @@ DEVICE void lay_unit(const quant_gemv_activations_args *args, uint32_t column, u
 
 /* ---- all ----------------------------------------------------------------------------------------------------------------- */
 
-/* The unit of this thread's team, if there is one. */
+/* Handles the unit of this thread's team, if there is one. */
 DEVICE void code_or_lay_unit(const quant_gemv_activations_args *args)
 {
     const uint64_t thread = (uint64_t)block_index() * QUANT_THREADS + thread_index(), team = thread / QUANT_TEAM;
@@ -87,7 +87,7 @@ DEVICE void code_or_lay_unit(const quant_gemv_activations_args *args)
         code_unit(args, (code_place){column, source, 0, 0, true}, unit, own);
 }
 
-/* Where it does not wait it never ends before the kernel queued before it, so that the next one need not wait for both. */
+/* Even if `independent`, it does not end before the kernel queued before it, so the next kernel need not wait for both. */
 KERNEL(quant_gemv_activations, quant_gemv_activations_args, QUANT_THREADS)
 {
     SHARED(float, lanes, QUANT_NORM_LANES);

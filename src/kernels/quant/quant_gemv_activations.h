@@ -1,8 +1,8 @@
-/* Activations to codes for a gemv (quant.h says where they go; blocks/encode.h what they are, to the bit): by a kernel of its
- * own, or inside the fused gemv.
+/* Quantizes activations for a gemv, in a separate kernel or inside the fused gemv. quant.h describes the layout,
+ * blocks/encode.h the exact codes.
  *
- * A thread has four neighbouring elements, which become one word: eight threads share a block of 32, and a team of 32 threads,
- * with two words each, a block of 256. What a block has in common is found by shuffles.
+ * A thread has four adjacent elements, which become one word. Eight threads share a block of 32; a team of 32 threads, with two
+ * words each, shares a block of 256. Threads find a block's maximum and sums by shuffles.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_CODER_H
 #define WW_KERNELS_QUANT_QUANT_CODER_H
@@ -51,7 +51,7 @@ DEVICE four_elements gated_four(four_elements four, four_elements up)
     return four;
 }
 
-/* Elements 4 * word.. of a column, as they are coded; zeros behind the last. */
+/* Elements 4 * word to 4 * word + 3 of a column, ready to quantize; zeros past the last. */
 DEVICE four_elements take_four(const quant_gemv_activations_args *args, uint32_t source, uint32_t word, uint32_t words)
 {
     const quant_input *input = &args->input;
@@ -69,8 +69,8 @@ DEVICE four_elements take_four(const quant_gemv_activations_args *args, uint32_t
 
 /* ---- norms --------------------------------------------------------------------------------------------------------------- */
 
-/* The sum of the squares of a chunk of at most 4096 elements, as arithmetic/reduce.h has it, in each of QUANT_THREADS threads:
- * a thread has an accumulator, and QUANT_NORM_EACH elements of it on their way at once. `lanes` has QUANT_NORM_LANES. */
+/* The sum of squares of a chunk of at most 4096 elements, in the order of arithmetic/reduce.h, for all QUANT_THREADS threads. A
+ * thread has one accumulator and loads QUANT_NORM_EACH of its elements at once. `lanes` has QUANT_NORM_LANES floats. */
 DEVICE float chunk_squares(const float *x, uint32_t n, float *lanes)
 {
     const uint32_t own = thread_index();
@@ -86,7 +86,7 @@ DEVICE float chunk_squares(const float *x, uint32_t n, float *lanes)
             }
             UNROLL
             for (uint32_t j = 0; j < QUANT_NORM_EACH; j++)
-                squares = fma_f32(v[j], v[j], squares); /* 0 behind the last changes no sum */
+                squares = fma_f32(v[j], v[j], squares); /* zeros past the last change no sum */
         }
         AT(lanes, own) = squares;
     }
@@ -99,7 +99,7 @@ DEVICE float chunk_squares(const float *x, uint32_t n, float *lanes)
     return sum;
 }
 
-/* What a norm multiplies a column of n elements with, at most QUANT_NORM_MAX. By all threads, likewise. */
+/* The factor of a norm for a column of n elements, at most QUANT_NORM_MAX. All threads call it and get the factor. */
 DEVICE float norm_scale(const float *x, uint32_t n, float eps, float *lanes)
 {
     enum { CHUNK = QUANT_NORM_CHUNK };
@@ -120,7 +120,7 @@ DEVICE float norm_scale(const float *x, uint32_t n, float eps, float *lanes)
 
 /* ---- codes --------------------------------------------------------------------------------------------------------------- */
 
-/* Of codes in the last bytes. */
+/* Packs four codes, each in the lowest byte of its word. */
 DEVICE uint32_t pack_codes(const int32_t *codes)
 {
 #if defined(SIMT_SELECT_BYTES) /* 12 is 0 */
@@ -154,7 +154,7 @@ DEVICE void put_codes(const quant_gemv_activations_args *args, uint32_t column, 
     }
 }
 
-/* By the first thread of each half of a piece. */
+/* The first thread of each half of a piece calls it. */
 DEVICE void put_sum(const quant_gemv_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t half,
                     int32_t sum)
 {
@@ -208,7 +208,7 @@ DEVICE int32_t other_lane(int32_t value, uint32_t mask)
     return (int32_t)wave_shuffle_xor_u32((uint32_t)value, mask);
 }
 
-/* The sum of the codes in a word and in those of three neighbours, sixteen in all. */
+/* The sum of sixteen codes: those in this thread's word and in the words of three neighbours. */
 DEVICE int32_t sum_codes(uint32_t codes)
 {
     int32_t sum = dot4_i8(codes, 0x01010101u, 0);
@@ -231,14 +231,13 @@ DEVICE int32_t largest_of_block32(const four_elements *four)
     int32_t largest = largest_of_four(four);
     largest = larger(largest, other_lane(largest, 1));
     largest = larger(largest, other_lane(largest, 2));
-    return larger(largest, other_lane(largest, 7)); /* within fours they are the same by now */
+    return larger(largest, other_lane(largest, 7)); /* within each four lanes they are already the same */
 }
 
-/* From so large a magnitude on, 65520 * 127, the factor of a block is beyond f16; the quotient of the float before it is less.
- */
+/* Bits of 65520 * 127, the smallest magnitude for which the factor of a block overflows f16. */
 #define BLOCK32_TOO_LARGE 0x4afdf020
 
-/* Two products by one instruction where there is one. */
+/* For chips that multiply two floats in one instruction. */
 typedef float two_floats __attribute__((vector_size(8)));
 
 DEVICE uint32_t code_four(const four_elements *four, float inverse)
@@ -281,7 +280,7 @@ DEVICE void code_block32(const quant_gemv_activations_args *args, code_place to,
 
 /* ---- K blocks ------------------------------------------------------------------------------------------------------------ */
 
-/* Twice the number of the first element of the largest magnitude among four, and 1 if it is negative. */
+/* Twice the index of the first of four elements with the largest magnitude, plus 1 if it is negative. */
 DEVICE uint32_t extreme_of_four(const four_elements *four, uint32_t first, int32_t largest)
 {
     uint32_t found = UINT32_MAX;
@@ -291,7 +290,7 @@ DEVICE uint32_t extreme_of_four(const four_elements *four, uint32_t first, int32
     return found;
 }
 
-/* The same of a K block, of which 32 threads have eight elements each. */
+/* The same for a K block, whose elements are in 32 threads, eight each. */
 DEVICE uint32_t extreme_of_kblock(const four_elements *four, uint32_t thread, int32_t largest)
 {
     uint32_t extreme = extreme_of_four(&four[1], 128 + thread * 4, largest);
@@ -305,8 +304,8 @@ DEVICE uint32_t extreme_of_kblock(const four_elements *four, uint32_t thread, in
     return extreme;
 }
 
-/* Is the first of the elements of the largest magnitude negative? Only where there are some of either sign does it matter which
- * is the first. */
+/* Whether the first element with the largest magnitude is negative. The order matters only if there are such elements of both
+ * signs. */
 DEVICE bool extreme_is_negative(const four_elements *four, uint32_t thread, int32_t positive, int32_t negative)
 {
     if (wave_ballot(positive == negative) == 0)
@@ -315,8 +314,8 @@ DEVICE bool extreme_is_negative(const four_elements *four, uint32_t thread, int3
     return positive == negative ? (extreme & 1) != 0 : negative > positive;
 }
 
-/* As encode_q8_k. Among the bits of floats the largest signed number is the largest of those that are not negative, and the
- * largest unsigned one that of the largest magnitude of the others. */
+/* As encode_q8_k. Compared as signed integers, the largest bits of floats belong to the largest number that is not negative;
+ * compared as unsigned integers, to the negative number of the largest magnitude. */
 DEVICE void code_kblock(const quant_gemv_activations_args *args, code_place to, uint32_t own, const four_elements *four)
 {
     int32_t most = (int32_t)canon_float_bits(four[0].x[0]);
@@ -343,7 +342,7 @@ DEVICE void code_kblock(const quant_gemv_activations_args *args, code_place to, 
     for (uint32_t h = 0; h < 2; h++) {
         int32_t codes[4];
         UNROLL
-        for (uint32_t i = 0; i < 4; i++) /* the last byte is the code */
+        for (uint32_t i = 0; i < 4; i++) /* the lowest byte is the code */
             codes[i] = (int32_t)canon_float_bits(four[h].x[i] * inverse + 0x1.8p23f);
         const uint32_t packed = pack_codes(codes);
         put_codes(args, to.column, to.pieces, to.block * 8 + h * 4 + own / 8, own % 8, packed);
@@ -357,13 +356,13 @@ DEVICE void code_kblock(const quant_gemv_activations_args *args, code_place to, 
         put_factor(args, to.column, to.source, to.block, block_inverse(inverse), largest >= BLOCK_INFINITE);
 }
 
-/* What a team has to do for a column. */
+/* Units of a column that teams handle. */
 DEVICE uint32_t code_units(int32_t type, uint32_t blocks_padded)
 {
     return type == BLOCK_Q8_1 ? (blocks_padded + 3) / 4 : blocks_padded;
 }
 
-/* Unit `unit` of a column by a team: four blocks of 32, or a K block. */
+/* A team quantizes unit `unit` of a column: four blocks of 32, or a K block. */
 DEVICE void code_unit(const quant_gemv_activations_args *args, code_place to, uint32_t unit, uint32_t thread)
 {
     four_elements four[2];
@@ -381,7 +380,7 @@ DEVICE void code_unit(const quant_gemv_activations_args *args, code_place to, ui
     }
 }
 
-/* A whole column of n elements by QUANT_THREADS threads; `lanes` are QUANT_NORM_LANES floats of shared memory. */
+/* QUANT_THREADS threads quantize a whole column of n elements. `lanes` is QUANT_NORM_LANES floats of shared memory. */
 DEVICE void code_column(const quant_gemv_activations_args *args, uint32_t n, uint32_t column, bool sums, float *lanes)
 {
     const code_place to = {column, column, 0, 0, sums};
@@ -397,7 +396,7 @@ DEVICE void code_column(const quant_gemv_activations_args *args, uint32_t n, uin
     }
 }
 
-/* The one column of quant_gemv_one_TYPE, for weights of `type`, as these functions want it. */
+/* The arguments of these functions for the one column of quant_gemv_one_TYPE, with weights of `type`. */
 DEVICE quant_gemv_activations_args one_coding(int32_t type, const quant_gemv_args *args, uint32_t *codes, uint32_t *sums,
                                               float *factors)
 {

@@ -1,9 +1,9 @@
-/* A gemv of one column whose rows are loaded by threads (quant_gemv_one.c): thread blocks code the column as they go.
+/* A gemv of one column whose rows are loaded by threads (quant_gemv_one.c). Thread blocks quantize the column as they go.
  *
- * On AMD's chips no kernel begins before the previous one has ended, so a separate kernel that codes the column costs more than
- * coding it again. Each thread block codes all of it, chunk by chunk: a chunk's floats are loaded before its rows, and are
- * coded into the stage, after a norm or gated, while the rows are being loaded. Nothing goes through global memory, and no
- * thread waits except for the sum of a norm.
+ * On AMD chips no kernel starts before the previous one has ended, so a separate kernel that quantizes the column costs more
+ * than quantizing it in every thread block. Each thread block quantizes all of it, chunk by chunk: it loads a chunk's floats
+ * before its rows, and quantizes them into the stage, after a norm or gate if wanted, while the rows are being loaded. Nothing
+ * goes through global memory, and no thread waits except for the sum of a norm.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_DIRECT_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_DIRECT_H
@@ -11,8 +11,8 @@
 #include "kernels/quant/quant_gemv.h"
 #include "kernels/quant/quant_gemv_activations.h"
 
-/* A chunk of the column is work for QUANT_THREADS threads: where there are twice as many, the halves of them take turns, so
- * that no wave has more to do than another. */
+/* A chunk of the column is work for QUANT_THREADS threads. With twice as many threads, the two halves take turns, so that all
+ * waves have the same work. */
 DEVICE bool direct_has_column(uint32_t chunk)
 {
     return (uint32_t)GEMV_THREADS == QUANT_THREADS || stage_thread() / QUANT_THREADS == chunk % 2;
@@ -29,7 +29,7 @@ DEVICE uint32_t direct_words(int32_t type)
     return stage_blocks(type) * (uint32_t)block_length(type) / (4 * QUANT_THREADS);
 }
 
-/* Word `h` of those that thread `thread` has, in a chunk: neighbours have neighbouring ones, of K blocks within a team. */
+/* Index in a chunk of word `h` of thread `thread`. Neighbouring threads have adjacent words, for K blocks within a team. */
 DEVICE uint32_t direct_word(int32_t type, uint32_t thread, uint32_t h)
 {
     if (block_length(type) == BLOCK32_ELEMENTS)
@@ -37,16 +37,16 @@ DEVICE uint32_t direct_word(int32_t type, uint32_t thread, uint32_t h)
     return thread / QUANT_TEAM * (KBLOCK_ELEMENTS / 4) + h * QUANT_TEAM + thread % QUANT_TEAM;
 }
 
-/* What is held of the column's next chunk. */
+/* The column's next chunk, held in registers. */
 typedef struct direct_column {
-    const float *x, *beside; /* beside: the weights of a norm, or what a gate is multiplied with */
+    const float *x, *beside; /* beside: the weights of a norm, or the other factor of a gate */
     uint32_t words;          /* of the column */
     int32_t kind;            /* INPUT_ */
-    float scale;             /* behind a norm */
+    float scale;             /* with a norm */
     four_elements of_x[2], of_beside[2];
 } direct_column;
 
-/* Behind the end the last word is read once more. */
+/* Past the end, the last word is read again. */
 DEVICE void direct_hold(int32_t type, direct_column *c, uint32_t chunk)
 {
     if (!direct_has_column(chunk))
@@ -62,7 +62,7 @@ DEVICE void direct_hold(int32_t type, direct_column *c, uint32_t chunk)
     }
 }
 
-/* The arguments for coding this stage's part of the column. Scalar registers are few, so values that are rarely used are
+/* The arguments for quantizing this stage's part of the column. Scalar registers are few, so values that are rarely used are
  * read again. */
 DEVICE quant_gemv_activations_args direct_coding(int32_t type, const quant_gemv_args *args, uint32_t chunk, uint32_t *stage)
 {
@@ -76,8 +76,8 @@ DEVICE quant_gemv_activations_args direct_coding(int32_t type, const quant_gemv_
     return coding;
 }
 
-/* What is held of the column, to its stage. Behind the column's end as well: a wave has several blocks, and nobody reads those.
- */
+/* Quantizes the held part of the column into its stage. It also writes blocks past the column's end, which nobody reads,
+ * because a wave handles several blocks. */
 DEVICE void direct_code(int32_t type, const quant_gemv_args *args, const direct_column *c, uint32_t chunk, uint32_t *stage)
 {
     const quant_gemv_activations_args coding = direct_coding(type, args, chunk, stage);
@@ -100,7 +100,7 @@ DEVICE void direct_code(int32_t type, const quant_gemv_args *args, const direct_
     }
 }
 
-/* And the rows. */
+/* Stores the column and the rows. */
 DEVICE void direct_put(int32_t type, const quant_gemv_args *args, const stage_ring *r, const direct_column *c, uint32_t chunk,
                        uint32_t number)
 {
@@ -110,8 +110,8 @@ DEVICE void direct_put(int32_t type, const quant_gemv_args *args, const stage_ri
     stage_put_rows(type, r, stage);
 }
 
-/* The first chunk. Its floats come before its rows, and the sum of a norm while these are on their way; that one's accumulators
- * meet where codes will be. */
+/* Loads the first chunk, its floats before its rows, and computes the sum of a norm while rows are in flight. The accumulators
+ * of that sum are in shared memory where codes will be. */
 DEVICE void direct_begin(int32_t type, const quant_gemv_args *args, uint32_t *shared, stage_ring *r, direct_column *c)
 {
     c->x = args->x;
@@ -129,7 +129,7 @@ DEVICE void direct_begin(int32_t type, const quant_gemv_args *args, uint32_t *sh
     direct_put(type, args, r, c, 0, 0);
 }
 
-/* All chunks; as gemv_chunks(). */
+/* Multiplies all chunks, as gemv_chunks(). */
 DEVICE void direct_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, gemv_thread here, stage_ring *r,
                           direct_column *c, float *acc)
 {

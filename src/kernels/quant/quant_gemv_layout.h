@@ -1,13 +1,13 @@
-/* The stages of a gemv in shared memory: 16 rows x some blocks, and the activations that they meet. Sizes and offsets, for the
- * kernels and for the host, which asks for the shared memory.
+/* The layout of a gemv's stages in shared memory: 16 rows x some blocks, and the activations for them. Sizes and offsets, for
+ * the kernels and for the host, which allocates the shared memory.
  *
- * A stage has rounds of eight blocks of each row, one a team. Eight blocks of any format are a multiple of 16 bytes, so rows
- * are copied 16 bytes at a time from the last multiple of 16 before their first byte, and where a row begins in its slot is the
- * same in every stage. Slots are an odd number of 16 bytes, so that eight rows are in different banks. The rows are followed by
- * the factors of the columns, their sums where the format has minima, and their codes.
+ * A stage has rounds of eight blocks of each row, one per team. Eight blocks of any format are a multiple of 16 bytes. So rows
+ * are copied 16 bytes at a time, from their first byte rounded down to a multiple of 16, and a row starts at the same offset of
+ * its slot in every stage. A slot is an odd multiple of 16 bytes, so that eight rows are in different banks. After the rows
+ * come the factors of the columns, their sums if the format has minima, and their codes.
  *
- * Where a chunk waits in registers, the last eight rows are eight bytes further on: sixteen rows are in different banks then,
- * two words of each.
+ * If a chunk waits in registers, the last eight rows are moved by eight bytes: then two words of each of sixteen rows are in
+ * different banks.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_LAYOUT_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_LAYOUT_H
@@ -18,8 +18,8 @@
 #define STAGE_ROWS 16
 #define STAGES_MAX 8 /* copies_wait counts to 6 */
 
-/* By how much the last eight rows are moved: on AMD's chips, which read 16 bytes of a row as two times eight, from a multiple
- * of eight (words_head()). The host, which asks for shared memory without knowing the chip, leaves room for it. */
+/* Bytes by which the last eight rows are moved. AMD chips read 16 bytes of a row as two times eight, aligned to eight
+ * (words_head()). The host allocates shared memory without knowing the chip, and leaves room for it. */
 #if defined(__AMDGCN__)
 #define STAGE_MOVED 8
 #else
@@ -31,7 +31,7 @@
 #define STAGE_ROOM 16
 #endif
 
-/* Rounds of a stage: some 1000 to 2300 bytes of each row. */
+/* Rounds per stage: about 1000 to 2300 bytes of each row. */
 CANON_FUNCTION uint32_t stage_rounds(int32_t type)
 {
     return block_elements(type) == KBLOCK_ELEMENTS ? 1 : block_bytes(type) < BLOCK32_ELEMENTS ? 8 : 4;
@@ -52,10 +52,10 @@ CANON_FUNCTION uint32_t stage_slot_bytes(int32_t type)
     return ((stage_chunk_bytes(type) / 16 + 1) | 1) * 16;
 }
 
-/* Where the sections of a stage begin, in bytes. */
+/* Offsets of the sections of a stage, in bytes. */
 CANON_FUNCTION uint32_t stage_factors_at(int32_t type)
 {
-    return STAGE_ROWS * stage_slot_bytes(type) + STAGE_ROOM; /* what is behind begins at a multiple of 16 */
+    return STAGE_ROWS * stage_slot_bytes(type) + STAGE_ROOM; /* the next section starts at a multiple of 16 */
 }
 
 CANON_FUNCTION uint32_t stage_sums_at(int32_t type)
@@ -82,8 +82,8 @@ CANON_FUNCTION uint32_t stage_rotation(int32_t type)
 
 /* ---- thread blocks that stay (quant_gemv_stay.h) ------------------------------------------------------------------------- */
 
-/* In front of the stages, which are rows alone, shared memory has two times eight sums of 16 rows, the accumulators of a norm,
- * and the column: factors, sums where the format has minima, codes. In bytes. */
+/* Offsets in bytes. Stages have only rows here. Before them, shared memory has two times eight sums of 16 rows, the
+ * accumulators of a norm, and the column: factors, sums if the format has minima, and codes. */
 enum { STEP_LANES_AT = 2 * QUANT_CLASSES * STAGE_ROWS * 4, STEP_FACTORS_AT = STEP_LANES_AT + QUANT_NORM_LANES * 4 };
 
 CANON_FUNCTION uint32_t step_sums_at(uint32_t blocks_padded)

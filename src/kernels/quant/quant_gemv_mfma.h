@@ -1,9 +1,7 @@
 /* A gemv on the matrix units of gfx908, gfx90a and gfx942 (quant_gemv.h): MFMA 16x16 of bytes.
- *
- * A wave has one class, or two, one after the other, where there are four waves. Its four sixteens of lanes have four quarters
- * of a piece, and lane i of each row i of the tile, and of the columns i % width. Of what comes out, a lane of the first
- * sixteen has columns 0 to 3 of its row, one of the second columns 4 to 7; the others have the same once more. One column is
- * multiplied like eight.
+ * A wave has one class; if there are only four waves, it has two, one after the other. Each 16 lanes of a wave have a quarter
+ * of a piece, and lane i of them has row i of the tile and column i % width. Of the results, lanes 0 to 15 have columns 0 to 3
+ * of their row and lanes 16 to 31 columns 4 to 7; lanes 32 to 63 have the same again. One column is multiplied like eight.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_MFMA_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_MFMA_H
@@ -12,7 +10,7 @@
 
 enum { GEMV_MFMA = 1, GEMV_LANE_ROWS = 16, GEMV_CLASSES = QUANT_CLASSES * 64 / GEMV_THREADS, GEMV_LANE_SUMS = 4 };
 
-/* With half of the registers at most this compiler keeps sums where every instruction reaches them (KERNEL_MATRIX). */
+/* Limited to half of the registers, the compiler keeps sums in registers that every instruction can use (KERNEL_MATRIX). */
 #define GEMV_ENTRY(kernel, resident)                                                                                           \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, GEMV_THREADS), amdgpu_waves_per_eu(2))) void kernel(      \
         const quant_gemv_args args)
@@ -34,7 +32,7 @@ DEVICE matrix_two gemv_activations_at(const uint32_t *codes, uint32_t width)
     return *(const matrix_two *)(codes + gemv_pair_at(lane() % GEMV_LANE_ROWS % width, width, gemv_quarter()));
 }
 
-/* Four codes of each quarter. */
+/* Multiplies four codes of each quarter. */
 DEVICE matrix_four gemv_mfma_16(uint32_t columns, uint32_t row)
 {
     const matrix_four none = {0, 0, 0, 0};
@@ -46,7 +44,7 @@ DEVICE matrix_four gemv_mfma_16(uint32_t columns, uint32_t row)
 #endif
 }
 
-/* The first of them, or the same for all, where there is a single column. */
+/* With a single column, its factor for all four. */
 DEVICE gemv_four gemv_column_factors(const float *factors, bool single)
 {
     gemv_four four;
@@ -60,7 +58,7 @@ DEVICE gemv_four gemv_column_factors(const float *factors, bool single)
     return four;
 }
 
-/* acc += (d * factor) * x. Where there is a single column the first of the four is all. */
+/* acc += (d * factor) * x. With a single column, only for the first of the four. */
 DEVICE void gemv_add(float d, gemv_four factor, gemv_four x, bool single, float *acc)
 {
     if (single) {
@@ -81,7 +79,7 @@ DEVICE gemv_four gemv_floats(matrix_four x)
     return four;
 }
 
-/* What is above GEMV_ONE_AND_A_HALF. */
+/* The integers above GEMV_ONE_AND_A_HALF, as floats. */
 DEVICE gemv_four gemv_floats_above(matrix_four x)
 {
     gemv_four four;
@@ -113,7 +111,7 @@ DEVICE void gemv_block32(int32_t type, const uint8_t *row, gemv_columns columns,
     }
 }
 
-/* j += scale * x, whose factors are of 24 bits: an instruction at full rate, as a product of 32 bits is not. */
+/* j += scale * x. Both factors fit in 24 bits, so the multiplication runs at full rate, unlike one of 32 bits. */
 DEVICE matrix_four gemv_scaled(int32_t scale, matrix_four x, matrix_four j)
 {
     return j + scale * (x << 8 >> 8);
@@ -155,10 +153,10 @@ DEVICE void gemv_kblock(int32_t type, const uint8_t *row, gemv_columns columns, 
     }
 }
 
-/* What a lane works on in a stage: a class's first block in its row, and what columns have for it. */
+/* A lane's work in a stage: the first block of a class in its row, and the activations for it. */
 typedef struct gemv_position {
     const uint8_t *row;
-    uint32_t place; /* of it in a stage: rounds are multiples of 16 bytes */
+    uint32_t place; /* its offset in a stage; rounds are multiples of 16 bytes */
     gemv_columns columns;
 } gemv_position;
 
@@ -206,7 +204,7 @@ DEVICE void gemv_rounds(int32_t type, const quant_gemv_args *args, const uint8_t
     }
 }
 
-/* The accumulators to where all meet. */
+/* Writes the accumulators to shared memory, where they are added up. */
 DEVICE void gemv_meet(float *meeting, bool single, const float *acc)
 {
     if (gemv_quarter() >= (single ? 1 : 2))

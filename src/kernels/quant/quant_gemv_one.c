@@ -1,11 +1,10 @@
-/* Gemv of quantized weights with one column, one kernel per format: the kernel codes the column itself, behind a norm or gated,
- * and results may be added to y. So a product of a model's step is one launch.
+/* Gemv of quantized weights with one column, one kernel per format. The kernel quantizes the column itself, after a norm or
+ * gate if wanted, and can add results to y. So a product of a model's step is one launch.
  *
- *   quant_gemv_stay.h    sm_90a: a copy engine brings the rows, and kernels begin before the one in front has ended
- *   quant_gemv_direct.h  AMD's chips with MFMA and from gfx10 on: neither
+ *   quant_gemv_stay.h    sm_90a: the copy engine brings rows, and kernels start before the previous one has ended
+ *   quant_gemv_direct.h  AMD chips with MFMA, and gfx10 or newer: without either
  *
- * Other chips have no such kernel: theirs is quant_gemv_TYPE, behind one that codes (quant_plan.c). The emulator has both
- * forms.
+ * Other chips use quant_gemv_TYPE after a kernel that quantizes the column (quant_plan.c). The emulator has both forms.
  */
 #define GEMV_THREADS QUANT_GEMV_THREADS
 #if !defined(__NVPTX__)

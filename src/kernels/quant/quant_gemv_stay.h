@@ -1,9 +1,9 @@
 /* A gemv of one column whose rows are loaded by a copy engine (quant_gemv_one.c): thread blocks stay resident.
  *
  * A thread block has its column in shared memory and processes one set of 16 rows after the other, every block_count()th set,
- * while the copy engine is some stages ahead, across the ends of rows. So the column is made once for many rows, and the first
- * rows are being loaded before the previous kernel has ended. A product that does not need what that kernel writes also codes
- * its column and multiplies meanwhile, and waits before it writes.
+ * while the copy engine is some stages ahead, across the ends of rows. So the column is quantized once for many rows, and the
+ * first rows are being loaded before the previous kernel has ended. If the product does not need what that kernel writes, it
+ * also quantizes its column and multiplies meanwhile, and waits only before it writes.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_STAY_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_STAY_H
@@ -12,16 +12,16 @@
 #include "kernels/quant/quant_gemv_activations.h"
 #include "kernels/simt/ring.h"
 
-/* Rows on their way. Two threads of each team have a row each to fetch. */
+/* The ring of rows. Two threads of each team fetch one row each. */
 typedef struct step_ring {
     ring arrivals;
     uint32_t *shared;     /* the stages */
     uint32_t tiles;       /* of 16 rows */
     uint32_t chunks;      /* of a row */
-    uint32_t tile, chunk; /* that is fetched next, */
-    const uint8_t *from;  /* this thread's row of it, from a multiple of 16 bytes on, */
-    uint32_t left;        /* bytes of that from there on, */
-    uint32_t most;        /* that a chunk has */
+    uint32_t tile, chunk; /* to fetch next */
+    const uint8_t *from;  /* this thread's row of it, from a multiple of 16 bytes on */
+    uint32_t left;        /* bytes of the row from there on */
+    uint32_t most;        /* max bytes of a chunk */
     ring_cursor fetch, now;
 } step_ring;
 
@@ -31,7 +31,7 @@ DEVICE const uint8_t *step_row_begin(const quant_gemv_args *args, uint32_t tile,
     return args->weights + at * args->weights_stride;
 }
 
-/* Where in a stage a row begins, in bytes. */
+/* Offset of a row in a stage, in bytes. */
 DEVICE uint32_t step_row(int32_t type, const quant_gemv_args *args, uint32_t tile, uint32_t row)
 {
     return row * stage_slot_bytes(type) + (uint32_t)((uintptr_t)step_row_begin(args, tile, row) & 15);
@@ -47,7 +47,7 @@ DEVICE void step_find_row(int32_t type, const quant_gemv_args *args, step_ring *
     r->most = stage_chunk_bytes(type) + (skew ? 16 : 0);
 }
 
-/* Begins to copy the chunk that is next, if there is one, as soon as all are done with its stage. By all threads. */
+/* Starts to copy the next chunk, if there is one, as soon as all waves have released its stage. All threads call it. */
 DEVICE void step_fetch(int32_t type, const quant_gemv_args *args, step_ring *r)
 {
     if (r->tile >= r->tiles)
@@ -71,7 +71,7 @@ DEVICE void step_fetch(int32_t type, const quant_gemv_args *args, step_ring *r)
         step_find_row(type, args, r);
 }
 
-/* By all threads: all stages are asked for. */
+/* Starts to fill all stages. All threads call it. */
 DEVICE void step_begin(int32_t type, const quant_gemv_args *args, uint32_t *stages, uint64_t *arrivals, step_ring *r)
 {
     const ring all = {arrivals, arrivals + STAGES_MAX, args->stages};
@@ -101,7 +101,7 @@ DEVICE void step_copy(uint32_t *to, const uint32_t *from, uint32_t words)
         *(u32x4 *)AT_RANGE(to, i, 4) = load_u32x4(from + i);
 }
 
-/* Into shared memory, by all threads: coded here, or by a kernel before. */
+/* Puts the column in shared memory: quantized here, or by an earlier kernel. All threads call it. */
 DEVICE gemv_columns step_column(int32_t type, const quant_gemv_args *args, uint32_t *shared)
 {
     const uint32_t blocks = args->blocks_padded, pieces = blocks * (uint32_t)dot_pieces(type);
@@ -122,7 +122,7 @@ DEVICE gemv_columns step_column(int32_t type, const quant_gemv_args *args, uint3
     return columns;
 }
 
-/* What a norm multiplies with is nobody's to change, and cold. */
+/* Prefetches the weights of a norm: they never change, so it can start early, and they are not in the cache. */
 DEVICE void step_prefetch(const quant_gemv_args *args, uint32_t elements)
 {
     enum { LINE = 32 };
@@ -155,8 +155,8 @@ DEVICE void step_rounds(int32_t type, const uint8_t *stage, const gemv_columns *
         gemv_block(type, &at, block - team, here, acc);
 }
 
-/* 16 rows. `alignment` is a constant here. A stage is filled again when the next one is done: other waves are done with it
- * sooner, so that nobody waits. */
+/* Multiplies 16 rows. `alignment` is a constant here. A stage is refilled one stage late: by then all waves have released it,
+ * so waits are short. */
 DEVICE void step_rows(int32_t type, const quant_gemv_args *args, const uint8_t *staged, const gemv_columns *columns,
                       uint32_t tile, gemv_thread here, int32_t alignment, step_ring *r, float *acc)
 {
@@ -177,7 +177,8 @@ DEVICE void step_rows(int32_t type, const quant_gemv_args *args, const uint8_t *
     }
 }
 
-/* The eight accumulators of each row meet, and are added up by a thread a row. `meeting` is another one for the next rows. */
+/* Collects the eight accumulators of each row in `meeting`, and one thread per row adds them up. The next rows use another
+ * `meeting`. */
 DEVICE void step_finish(int32_t type, const quant_gemv_args *args, uint64_t row, float before, float *meeting, const float *acc)
 {
     const uint32_t team = thread_index() / QUANT_TEAM, thread = thread_index() % QUANT_TEAM;

@@ -1,6 +1,6 @@
-/* Sums of a tile of a quantized product: parked until those they are added to are complete, written, and added up where several
- * thread blocks share a tile. Before including it define how many threads there are, TILE_THREADS, how many results each
- * has, TILE_SUMS, which: tile_row(i) and tile_column(i) of the tile, and how many rows that has, TILE_ROWS.
+/* Sums of a tile of a quantized product: parks them until the sums they are added to are complete, writes them, and adds them
+ * up if several thread blocks share a tile. The including file first defines TILE_THREADS, TILE_SUMS (results per thread),
+ * tile_row(i) and tile_column(i) of result i, and TILE_ROWS (rows of a tile).
  */
 #ifndef WW_KERNELS_QUANT_QUANT_SUMS_H
 #define WW_KERNELS_QUANT_QUANT_SUMS_H
@@ -23,8 +23,8 @@ DEVICE uint64_t tile_slot(uint64_t tile, uint32_t i)
     return (tile * TILE_SUMS + i) * TILE_THREADS + thread_index();
 }
 
-/* Class number `done` of this block is complete: it is added to those before it that wait for it, then waits itself. Those of
- * the first level, which is used most, wait in shared memory, if there is room for them. */
+/* Class number `done` of this block is complete: adds it to the earlier sums that wait for it, then parks the result. The first
+ * level, which is used most, is parked in shared memory if there is room. */
 DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool sums_in_shared, float *shared_sums, float *acc)
 {
     const uint64_t block = (uint64_t)block_index_y() * block_count() + block_index();
@@ -56,7 +56,7 @@ DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool sums_in_s
 
 /* Where a tile's results go. */
 typedef struct tile_target {
-    float *y; /* of its first row and column */
+    float *y; /* the result of its first row and column */
     uint64_t stride;
     uint32_t rows, columns; /* that exist: any number, or none */
 } tile_target;
@@ -69,7 +69,7 @@ DEVICE tile_target tile_target_of(float *y, uint64_t stride, uint32_t rows, uint
     return to;
 }
 
-/* Result i of this thread. */
+/* Writes result i of this thread. */
 DEVICE void tile_put(const tile_target *to, uint32_t i, float value)
 {
     const uint32_t row = tile_row(i), column = tile_column(i);

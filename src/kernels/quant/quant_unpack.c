@@ -1,8 +1,8 @@
-/* Quantized weights unpacked for tiles: codes become signed bytes, in the order of quant_position() (quant.h). Bound by memory.
+/* Unpacks quantized weights for tiles: codes become signed bytes, in the order of quant_position() (quant.h). Memory-bound.
  *
- * A thread block takes unit after unit, 1024 elements of each of eight rows: their bytes are copied to shared memory as they
- * are, those of the next units while one is worked on. A thread has 16 elements at a time, and neighbours write without gaps:
- * of blocks of 32 those of one accumulator, of K blocks the same quarter of a block of all rows.
+ * A thread block takes unit after unit, each 1024 elements of eight rows. It copies their bytes unchanged to shared memory, and
+ * loads the next units while it works on one. A thread has 16 elements at a time, and neighbouring threads write adjacent
+ * memory: for blocks of 32 those of one accumulator, for K blocks the same quarter of a block of all rows.
  */
 #include "kernels/quant/quant.h"
 #include "kernels/quant/quant_words.h"
@@ -20,13 +20,13 @@ DEVICE uint32_t unpack_blocks(int32_t type)
     return QUANT_UNPACK_ELEMENTS / (uint32_t)block_elements(type);
 }
 
-/* Of a row in a stage, bytes. */
+/* Bytes of a row in a stage. */
 DEVICE uint32_t unpack_row_bytes(int32_t type)
 {
     return quant_unpack_stage((uint32_t)block_bytes(type), (uint32_t)block_elements(type)) / QUANT_UNPACK_ROWS;
 }
 
-/* Where in its 16 bytes a row of a unit begins. */
+/* Offset of a row of a unit from a multiple of 16 bytes. */
 DEVICE uint32_t unpack_skew(int32_t type, const quant_unpack_args *args, unpack_unit unit, uint32_t in_unit)
 {
     const uint32_t weights = (uint32_t)(uintptr_t)args->weights, stride = (uint32_t)args->weights_stride;
@@ -46,7 +46,7 @@ DEVICE bool unpack_exists(const quant_unpack_args *args, unpack_unit unit, uint3
     return unit.row + in_unit < args->rows && unit.block + local < args->blocks;
 }
 
-/* A team for each row brings its blocks, or what is left of it. */
+/* Loads the blocks of each row that are left, one team per row. */
 DEVICE void unpack_fetch(int32_t type, const quant_unpack_args *args, unpack_unit unit, uint32_t *stage)
 {
     const uint32_t team = thread_index() / QUANT_TEAM, size = (uint32_t)block_bytes(type);
@@ -63,7 +63,7 @@ DEVICE void unpack_fetch(int32_t type, const quant_unpack_args *args, unpack_uni
     }
 }
 
-/* Half of a piece, 16 codes; zeros for one that does not exist, whose bytes can be read all the same. */
+/* Half of a piece, 16 codes. Zeros for a block that does not exist; its bytes can still be read. */
 DEVICE u32x4 unpack_words(int32_t type, const uint8_t *block, bool exists, uint32_t p, uint32_t half)
 {
     uint32_t words[4];
@@ -98,15 +98,15 @@ DEVICE int32_t unpack_scale(int32_t type, const uint8_t *block, uint32_t p, uint
     }
 }
 
-/* The lowest byte of each half of two words, those of `odd` behind those of `even`. */
+/* Interleaves the lowest bytes of the halves of two words, `even` first. */
 DEVICE uint32_t unpack_weave(uint32_t even, uint32_t odd)
 {
     return (even & 0x00ff00ffu) | (odd << 8 & 0xff00ff00u);
 }
 
-/* Four codes times their scale, |code * scale| <= 4096, as upper and lower bytes. Two codes at a time, 128 too large, so that
- * they are not negative, nor, 32768 too large, are the products: no half of a word borrows from the other, and bits 7 to 14 of
- * each are the upper byte with its sign. */
+/* Multiplies four codes by their scale, |code * scale| <= 4096, and splits the products into upper and lower bytes. Works on
+ * two codes per word. Adding 128 to codes and 32768 to products keeps both from being negative, so no half of a word borrows
+ * from the other, and bits 7 to 14 of each product are the upper byte with its sign. */
 DEVICE void unpack_split(uint32_t codes, int32_t scale, uint32_t *upper, uint32_t *lower)
 {
     const uint32_t s = (uint32_t)scale, back = (32768u - 128u * s) * 0x00010001u, word = codes ^ 0x80808080u;
@@ -115,7 +115,7 @@ DEVICE void unpack_split(uint32_t codes, int32_t scale, uint32_t *upper, uint32_
     *upper = unpack_weave(even >> 7, odd >> 7);
 }
 
-/* Records, three threads for each: minima of all sub-blocks, nothing, and the factors of a block. */
+/* Writes records, three threads each: the minima of all sub-blocks, zeros, and the factors of a block. */
 DEVICE void unpack_records(int32_t type, const quant_unpack_args *args, unpack_unit unit, const uint8_t *stage)
 {
     const uint32_t number = thread_index() / 3, part = thread_index() % 3;
@@ -142,7 +142,7 @@ DEVICE void unpack_records(int32_t type, const quant_unpack_args *args, unpack_u
     ((u32x4 *)args->records)[quant_record_part(args->layout, row, position, args->blocks_padded, part)] = words;
 }
 
-/* Which two pieces of a block a thread has half of: two that come from the same bytes, so that these are read once. */
+/* The pieces of a block of which a thread has half. Both come from the same bytes, which are read once. */
 DEVICE uint32_t unpack_piece(int32_t type, uint32_t n)
 {
     const uint32_t a = thread_index() / 2 % 2, b = thread_index() / 32 % 2;
@@ -177,7 +177,7 @@ DEVICE void unpack_kblock(int32_t type, const quant_unpack_args *args, unpack_un
 
 /* ---- blocks of 32 -------------------------------------------------------------------------------------------------------- */
 
-/* Eight threads write those of eight rows, which are side by side. */
+/* Eight threads write the factors of eight rows, which are adjacent. */
 DEVICE void unpack_factors(int32_t type, const quant_unpack_args *args, unpack_unit unit, const uint8_t *stage)
 {
     const uint32_t in_unit = thread_index() % QUANT_UNPACK_ROWS, local = thread_index() / QUANT_UNPACK_ROWS;
@@ -197,7 +197,7 @@ DEVICE void unpack_block32(int32_t type, const quant_unpack_args *args, unpack_u
 {
     UNROLL
     for (uint32_t n = 0; n < 2; n++) {
-        const bool slabs = QUANT_LAYOUT_OF(args->layout) != QUANT_LAYOUT_TILES; /* two blocks of each row are side by side */
+        const bool slabs = QUANT_LAYOUT_OF(args->layout) != QUANT_LAYOUT_TILES; /* two blocks of each row are adjacent */
         const uint32_t i = n * QUANT_THREADS + thread_index(), half = i % 2;
         const uint32_t local = slabs ? i / 2 % 2 * 8 + i / 32 % 2 * 16 + i / 64 : i / 2 % 4 * 8 + i / 8 % 8;
         const uint32_t in_unit = slabs ? i / 4 % 8 : i / 64, row = unit.row + in_unit;
@@ -234,7 +234,7 @@ DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *sh
             copies_wait(1);
         else
             copies_wait(0);
-        barrier(); /* and what was worked on before is not wanted any more */
+        barrier(); /* and nobody reads the previous stage any more */
         const unpack_unit next = {unit.row, unit.block + ahead * more};
         unpack_fetch(type, args, next, AT_RANGE(shared, (now == 0 ? ahead : now - 1) * (room / 4), room / 4));
         copies_commit();
@@ -248,7 +248,7 @@ DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *sh
         launches_wait();
 }
 
-/* Kernels of their own for blocks of 32 and for K blocks, which take more registers. */
+/* Separate kernels for blocks of 32 and for K blocks, which need more registers. */
 #define UNPACK_KERNEL(kernel, pieces)                                                                                          \
     KERNEL(kernel, quant_unpack_args, QUANT_THREADS)                                                                           \
     {                                                                                                                          \
