@@ -90,7 +90,7 @@ static void copies_are_cut_between_characters(void **state)
     }
 }
 
-/* Programs print messages, and messages quote what nobody has looked at. */
+/* Programs print messages, and messages quote unchecked input. */
 static void messages_are_plain_whatever_they_quote(void **state)
 {
     (void)state;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The value for one i; false if the text is no formula. */
+/* The value for one i; false if the text is not a formula. */
 bool formula_value(const char *text, int64_t i, double *result);
 
 #endif

@@ -89,7 +89,7 @@ static ww_status run_broadcast_as(case_run *run)
     return give_view(run, status, &x);
 }
 
-/* What is no view of x is one of a copy of it. */
+/* If x cannot be viewed this way, a copy of it is. */
 static ww_status run_reshape(case_run *run)
 {
     ww_tensor x;

@@ -197,7 +197,7 @@ static void calibrate(const grown *g)
 void case_ivf_growth(const ranks *r)
 {
     for (int metric = WW_COSINE; metric <= WW_DOT; metric++) {
-        if (r->count > 8 && metric != WW_L2) /* so many ranks share few cores */
+        if (r->count > 8 && metric != WW_L2) /* many ranks share few cores */
             continue;
         grown *g = grown_of(r, (ww_metric)metric);
         write_rows(g, ww_collection_add, 0, FIRST, 0);

@@ -16,7 +16,7 @@ static int number_of(const char *name)
     return atoi(text);
 }
 
-/* Ends the victim when so many percent are done. */
+/* Kills the victim when this percentage is done. */
 static int end_here(long long done, long long total, void *user)
 {
     const ranks *r = user;

@@ -128,7 +128,7 @@ static void gguf_and_quant_refuse_to_write_over_their_input(void **state)
     free(before);
 }
 
-/* The second file of a split model is an input, too, though nobody names it. */
+/* The second file of a split model is an input, too, although the command line does not name it. */
 static void no_part_of_a_split_model_is_overwritten(void **state)
 {
     (void)state;

@@ -111,7 +111,7 @@ static void rows_are_stored_as_their_type_says(void **state)
     memcpy(base, given, sizeof base);
 }
 
-/* Files of bytes are taken as they are; what is no integer is refused with its row and column. */
+/* Files of bytes are used unchanged; a value that is not an integer is refused with its row and column. */
 static void rows_of_bytes_are_taken_from_files_of_bytes(void **state)
 {
     (void)state;
@@ -294,7 +294,7 @@ static void the_table_shows_the_first_queries(void **state)
     command_result result = COMMAND_RUN("search", "--base", scratch_path("base.npy"), "--queries", scratch_path("queries.fbin"),
                                         "-k", "9", "--metric", "l2", "--device", "cpu");
     assert_int_equal(result.code, 0);
-    assert_string_equal(result.err, ""); /* no bar where stderr is no terminal */
+    assert_string_equal(result.err, ""); /* no bar if stderr is not a terminal */
     naive(WW_L2, queries[2], 0, ROWS, expected);
     for (int i = 0; i < K; i++) {
         snprintf(line, sizeof line, "%12lld  %15.9g  %lld\n", (long long)expected[i].row, (double)expected[i].score,

@@ -103,7 +103,7 @@ static void what_a_set_fills_stays(void **state)
     assert_true(set.dot == own_dot && set.present == no);
 }
 
-/* Tests of strips use bounds that the same set made: half of them from elsewhere would read what nobody wrote. */
+/* Tests of strips use bounds made by the same set: half from another set would read uninitialized memory. */
 static void the_screens_kernels_are_taken_together(void **state)
 {
     (void)state;

@@ -246,7 +246,7 @@ static void reports_to_a_full_device_a_closed_pipe_or_nowhere(void **state)
     fault_count("closed pipe", COMMANDS - 1);
 }
 
-/* A report that goes to a file which may have so many bytes; a pipe takes the reason. */
+/* Writes a report to a file with a size limit in bytes; a pipe receives the reason for a failure. */
 static void reports_to_a_file_that_may_not_grow(void **state)
 {
     (void)state;

@@ -148,7 +148,7 @@ static void every_operation_survives_a_failure_of_every_allocation(void **state)
                           *state);
 }
 
-/* Lists for which there is no memory to merge them stay as they are. */
+/* Lists stay unchanged if there is no memory to merge them. */
 static void merging_survives_a_failure_of_every_allocation(void **state)
 {
     for (int64_t n = 1; n < (device_is_slow(*state) ? 20 : 120); n = fault_next(n)) {
@@ -174,7 +174,7 @@ static void merging_survives_a_failure_of_every_allocation(void **state)
     }
 }
 
-/* Lists for which there is no memory are read from all rows. */
+/* If there is no memory for the lists, all rows are read. */
 static void lists_are_brought_to_a_device_whole_or_not_at_all(void **state)
 {
     for (int64_t n = 1; n < 40; n = fault_next(n)) {

@@ -19,7 +19,7 @@ static void check_failure(const char *name, int64_t n, ww_status status, int64_t
                  (long long)(memory_blocks_held() - blocks));
 }
 
-/* What a device keeps from one search to the next, modules among it, is made by its first, and is no leak. */
+/* A device's first search creates what later ones reuse, such as modules. That is not a leak. */
 static void let_the_device_take_what_it_keeps(ww_device *device, ww_vector_type type)
 {
     ww_collection *c = collection_for_calls_of(device, type);

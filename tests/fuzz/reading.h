@@ -42,7 +42,7 @@ static inline void reading_try(const char *name, const uint8_t *bytes, size_t si
     }
     if (ww_matrix_describe(matrix, &info) != WW_OK || info.rows < 0 || info.dim < 1 || !ww_element_name(info.element))
         abort();
-    /* No format stores an element in less than a byte, and no text in less than a digit; so this is no large number. */
+    /* No format stores an element in less than a byte, and no text in less than a digit; so this number is small. */
     if (info.rows > 0 && info.dim > (int64_t)size / info.rows)
         abort();
     const int64_t count = info.rows > 0 ? info.rows * info.dim : 0;

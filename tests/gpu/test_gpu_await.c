@@ -42,7 +42,7 @@ static gpu_driver unwaited(bool eager)
     return driver;
 }
 
-/* In several segments, the second of which has a row removed. */
+/* In several segments; the second has a removed row. */
 static ww_collection *make_and_fill(ww_device *device, bool screen)
 {
     test_random random = {31};

@@ -116,7 +116,7 @@ static void check_products(const blas_product *p, const matrix *a, const matrix 
             }
 }
 
-/* What lies between the rows of c is nobody's, and stays. */
+/* The gaps between the rows of c stay unchanged. */
 static void check_gaps(const blas_product *p, const matrix *before, const char *after)
 {
     const size_t bytes = result_bytes[p->type];

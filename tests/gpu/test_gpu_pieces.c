@@ -95,7 +95,7 @@ static ww_device *open_with(const driver_launch_limits *of)
     return device;
 }
 
-/* Memory that nobody looks at. */
+/* Memory that is never read. */
 static void *far_away(int64_t gib)
 {
     return (void *)(uintptr_t)(gib << 30);

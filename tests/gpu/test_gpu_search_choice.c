@@ -93,7 +93,7 @@ static ww_search_stats search(ww_collection *c, const float *queries, int64_t co
     return stats;
 }
 
-/* Rows so few that they were never screened before, and queries so many that it pays. */
+/* Too few rows to be screened before, but enough queries that screening is faster. */
 static void few_rows_are_screened_for_many_queries_and_give_the_same(void **state)
 {
     enum { ROWS = 4000, DIM = 60, QUERIES = 120, K = 5 };

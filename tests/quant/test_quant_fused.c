@@ -223,7 +223,7 @@ static void one_column_has_the_same_bits_in_every_way(void **state)
     ww_device_close(cpu);
 }
 
-/* A value that cannot be coded makes NaN of its own column alone, whoever made it. */
+/* A value that cannot be coded turns only its own column into NaN, wherever it came from. */
 static void what_cannot_be_coded_is_nan_in_its_column(void **state)
 {
     enum { N = 2, K = 64, ROWS = 16 };

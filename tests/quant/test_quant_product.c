@@ -90,7 +90,7 @@ static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
     ww_device_close(cpu);
 }
 
-/* Rows of blocks of 32 that are no multiple of eight blocks. */
+/* Rows of 32-element blocks whose number is not a multiple of eight. */
 static void rows_of_any_number_of_blocks_are_multiplied(void **state)
 {
     static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q4_1,   WW_QUANT_Q5_0, WW_QUANT_Q5_1,

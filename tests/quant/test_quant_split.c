@@ -1,4 +1,4 @@
-/* Products of few rows with few columns: however many blocks of threads share the rows, the bits are the CPU's. */
+/* Products of few rows with few columns have the CPU's bits for any number of thread blocks that share the rows. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -239,7 +239,7 @@ static void look_at_rocm_7(void)
     look_at_fields(7, "7.0.51831");
 }
 
-/* The function of a PCI address is only in the runtime's text; what is no address, or another card's, is not believed. */
+/* Only the runtime's text has the function of a PCI address; a text that is not an address, or another card's, is ignored. */
 static void look_at_pci_addresses(void)
 {
     static const char *const said[][2] = {

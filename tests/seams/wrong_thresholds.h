@@ -10,7 +10,7 @@
 
 #include "arithmetic/canon.h"
 
-extern uint32_t thresholds_lowered; /* each is made better by so many steps of a float */
+extern uint32_t thresholds_lowered; /* each is made better by this many steps of a float */
 extern bool keep_unproven;          /* a query whose certificate fails is not repeated */
 
 /* The upper half of a key, the score; never 0, which nothing written would be. */

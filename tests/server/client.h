@@ -28,7 +28,7 @@ int http_try_connect(int port);
 void http_send(int connection, const void *bytes, size_t count);
 http_answer http_receive(int connection);
 
-/* One request over a connection of its own. `body` may be NULL. Status 0 where there is nobody to connect to. */
+/* One request over its own connection. `body` may be NULL. Returns status 0 if nothing listens. */
 http_answer http_ask(int port, const char *method, const char *path, const char *body);
 
 /* Bytes as they are over a connection of their own, and the status of the answer; the second closes its side behind them. */

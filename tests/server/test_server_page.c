@@ -114,7 +114,7 @@ static void the_files_are_small_and_name_no_other_origin(void **state)
             if (memmem(file->bytes, length, FORBIDDEN[i], strlen(FORBIDDEN[i])))
                 fail_msg("%s has '%s' in it", file->name, FORBIDDEN[i]);
         for (const char *at = file->bytes; (at = memmem(at, (size_t)(file->end - at), "http://", 7)); at++)
-            if (strncmp(at, "http://www.w3.org/2000/svg", 26) != 0) /* the name of a namespace, which nobody loads */
+            if (strncmp(at, "http://www.w3.org/2000/svg", 26) != 0) /* the name of a namespace, which browsers do not load */
                 fail_msg("%s names another origin", file->name);
     }
     assert_in_range(bytes, 20000, PAGE_BYTES_MAX);

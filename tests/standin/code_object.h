@@ -27,7 +27,7 @@ typedef struct code_object {
 /* Reads it; NULL, or what is wrong with it. The ELF's own headers say how long it is. */
 const char *code_object_read(const void *image, code_object *out);
 
-/* The length that the headers give, 0 if it is no ELF. */
+/* The length according to the headers; 0 if it is not an ELF file. */
 size_t code_object_bytes(const void *image);
 
 #endif

@@ -43,7 +43,7 @@ EXPORT long standin_launched(void);
 
 /* Is there a current context on this thread? */
 int standin_here(void);
-/* A handle more, of so many zeroed bytes, and one less. */
+/* Creates a handle of this many zeroed bytes, and destroys one. */
 int standin_one_more(void **handle, size_t bytes);
 int standin_one_less(void *handle);
 /* The number that a call must answer with, or 0. */

@@ -69,7 +69,7 @@ static void a_name_of_several_devices_opens_a_group(void **state)
     assert_true(info.member_count >= 2);
     ww_device_close(device);
 
-    CHECK_OK(ww_device_open("cpu:*", &device)); /* one device is no group */
+    CHECK_OK(ww_device_open("cpu:*", &device)); /* one device is not a group */
     CHECK_OK(ww_device_describe(device, &info));
     assert_string_equal(info.id, "cpu");
     assert_int_equal(info.member_count, 0);

@@ -13,10 +13,10 @@ typedef enum inject_kind {
     INJECT_NONE,
     INJECT_OPEN,        /* EMFILE */
     INJECT_READ,        /* EIO */
-    INJECT_READ_SHORT,  /* half of what was asked, which is no failure */
+    INJECT_READ_SHORT,  /* half of the request, which is not a failure */
     INJECT_WRITE,       /* ENOSPC */
-    INJECT_WRITE_SHORT, /* half of it, which is no failure */
-    INJECT_INTERRUPT,   /* EINTR from a read or a write, which is no failure */
+    INJECT_WRITE_SHORT, /* half of the request, which is not a failure */
+    INJECT_INTERRUPT,   /* EINTR from a read or a write, which is not a failure */
     INJECT_SYNC,        /* EIO */
     INJECT_RENAME,      /* EACCES */
     INJECT_THREAD,      /* EAGAIN: a thread that cannot be created */

@@ -139,7 +139,7 @@ static void write_curl(const char *script)
     assert_int_equal(chmod(scratch_path("bin/curl"), 0755), 0);
 }
 
-/* What curl says is told; what came is kept for the next time, and OUT.gguf is as it was. */
+/* The command reports curl's message, keeps the partial download for the next try, and leaves OUT.gguf unchanged. */
 static void an_address_that_fails_changes_nothing(void **state)
 {
     (void)state;

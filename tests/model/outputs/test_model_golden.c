@@ -57,7 +57,7 @@ static int64_t vocabulary_of(ww_model *model)
     return info.vocabulary;
 }
 
-/* The reference's logits: all of them (stride 1), or every so many. */
+/* The reference's logits: all of them (stride 1), or every stride-th. */
 typedef struct reference {
     float *logits;
     size_t count, stride;

@@ -267,7 +267,7 @@ static void a_cancelled_session_is_as_it_was(void **state)
     ww_model_close(model);
 }
 
-/* Otherwise a step would be as slow as on the first day, and nobody would see it. */
+/* Otherwise steps could become slow again without a failing test. */
 static void steps_are_recorded_where_the_device_can(void **state)
 {
     begin(state);

@@ -206,7 +206,7 @@ static void characters_that_are_no_pieces_become_bytes(void **state)
     CHECK_OK(tokenizer_decode(t, IDS(1, space, zero + 0xC3, zero + 0xA9, space, zero + 'x'), 6, &text, &bytes));
     assert_string_equal(text, "\xC3\xA9 x");
     memory_free(text);
-    /* What is no UTF-8 is U+FFFD, one for each part that could have become a character. */
+    /* Invalid UTF-8 becomes U+FFFD, one for each part that could have become a character. */
     CHECK_TEXT(t, "\xE2\x82z", IDS(space, zero + 0xEF, zero + 0xBF, zero + 0xBD, zero + 'z'));
     CHECK_TEXT(t, "\xFF\x80", IDS(space, zero + 0xEF, zero + 0xBF, zero + 0xBD, zero + 0xEF, zero + 0xBF, zero + 0xBD));
     tokenizer_destroy(t);

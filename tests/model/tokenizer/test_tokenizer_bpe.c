@@ -79,7 +79,7 @@ static void pieces_are_those_of_the_pre_tokenizer(void **state)
     tokenizer_destroy(t);
 }
 
-/* U+180E is no white space; PCRE2's \s has it. */
+/* U+180E is not white space, but PCRE2's \s matches it. */
 static void white_space_is_what_unicode_says(void **state)
 {
     (void)state;

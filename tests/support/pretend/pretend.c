@@ -44,7 +44,7 @@ static const chip_family *chip_of(const ww_device *device)
     return chip_find(sscanf(device->info.kernels, "embedded %31s", code) == 1 ? code : device->info.arch);
 }
 
-/* Has it, if the device is emulated or really does. */
+/* True if `has` is, and the device is emulated or really has it. */
 static bool may_have(const gpu_device *gpu, bool has, bool really)
 {
     return has && (gpu->capabilities.emulated || really);

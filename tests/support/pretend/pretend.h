@@ -1,6 +1,6 @@
 /* Makes devices pretend: an emulated GPU to be a chip whose kernels it would not choose, and any GPU to have constants small
- * enough for a test's rows. Without effect on a CPU. None of this is in the library: it overwrites what src/gpu/chip.c says of
- * the chip.
+ * enough for a test's rows. On a CPU only pretend_screen() has an effect. None of this is in the library: it overwrites what
+ * src/gpu/chip.c says of the chip.
  */
 #ifndef TESTS_PRETEND_H
 #define TESTS_PRETEND_H
@@ -10,11 +10,10 @@
 
 #include <warpwave/vectors.h>
 
-/* Screens every search that has codes, however few its rows are, with the smallest sample and with high planes. Or no longer.
- */
+/* Screens every search that has codes, even with few rows, with the smallest sample and with high planes; false: no longer. */
 void pretend_screen(ww_device *device, bool always);
 
-/* Has screens look at rows in three stages, however few they are. */
+/* Makes screens use three stages, even with few rows. */
 void pretend_three_stages(ww_device *device, bool always);
 
 /* wgmma and the copy engine; a real device has them only if it does. */
@@ -26,16 +25,16 @@ void pretend_small_streams(ww_device *device);
 /* MFMA with waves of any size. */
 void pretend_mfma(ww_device *device, bool has);
 
-/* Kernels that code the one column that they multiply. */
+/* Enables the kernels that code the one column that they multiply. */
 void pretend_gemv_one(ww_device *device, bool has);
 
-/* So many thread blocks share a row of a quantized gemv; 0: as many as pay. */
+/* Number of thread blocks that share a row of a quantized gemv; 0: the fastest choice. */
 void pretend_gemv_splits(ww_device *device, int32_t splits);
 
 /* No convolutions as each output sees them, as on AMD's chips. */
 void pretend_no_mma(ww_device *device);
 
-/* Tensors of as many elements as need 64 bits to find one. */
+/* Treats every tensor as too large for 32-bit indices. */
 void pretend_large_tensors(ww_device *device, bool large);
 
 /* What the device is, with nothing asked of it. */
