@@ -1,19 +1,18 @@
 /* Products of unpacked blocks of 32 with many columns for chips that multiply from shared memory (matrix_wgmma.h): the tiles
  * and classes of quant_tile.c. Two teams of 128 threads own 64 rows x 128 columns each; a third brings stages by the copy
  * engine, from memory in which codes are laid out as in shared memory (quant.h).
- *
- * A block of 32 gives an integer to each result, which becomes a float and is multiplied with both factors and added: that, not
- * the multiplication of bytes, takes the time. The product of two factors, f16's, is exact, so that tensor cores may make it
- * as well; two operations of each thread are left for a result and block. While those of half a block are done, tensor cores
- * are at the next half.
+ * A block of 32 gives each result an integer, which is converted to float, multiplied with both factors and added. That, not
+ * the multiplication of bytes, takes the time. The product of two f16 factors is exact, so tensor cores compute it as well, and
+ * a thread has two operations left per result and block. While threads do these for half a block, tensor cores work on the next
+ * half.
  */
 #define WGMMA_TEAMS QUANT_WGMMA_BLOCK32_TEAMS
 #include "kernels/quant/quant_wgmma.h"
 
 /* ---- stages: four blocks of all rows and columns, and what belongs to them ----------------------------------------------- */
 
-/* Words of a stage: two slabs of rows and two of columns; of each block factors, minima, and sums of columns; and the factors
- * of columns of all 16 blocks that those of the stage are among. */
+/* Words of a stage: two slabs of rows and two of columns; for each block the factors and minima of rows and the sums of
+ * columns; and the column factors of the 16 blocks that include those of the stage. */
 enum {
     TILE_SLAB = QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4,
     TILE_FACTORS = 2 * QUANT_WGMMA_BLOCK32_CODES,
@@ -32,10 +31,10 @@ DEVICE uint32_t tile_first_place(const quant_tile_args *args)
     return block_index_y() * args->classes * (args->blocks_padded / QUANT_CLASSES);
 }
 
-/* Four threads bring stages, each its share: codes of rows, of columns, what belongs to rows, to columns. */
+/* Four threads fill stages. Each brings one share: codes of rows, codes of columns, scales of rows, or scales of columns. */
 typedef struct tile_share {
     const uint32_t *from, *extra; /* of the tile's first position; `extra`: minima or sums */
-    uint32_t words, at_once;      /* of a position, and how many positions are brought at once */
+    uint32_t words, at_once;      /* words per position, and positions brought at once */
     uint32_t to, extra_to;        /* words of a stage */
 } tile_share;
 
@@ -68,7 +67,7 @@ DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
     return share;
 }
 
-/* What a stage wants from `position` on. */
+/* Brings a stage from `position` on. */
 DEVICE void tile_bring(bool has_extra, const tile_share *share, uint32_t position, const ring *to, ring_cursor at,
                        uint32_t *stage)
 {
@@ -85,7 +84,7 @@ DEVICE void tile_bring(bool has_extra, const tile_share *share, uint32_t positio
 
 enum { TILE_HALF = TILE_SUMS / 2 };
 
-/* Of half a block: integers, and products of factors. */
+/* Results of half a block: integers, and products of factors. */
 typedef struct tile_half {
     int32_t j[TILE_HALF];
     float both[TILE_HALF];
@@ -122,10 +121,10 @@ DEVICE void tile_add(bool has_min, const uint32_t *stage, uint32_t number, const
         tile_add_mins(stage, number, acc);
     UNROLL
     for (uint32_t i = 0; i < TILE_HALF; i++)
-        SETTLE(acc[i]); /* before the next multiplication begins, which wants the same registers */
+        SETTLE(acc[i]); /* before the next multiplication starts, which needs the same registers */
 }
 
-/* All of a stage. `four`: which four of the 16 positions whose factors are side by side. */
+/* Multiplies a stage. `four` says which four of the 16 positions with adjacent factors it has. */
 DEVICE void tile_stage(bool has_min, const uint32_t *stage, uint32_t four, tile_half *halves, float *acc)
 {
     wgmma_factor factors[2];
@@ -146,7 +145,7 @@ DEVICE void tile_stage(bool has_min, const uint32_t *stage, uint32_t four, tile_
 
 /* ---- teams --------------------------------------------------------------------------------------------------------------- */
 
-/* The last brings all. */
+/* The last team fills all stages. */
 DEVICE void tile_feed(bool has_min, const quant_tile_args *args, uint32_t steps, const ring *to, uint32_t *stages)
 {
     const uint32_t number = (thread_index() - TILE_THREADS) / 32;
@@ -172,7 +171,7 @@ DEVICE void tile_clear_half(tile_half *half)
     }
 }
 
-/* The others work. */
+/* The other teams multiply. */
 DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t steps_of_class, const ring *from, uint32_t *stages)
 {
     float *shared_sums = (float *)stages + args->stages * QUANT_WGMMA_BLOCK32_STAGE_WORDS;
@@ -214,8 +213,8 @@ DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t
     }
 }
 
-/* With minima or without: each has a kernel of its own, because both in one are 100 KB of code, and such a kernel starts 10 us
- * later on an H200: 10% of a prompt of a small model. */
+/* Separate kernels with and without minima: both in one are 100 KB of code, and such a kernel starts 10 us later on an H200,
+ * which is 10% of a small model's prompt. */
 #define BLOCK32_KERNEL(name, has_min)                                                                                          \
     KERNEL_RESIDENT(name, quant_tile_args, QUANT_WGMMA_BLOCK32_THREADS, 1)                                                     \
     {                                                                                                                          \
@@ -226,5 +225,5 @@ DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t
 BLOCK32_KERNEL(quant_wgmma_block32, false)
 BLOCK32_KERNEL(quant_wgmma_block32_min, true)
 
-/* Of blocks of either size. */
+/* For blocks of 32 and K blocks. */
 TILE_FOLD_KERNEL(quant_wgmma_fold)

@@ -15,7 +15,7 @@ DEVICE uint32_t tile_first_place(const quant_tile_args *args)
     return block_index_y() * args->classes * (args->blocks_padded / QUANT_CLASSES);
 }
 
-/* Where the tile's rows and columns have position number `position`, in blocks. */
+/* Index of the tile's rows and columns at `position`, in blocks. */
 DEVICE uint64_t tile_of_rows(const quant_tile_args *args, uint32_t position)
 {
     return (uint64_t)(block_index() / args->across) * args->blocks_padded + tile_first_place(args) + position;
@@ -26,10 +26,10 @@ DEVICE uint64_t tile_of_columns(const quant_tile_args *args, uint32_t position)
     return (uint64_t)(block_index() % args->across) * args->blocks_padded + tile_first_place(args) + position;
 }
 
-/* Four threads bring all, each its share: codes of rows, of columns, records of rows, of columns. */
+/* Four threads fill stages. Each brings one share: codes of rows, codes of columns, records of rows, or records of columns. */
 typedef struct tile_share {
     const uint32_t *from;
-    uint32_t words, to; /* of a stage: how many, and where */
+    uint32_t words, to; /* words per stage, and their offset in it */
     uint32_t stage_words;
 } tile_share;
 
@@ -65,7 +65,7 @@ DEVICE void tile_bring(tile_share *share, const ring *to, ring_cursor at, uint32
 
 /* ---- blocks -------------------------------------------------------------------------------------------------------------- */
 
-/* What the codes of a block add to all results. */
+/* Adds the products of a block's codes to all results. */
 DEVICE void tile_codes_kblock(const uint32_t *records, const int32_t *upper, const int32_t *lower, float *acc)
 {
     UNROLL
@@ -77,7 +77,7 @@ DEVICE void tile_codes_kblock(const uint32_t *records, const int32_t *upper, con
     }
 }
 
-/* And its minima. */
+/* Adds the products of its minima. */
 DEVICE void tile_mins_kblock(const uint32_t *records, float *acc)
 {
     const uint32_t *of_rows = AT_RANGE(records, tile_first_row() * QUANT_RECORD, QUANT_RECORD);
@@ -98,7 +98,7 @@ DEVICE void tile_mins_kblock(const uint32_t *records, float *acc)
     }
 }
 
-/* Begins a quarter of a block. */
+/* Starts to multiply a quarter of a block. */
 DEVICE void tile_quarter(const uint32_t *stage, bool more, int32_t *upper, int32_t *lower)
 {
     const uint32_t *rows = stage + tile_first_row() * (QUANT_SLAB_ROW_BYTES / 4), *columns = stage + 2 * TILE_SLAB;
@@ -106,13 +106,13 @@ DEVICE void tile_quarter(const uint32_t *stage, bool more, int32_t *upper, int32
     wgmma_multiply(rows + TILE_SLAB, columns, more, lower);
 }
 
-/* What waves share: codes by quarters of blocks, and records of blocks. */
+/* The two rings: codes in quarters of blocks, and records of blocks. */
 typedef struct tile_rings {
     ring codes, scales;
     uint32_t *stages, *records;
 } tile_rings;
 
-/* The last team brings all. */
+/* The last team fills both rings. */
 DEVICE void tile_feed(const quant_tile_args *args, uint32_t blocks, const tile_rings *to)
 {
     const uint32_t number = (thread_index() - TILE_THREADS) / 32;
@@ -135,7 +135,7 @@ DEVICE void tile_feed(const quant_tile_args *args, uint32_t blocks, const tile_r
     }
 }
 
-/* The others work. */
+/* The other teams multiply. */
 DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks_of_class, const tile_rings *from)
 {
     float *shared_sums = (float *)from->records + args->records * QUANT_TILE_RECORD_WORDS;
@@ -161,7 +161,7 @@ DEVICE void tile_work(bool has_min, const quant_tile_args *args, uint32_t blocks
         ring_await(&from->scales, of_block);
         const uint32_t *record = AT_RANGE(from->records, of_block.stage * QUANT_TILE_RECORD_WORDS, QUANT_TILE_RECORD_WORDS);
         tile_codes_kblock(record, upper, lower, acc);
-        wave_barrier(); /* what minima want is not read before, or there would not be registers enough */
+        wave_barrier(); /* keeps the loads for minima after this point; earlier there are not enough registers */
         if (has_min)
             tile_mins_kblock(record, acc);
         ring_release(&from->scales, of_block);
@@ -192,8 +192,8 @@ DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t 
     }
 }
 
-/* With minima or without: each has a kernel of its own, because both in one are 100 KB of code, and such a kernel starts 10 us
- * later on an H200: 10% of a prompt of a small model. */
+/* Separate kernels with and without minima: both in one are 100 KB of code, and such a kernel starts 10 us later on an H200,
+ * which is 10% of a small model's prompt. */
 #define KBLOCK_KERNEL(name, has_min)                                                                                           \
     KERNEL_RESIDENT(name, quant_tile_args, QUANT_WGMMA_KBLOCK_THREADS, 1)                                                      \
     {                                                                                                                          \

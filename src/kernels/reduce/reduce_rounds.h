@@ -1,5 +1,5 @@
-/* What the kernels of reductions share: joining across lanes, writing results, and the rounds after the first by one block,
- * which is a launch of its own or the end of the first round's: the last of its blocks to be ready sees what all have left.
+/* Shared by the reduction kernels: joining across lanes, writing results, and the rounds after the first. One block does those
+ * rounds, either in another launch or at the end of the first: the last block to finish sees the results of all.
  */
 #ifndef WW_KERNELS_REDUCE_REDUCE_ROUNDS_H
 #define WW_KERNELS_REDUCE_REDUCE_ROUNDS_H
@@ -26,7 +26,7 @@ DEVICE bool reduce_is_last(uint32_t *ready, uint32_t blocks, uint32_t *ticket)
     return last;
 }
 
-/* What waits for the next round, as bits: blocks of the same launch may read it. */
+/* Stores a result for the next round, as bits, because blocks of the same launch may read it. */
 DEVICE void between_put_f32(void *between, int64_t at, float value)
 {
     atomic_store_u32((uint32_t *)between + at, canon_float_bits(value));

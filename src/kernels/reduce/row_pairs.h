@@ -1,11 +1,11 @@
-/* Rows that fit in registers, by pairs, in f32: what tensor_rows_registers.c, tensor_rows_prefetch.c,
- * tensor_rows_prefetch_4096.c and tensor_rows_wave.c have in common.
+/* Rows that fit in registers, in pairs of f32: shared by tensor_rows_registers.c, tensor_rows_prefetch.c,
+ * tensor_rows_prefetch_4096.c and tensor_rows_wave.c.
  *
- * Accumulators 2l and 2l + 1 of a chunk of 4096 (reduce.h) are lane l's of 32, so that a load or a store of two of 16 bits is a
- * whole word, sums are loops over registers and the fold never leaves the group. 32 lanes hold a part of PAIR_PART elements,
- * 1024 or 4096, which the including file defines: the parts of a chunk add up one after the other, each from where the one
- * before has come to. More elements a lane would spare that, but leave fewer waves. A row of several parts has a block of its
- * own; of shorter ones a block has some. Rows are of whole 64 elements.
+ * Lane l of 32 has accumulators 2l and 2l + 1 of a chunk of 4096 (reduce.h). So a load or store of two 16-bit elements is a
+ * whole word, sums are loops over registers, and the fold never leaves the group. 32 lanes hold a part of PAIR_PART elements,
+ * 1024 or 4096, which the including file defines. The parts of a chunk add up one after the other, each continuing the sums of
+ * the one before. With more elements per lane that would not be needed, but fewer waves would fit. A row of several parts has a
+ * block to itself; a block takes several shorter rows. Row lengths are multiples of 64.
  */
 #ifndef WW_KERNELS_REDUCE_ROW_PAIRS_H
 #define WW_KERNELS_REDUCE_ROW_PAIRS_H

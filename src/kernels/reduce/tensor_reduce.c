@@ -1,9 +1,8 @@
 /* Reductions in canonical order (reduce.h), a kernel for each kind.
- *
- * Elements that lie side by side: 16 lanes make a chunk of 4096, four accumulators each, so that a step of 64 elements is one
- * load of four by every lane and the fold never leaves the group. Of a single result the last block to be ready makes the
- * rounds after the first. Results that lie side by side, where tensor_reduce_columns.c does not take them: a block has 64 of
- * them, four threads for each, which have every fourth accumulator.
+ * Adjacent elements: 16 lanes reduce a chunk of 4096, four accumulators each, so that a step of 64 elements is one load of four
+ * per lane and the fold never leaves the group. For a single result, the last block to finish does the rounds after the first.
+ * Adjacent results that tensor_reduce_columns.c does not take: a block has 64 of them, and four threads for each, with every
+ * fourth accumulator.
  */
 #include "kernels/reduce/reduce_rounds.h"
 

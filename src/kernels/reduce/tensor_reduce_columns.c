@@ -1,9 +1,9 @@
-/* Reductions of floats of up to 32 bits whose results lie side by side: a block takes 64 of them and a chunk of 4096 elements
- * of each (reduce.h).
+/* Reductions of floats of up to 32 bits with adjacent results: a block takes 64 results and a chunk of 4096 elements of each
+ * (reduce.h).
  *
- * Memory-bound, so that what counts is how much is asked for at a time. A thread loads 16 bytes, neighbours those beside: four
- * results of f32 for two of the 64 accumulators, or eight of a narrower type for one. All 64 are folded in shared memory.
- * Where a result has several chunks, the last of its blocks to be ready takes them for the accumulators of the second round.
+ * Memory-bound, so the bytes in flight decide. A thread loads 16 bytes, next to those of its neighbours: four results of f32
+ * for two of the 64 accumulators, or eight of a narrower type for one. All 64 are folded in shared memory. If a result has
+ * several chunks, the last of its blocks to finish uses their results as the accumulators of the second round.
  */
 #include "kernels/reduce/reduce_rounds.h"
 

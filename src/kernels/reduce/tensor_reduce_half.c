@@ -1,5 +1,5 @@
-/* Reductions of rows of 16-bit floats in canonical order (reduce.h), by 16 bytes: 8 lanes make a chunk of 4096, eight
- * accumulators each, so that half the loads bring what tensor_reduce.c brings by 8 bytes. Rows are of whole 64 elements.
+/* Reductions of rows of 16-bit floats in canonical order (reduce.h), 16 bytes per load: 8 lanes reduce a chunk of 4096, eight
+ * accumulators each, with half as many loads as tensor_reduce.c, which loads 8 bytes. Row lengths are multiples of 64.
  */
 #include "kernels/reduce/reduce_rounds.h"
 
@@ -17,8 +17,8 @@ DEVICE void join_unit(int32_t op, int32_t type, u32x4 unit, float *sums)
     }
 }
 
-/* `count` steps of 64 elements, of which `x` has the lane's first. What is in front is waited for halfway: there the launch
- * behind may begin, too, and have as much under way when this one ends. */
+/* Joins `count` steps of 64 elements; `x` is the lane's first. It waits for the previous launch halfway. From there on the next
+ * launch may start, too, and has loads in flight when this one ends. */
 DEVICE void join_row(int32_t op, int32_t type, const uint16_t *x, int32_t count, bool *met, float *sums)
 {
     int32_t i = 0;

@@ -1,8 +1,9 @@
-/* softmax, norms and rotary embedding: a block for a row, or a thread for a pair.
+/* softmax and norms, one block per row, and rotary embedding, one thread per pair.
  *
- * A row that fits is kept in shared memory as its kind, so that memory sees it once each way; a longer one is read again each
- * time. Sums are canonical (reduce.h): 64 threads make a chunk of 4096, one accumulator each; the results of chunks wait in
- * shared memory, or in a place of the row's own if they are many, and go through further rounds in the same way.
+ * A row that fits is kept in shared memory, in the type of the arithmetic, so memory is read once and written once; a longer
+ * row is read again in each pass. Sums are canonical (reduce.h): 64 threads reduce a chunk of 4096, one accumulator each. The
+ * results of chunks are kept in shared memory, or in the row's part of `results` if there are many, and further rounds reduce
+ * them in the same way.
  */
 #include "kernels/elementwise/elements.h"
 

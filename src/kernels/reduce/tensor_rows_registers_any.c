@@ -1,9 +1,9 @@
-/* softmax and norms of short rows of any length, in f32: a block for a row, memory is read once and written once. For those
- * that tensor_rows_registers.c cannot take.
+/* softmax and norms of short rows that tensor_rows_registers.c does not take, of any length, in f32. One block per row; memory
+ * is read once and written once.
  *
- * Thread t of 64 has the elements t, t + 64, ..., which are those of accumulator t (reduce.h), so that its sum is a loop over
- * its own registers, and neighbours read neighbours. What is not there counts as a value that changes no sum, or left out
- * where there is none.
+ * Thread t of 64 has the elements t, t + 64, ..., which are those of accumulator t (reduce.h). So its sum is a loop over its
+ * own registers, and neighbouring threads read adjacent elements. A missing element has a value that changes no sum; if there
+ * is no such value, it is skipped.
  */
 #include "kernels/elementwise/elements.h"
 

@@ -1,9 +1,9 @@
-/* softmax and norms of rows of up to 512 elements, whole 64 of them, in f32: memory is read once and written once, and 32 lanes
- * have as many rows at a time as they have registers for.
+/* softmax and norms of rows of up to 512 elements, a multiple of 64, in f32. Memory is read once and written once, and 32 lanes
+ * hold as many rows at a time as fit in their registers.
  *
- * A lane has eight pairs (row_pairs.h), of one row or of several, which lie one after the other in memory: so all of them are
- * asked for before the first is used, and where a pair belongs is a matter of counting. tensor_rows_registers.c, which is made
- * for rows eight times as long, would spend most of its time on what is not there.
+ * A lane has eight pairs (row_pairs.h), of one row or of several consecutive ones. So all loads are in flight before the first
+ * pair is used, and a pair's index gives its row. tensor_rows_registers.c is made for longer rows and would spend most of its
+ * time on missing elements.
  */
 #define PAIR_PART ROW_SHORT
 #include "kernels/reduce/row_pairs.h"

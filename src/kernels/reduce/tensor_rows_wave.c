@@ -1,6 +1,6 @@
-/* Norms of rows of 16-bit types up to 8192 elements, and softmax of rows of 4096. 32 lanes have a row to themselves, so that
- * none waits for another, and go from row to row; the next one is loaded into shared memory while they work. One block has all
- * lanes of a compute unit: smaller blocks were slower. */
+/* Norms of rows of up to 8192 elements of 16-bit types, and softmax of rows of 4096. 32 lanes share a row and wait for no other
+ * lanes. They loop over rows, and load the next row into shared memory while they work. One block has all lanes of a compute
+ * unit: smaller blocks were slower. */
 #define PAIR_PART ROW_PART_4096
 #include "kernels/reduce/rows_prefetch.h"
 

@@ -1,11 +1,10 @@
-/* Sorting rows of up to 128 elements of up to 32 bits in registers, for AMD's chips that calculate with f64 as fast as with
- * f32.
+/* Sorts rows of up to 128 elements of up to 32 bits in registers, for AMD chips that compute f64 as fast as f32.
  *
- * A lane has eight pairs of a key and a place, each as a positive f64 whose order is theirs: one instruction gives the smaller
- * of two. Up to sixteen lanes have a row, and merge sequences twice as long each time (Batcher's bitonic sort, with the second
- * sequence backwards, so that all go up). Eighteen steps out of 28 compare pairs of one lane. In the others both lanes ask for
- * the smaller: the upper one, which keeps the larger, has its pairs with their sign turned. What lanes exchange goes by DPP;
- * shared memory has the elements as they came, which the places lead to in the end.
+ * A lane has eight pairs of a key and a place. Each pair is a positive f64 with the same order, so one instruction gives the
+ * smaller of two. Up to sixteen lanes have a row, and merge sequences that double in length (Batcher's bitonic sort, with the
+ * second sequence reversed, so that all are ascending). Eighteen steps out of 28 compare pairs of one lane. In the others both
+ * lanes compute the minimum; the upper lane, which keeps the larger, has the signs of its pairs flipped. Lanes exchange pairs
+ * by DPP. Shared memory has the elements in their original order, where the places lead in the end.
  */
 #include "kernels/reduce/sort_elements.h"
 

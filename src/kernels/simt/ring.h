@@ -81,7 +81,7 @@ DEVICE void ring_begin(const ring *r, uint32_t fillers, uint32_t waves)
     barrier();
 }
 
-/* Waits until there is room. By a filling thread, as the next. */
+/* Waits until there is room. Filling threads call this and ring_expect(). */
 DEVICE void ring_acquire(const ring *r, ring_cursor at)
 {
     if (at.phase > 0)
@@ -122,7 +122,7 @@ DEVICE void ring_await(const ring *r, ring_cursor at)
     wave_barrier();
 }
 
-/* By a whole wave, when all its lanes have read what they want. */
+/* A whole wave calls it when all its lanes have finished reading. */
 DEVICE void ring_release(const ring *r, ring_cursor at)
 {
     wave_barrier();

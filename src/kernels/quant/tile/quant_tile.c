@@ -1,17 +1,16 @@
-/* Products of unpacked weights with many columns (blocks/dot.h says what they are, quant.h how both are laid out): tiles of 128
- * x 128.
+/* Products of unpacked weights with many columns, in tiles of 128 x 128. blocks/dot.h defines the results, quant.h the layouts.
  *
- * Eight accumulators for each result would not fit into registers, so a block of threads takes one class of blocks after the
- * other, those that go to the same accumulator; what a class adds up to is parked in memory until the one it is added to is
- * there. A wave owns 64 rows and as many columns as it has lanes, in strips of 16 rows (matrix_i8.h). Rows and columns come in
- * stages of 64 bytes each, ahead of the work.
+ * Eight accumulators per result would not fit into registers. So a thread block works on one class of blocks after the other,
+ * each with one accumulator. The sum of a class is parked in memory until the one it is added to is complete. A wave owns 64
+ * rows and as many columns as it has lanes, in strips of 16 rows (matrix_i8.h). Rows and columns come in stages of 64 bytes
+ * each, ahead of the work. Blocks of 32: an exact integer for each 32 elements is converted to float, multiplied with both
+ * factors and added. These three operations for each 32 multiplications of bytes, not the tensor cores, take the time. The
+ * integer is below 2^20. Its sum starts at the bits of 1.5 * 2^23, so it already is a float, and one subtraction removes the
+ * offset.
  *
- * Small blocks: an exact integer for each 32 elements becomes a float, is multiplied with both factors and added: three
- * operations beside each 32 multiplications of bytes, and they, not the tensor cores, take the time. The integer is below 2^20;
- * started at the bits of 1.5 * 2^23 it is a float already, and one subtraction takes that off again.
- * K blocks: codes were multiplied by the scales of their sub-blocks and cut into two bytes when they were unpacked, so that
- * integers of all 256 elements add up before they become floats. Minima times sums of codes are 16 products of bytes, twice,
- * the sums being two bytes each.
+ * K blocks: unpacking multiplied codes by the scales of their sub-blocks and split them into two bytes, so the integers of all
+ * 256 elements add up before they become floats. Minima times sums of codes are 16 products of bytes, done twice because a sum
+ * has two bytes.
  */
 #include "kernels/simt/matrix_i8.h"
 
@@ -24,14 +23,14 @@ enum {
     TILE_STRIPS = MATRIX_ROWS / MATRIX_STRIP
 };
 
-/* AMD's compiler takes all loads of an unrolled loop together, and has no registers left then. */
+/* AMD's compiler hoists all loads of an unrolled loop and then runs out of registers. */
 #if defined(__NVPTX__)
 #define TILE_HALVES UNROLL
 #else
 #define TILE_HALVES UNROLL_BY(1)
 #endif
 
-/* Half of the registers are enough for two thread blocks a compute unit, on gfx90a as well. */
+/* Half of the registers are enough for two thread blocks per compute unit, also on gfx90a. */
 #if defined(__gfx90a__)
 #define TILE_KERNEL_HEAD(name, args_type, max_threads)                                                                         \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, max_threads), amdgpu_waves_per_eu(2))) void name(         \
@@ -40,7 +39,7 @@ enum {
 #define TILE_KERNEL_HEAD KERNEL_MATRIX
 #endif
 
-/* Of this wave's results in the tile. */
+/* The first row and column of this wave's results in the tile. */
 DEVICE uint32_t tile_first_row(void)
 {
     return wave_index() / (QUANT_TILE / MATRIX_COLUMNS) * MATRIX_ROWS;
@@ -51,7 +50,7 @@ DEVICE uint32_t tile_first_column(void)
     return wave_index() % (QUANT_TILE / MATRIX_COLUMNS) * MATRIX_COLUMNS;
 }
 
-/* Where result i of a lane is. Four rows that MFMA gives in registers side by side stay there. */
+/* Row and column of result i of a lane. The four rows that MFMA returns in adjacent registers stay there. */
 #if defined(MATRIX_BY_FOUR)
 DEVICE uint32_t tile_row(uint32_t i)
 {
@@ -86,11 +85,11 @@ DEVICE uint32_t tile_column(uint32_t i)
 #define TILE_ONE_AND_A_HALF 0x4b400000 /* the bits of 1.5 * 2^23 */
 
 #if defined(MATRIX_BY_FOUR)
-/* Where a matrix instruction gives four rows of a column in four registers in a row: factors come for four rows at once, and
- * two rows share each instruction (v_pk_*), which no register has to be moved for. */
+/* For matrix instructions that return four rows of a column in adjacent registers: factors are loaded for four rows at once,
+ * and each instruction (v_pk_*) computes two rows without moving registers. */
 typedef float tile_four __attribute__((ext_vector_type(4)));
 
-/* For four rows of this lane, from `row` on. */
+/* The numbers of four rows of this lane, from `row` on. */
 DEVICE tile_four tile_four_rows(const float *of_rows, uint32_t row)
 {
     return *(const tile_four *)AT_RANGE(of_rows, row + matrix_strip_row(0), 4);
@@ -106,8 +105,8 @@ DEVICE void tile_four_add(tile_four m, float da, tile_four sums, float *acc)
     acc[3] = all.w;
 }
 
-/* What both blocks of a stage add: codes and minima of the first, then of the second. The sums begin in registers that stay as
- * they are. */
+/* Adds both blocks of a stage: codes and minima of the first, then of the second. The registers with the starting value of sums
+ * are not changed. */
 DEVICE void tile_stage_pairs(bool has_min, const uint32_t *stage, float *acc)
 {
     const uint32_t first_column = tile_first_column();
@@ -154,7 +153,7 @@ DEVICE void tile_stage_pairs(bool has_min, const uint32_t *stage, float *acc)
 
 #else
 
-/* Block `half` of a stage: what its codes add. */
+/* Adds the products of the codes of block `half` of a stage. */
 DEVICE void tile_codes_small(const uint32_t *stage, uint32_t half, float *acc)
 {
     const float *factors = tile_extras(stage, TILE_FACTORS, half);
@@ -182,7 +181,7 @@ DEVICE void tile_codes_small(const uint32_t *stage, uint32_t half, float *acc)
     }
 }
 
-/* And its minima. */
+/* Adds the products of its minima. */
 DEVICE void tile_mins_small(const uint32_t *stage, uint32_t half, float *acc)
 {
     const float *mins = tile_extras(stage, TILE_MINS, half), *of_columns = tile_extras(stage, TILE_COLUMN_FACTORS, half);
@@ -217,7 +216,7 @@ DEVICE void tile_stage_small(bool has_min, const uint32_t *stage, float *acc)
 
 #endif
 
-/* The class that is worked on: its steps, how many of them are left, and how many classes are parked. */
+/* The current class: its steps, how many of them are left, and how many classes are parked. */
 typedef struct tile_class {
     uint32_t steps, left, done;
 } tile_class;
@@ -230,7 +229,7 @@ DEVICE void tile_step_done(const quant_tile_args *args, tile_class *of_class, fl
     }
 }
 
-/* Stages in a ring: the one that is filled next, and the one that is worked on. */
+/* Stages in a ring: the one to fill next, and the current one. */
 typedef struct tile_ring {
     uint32_t filled, now;
 } tile_ring;
@@ -240,7 +239,7 @@ DEVICE uint32_t tile_ring_next(const quant_tile_args *args, uint32_t stage)
     return stage + 1 == args->stages ? 0 : stage + 1;
 }
 
-/* Until the oldest stage is there, and nobody reads the one that is filled next any more. */
+/* Waits until the oldest stage is complete and nobody reads the one to fill next. */
 DEVICE void tile_ring_wait(const quant_tile_args *args, uint32_t step)
 {
     if (step + 1 >= args->stages)
@@ -260,7 +259,7 @@ DEVICE void tile_run_block32_one_stage(bool has_min, const quant_tile_args *args
     tile_take_extras(has_min, &from, &next);
     UNROLL_BY(1)
     for (uint32_t step = 0; step < steps; step++) {
-        barrier_shared(); /* nobody reads the stage before any more */
+        barrier_shared(); /* nobody reads the previous stage any more */
         TILE_PUT_SMALL(&from, &next, stage);
         tile_put_extras(has_min, &from, &next, stage);
         barrier_shared();
@@ -347,10 +346,10 @@ DEVICE void tile_quarter(const bool begin, const uint32_t *stage, int32_t *j)
     }
 }
 
-/* What a block adds to all results: its codes, then its minima. */
+/* Adds a block to all results: its codes, then its minima. */
 DEVICE void tile_add_kblock(bool has_min, const quant_tile_args *args, const uint32_t *records, const int32_t *j, float *acc)
 {
-    const matrix_lines lie = tile_lines(TILE_SLABS(args)); /* which is always so here */
+    const matrix_lines lie = tile_lines(TILE_SLABS(args)); /* always in planes here */
     const uint32_t first_column = tile_first_column();
     float da[MATRIX_LANE_COLUMNS];
     matrix_two low[MATRIX_LANE_COLUMNS], high[MATRIX_LANE_COLUMNS];
@@ -412,7 +411,7 @@ DEVICE void tile_quarter(const bool begin, const uint32_t *stage, int32_t *j)
     }
 }
 
-/* What the codes of a block add to all results. */
+/* Adds the products of a block's codes to all results. */
 DEVICE void tile_codes_kblock(bool planes, const uint32_t *records, const int32_t *j, float *acc)
 {
     UNROLL
@@ -423,7 +422,7 @@ DEVICE void tile_codes_kblock(bool planes, const uint32_t *records, const int32_
     }
 }
 
-/* And its minima. */
+/* Adds the products of its minima. */
 DEVICE void tile_mins_kblock(bool planes, const uint32_t *records, float *acc)
 {
     const matrix_lines lie = tile_lines(planes), lie_high = {lie.stride, lie.half / (planes ? 2 : 1)};
@@ -431,7 +430,7 @@ DEVICE void tile_mins_kblock(bool planes, const uint32_t *records, float *acc)
     const uint32_t *high_sums = planes ? AT_RANGE(records, TILE_HIGH_SUMS + tile_first_column() * lie.stride, 4) : low_sums + 4;
     UNROLL
     for (uint32_t strip = 0; strip < TILE_STRIPS; strip++) {
-        wave_barrier(); /* loads of one strip wait until the one before has no need of registers any more */
+        wave_barrier(); /* keeps the loads of a strip after the previous one has released its registers */
         const uint32_t row = tile_first_row() + strip * MATRIX_STRIP;
         const uint32_t *of_rows = AT_RANGE(records, row * lie.stride, 4);
         int32_t low[16], high[16];
@@ -473,7 +472,7 @@ DEVICE void tile_run_kblock_one_stage(bool has_min, const quant_tile_args *args,
     UNROLL_BY(1)
     for (uint32_t block = 0; block < blocks; block++) {
         const tile_record record = tile_take_record(has_min, args, tile_first_place(args) + block);
-        barrier_shared(); /* nobody reads the stage and the records before any more */
+        barrier_shared(); /* nobody reads the previous stage and records any more */
         tile_put_codes(2, &from, &next, stage);
         tile_put_record(has_min, &record, shared);
         barrier_shared();
@@ -494,8 +493,8 @@ DEVICE void tile_run_kblock_one_stage(bool has_min, const quant_tile_args *args,
     tile_finish(args, acc);
 }
 
-/* The records of a block, in front of the stages, are wanted with its last quarter, and set out when its first is worked on:
- * those of the block before are not in use any more then, and there are no more than three groups of copies behind them. */
+/* The records of a block, stored before the stages, are needed with its last quarter. Their copy starts with its first quarter:
+ * by then the records of the previous block are no longer used, and at most three groups of copies follow. */
 DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t *shared)
 {
     if (TILE_ONE_STAGE(args)) {
@@ -545,8 +544,8 @@ DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t 
     tile_finish(args, acc);
 }
 
-/* Blocks of 32 with minima have a kernel of their own: joined, gfx12's would spill, and gfx90a's have a thread block less a
- * unit. */
+/* Blocks of 32 with minima have a separate kernel. A joint one would spill on gfx12 and cost gfx90a one thread block per
+ * compute unit. */
 TILE_KERNEL(quant_tile_block32, tile_run_block32(false, &args, shared))
 TILE_KERNEL(quant_tile_block32_min, tile_run_block32(true, &args, shared))
 TILE_KERNEL(quant_tile_kblock, args.has_min ? tile_run_kblock(true, &args, shared) : tile_run_kblock(false, &args, shared))

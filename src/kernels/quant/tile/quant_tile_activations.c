@@ -1,10 +1,10 @@
-/* Activations for products by tiles (quant.h says where they go; blocks/encode.h what they are, to the bit): floats are coded,
- * and blocks of q8_1 or q8_k laid out as they are. Bound by memory.
+/* Quantizes activations for tiles, or lays out blocks of q8_1 or q8_k. quant.h describes the layout, blocks/encode.h the exact
+ * codes. Memory-bound.
  *
- * A team of 32 threads has 1024 elements of a column: eight lanes share each 256 of them, in eight pieces of 32, of which a
- * lane has four elements each. What a piece has in common is found for all eight at once, piece i in lane i, so that a scale is
- * divided by once, not by each of its lanes. The teams of a block have as many columns next to each other: what belongs to
- * their blocks meets in shared memory, and is written without gaps.
+ * A team of 32 threads has 1024 elements of a column. Eight lanes share 256 elements, in eight pieces of 32, and have four
+ * elements of each piece. They reduce all eight pieces at once, piece i into lane i, so that one lane, not eight, divides by a
+ * scale. The teams of a thread block have adjacent columns: the scales of their blocks are collected in shared memory and
+ * written without gaps.
  */
 #include "kernels/quant/quant.h"
 #include "kernels/quant/quant_words.h"
@@ -28,7 +28,7 @@ DEVICE column_position column_position_of(const quant_tile_activations_args *arg
     return at;
 }
 
-/* Which element of a column is a lane's first; and whether that of its piece `i` exists. */
+/* The lane's first element of a column, and whether its element of piece `i` exists. */
 DEVICE uint64_t column_first(const column_position *at)
 {
     return (uint64_t)at->unit * 1024 + at->group * 256 + at->in_group * 4;
@@ -54,8 +54,8 @@ DEVICE int32_t column_join(bool sum, int32_t a, int32_t b)
     return sum ? a + b : larger(a, b);
 }
 
-/* Sums, or largest, of `count` values of a lane over itself and the lane `mask` away: this one has the first half of them then,
- * or the second if it has that bit. */
+/* Sums or maxima of `count` values over this lane and lane() ^ mask. This lane keeps the first half of them, or the second if
+ * its index has the bit `mask`. */
 DEVICE void column_halve(bool sum, int32_t *values, uint32_t count, uint32_t mask)
 {
     const bool second = (thread_index() & mask) != 0;
@@ -68,7 +68,7 @@ DEVICE void column_halve(bool sum, int32_t *values, uint32_t count, uint32_t mas
 
 /* ---- blocks of 32 ------------------------------------------------------------------------------------------------------- */
 
-/* This lane's word of its piece `i`, a block. */
+/* Writes this lane's word of its piece `i`, a block of 32. */
 DEVICE void column_put_block32_word(const quant_tile_activations_args *args, const column_position *at, uint32_t i,
                                     uint32_t word)
 {
@@ -79,7 +79,7 @@ DEVICE void column_put_block32_word(const quant_tile_activations_args *args, con
         args->codes[((uint64_t)at->column * args->blocks_padded + position) * 8 + at->in_group] = word;
 }
 
-/* What belongs to block `local` of the unit. */
+/* Writes the factor and sum of block `local` of the unit. */
 DEVICE void column_put_block32(const quant_tile_activations_args *args, const column_position *at, float factor, int32_t sum,
                                float *factors, float *sums)
 {
@@ -121,7 +121,7 @@ DEVICE void column_put_sums(int32_t *sums, uint32_t in_group, int8_t *record)
     }
 }
 
-/* Records of four blocks of all columns here, 16 bytes a thread. */
+/* Writes the records of four blocks of all columns here, 16 bytes per thread. */
 DEVICE void column_put_records(const quant_tile_activations_args *args, uint32_t unit, const u32x4 *records)
 {
     const uint32_t number = thread_index() / 3, part = thread_index() % 3;
@@ -133,7 +133,7 @@ DEVICE void column_put_records(const quant_tile_activations_args *args, uint32_t
         AT(records, thread_index());
 }
 
-/* This lane's word of piece `i` of the block at `position`. */
+/* Writes this lane's word of piece `i` of the block at `position`. */
 DEVICE void column_put_kblock_word(const quant_tile_activations_args *args, const column_position *at, uint32_t position,
                                    uint32_t i, uint32_t word)
 {
@@ -201,7 +201,7 @@ DEVICE void column_take_halves(const quant_tile_activations_args *args, const co
     }
 }
 
-/* Zeros behind the last element. */
+/* Loads the lane's elements; zeros past the last. */
 DEVICE void column_take(const quant_tile_activations_args *args, const column_position *at, column_part *part)
 {
     if (args->from_type == BLOCK_F32)
@@ -223,8 +223,8 @@ DEVICE uint32_t pack_codes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 
 /* ---- blocks of 32: as encode_q8_1 ---------------------------------------------------------------------------------------- */
 
-/* As block_round_away(), but of numbers within +-127.5: what is added is less than a half by so little that sums of halves are
- * rounded up to the next integer, and those of the floats before them are not. What is not finite makes any byte. */
+/* As block_round_away(), for numbers within +-127.5. It adds slightly less than a half: sums of exact halves still round up to
+ * the next integer, and those of the floats just below them do not. For NaN and infinity the byte is arbitrary. */
 DEVICE uint32_t column_round_away(float x)
 {
     const float nearly = canon_bits_float((canon_float_bits(x) & 0x80000000u) | 0x3effffffu);
@@ -283,8 +283,8 @@ DEVICE int32_t column_largest(const column_part *part)
     return largest;
 }
 
-/* As encode_q8_k, except for the sign that codes and factor have there from the first of the largest elements: roundings are
- * symmetric, so a product of both is the same. */
+/* As encode_q8_k, except that codes and factor do not take their sign from the first element of the largest magnitude.
+ * Roundings are symmetric, so the product of code and factor is the same. */
 DEVICE void column_code_kblock(const quant_tile_activations_args *args, u32x4 *records)
 {
     const column_position at = column_position_of(args);
@@ -299,7 +299,7 @@ DEVICE void column_code_kblock(const quant_tile_activations_args *args, u32x4 *r
         uint32_t codes[4];
         UNROLL
         for (uint32_t c = 0; c < 4; c++)
-            codes[c] = canon_float_bits(part.x[i][c] * inverse + 0x1.8p23f); /* whose lowest byte is the integer's */
+            codes[c] = canon_float_bits(part.x[i][c] * inverse + 0x1.8p23f); /* the lowest byte is that of the integer */
         const uint32_t word = pack_codes(codes[0], codes[1], codes[2], codes[3]);
         sums[i] = dot4_i8(word, 0x01010101u, 0);
         column_put_kblock_word(args, &at, position, i, word);

@@ -1,9 +1,8 @@
-/* What a tile of a quantized product multiplies, on its way into shared memory: codes in stages of 64 bytes of each row and
- * column, scales of blocks of 32 with them, and a record for each K block, row and column. Before including it define
- * TILE_THREADS.
+/* Moves the operands of a tile into shared memory: codes in stages of 64 bytes of each row and column, with the scales of
+ * blocks of 32, and a record for each K block of each row and column. The including file first defines TILE_THREADS.
  *
- * NVIDIA's chips copy in the background, several stages ahead. AMD's with waves of 64 lanes have one stage, and the next in
- * registers; those with waves of 32 copy at once, into alternating stages.
+ * NVIDIA chips copy asynchronously, several stages ahead. AMD chips with waves of 64 lanes have one stage and hold the next in
+ * registers. AMD chips with waves of 32 copy synchronously into alternating stages.
  */
 #ifndef WW_KERNELS_QUANT_TILE_TILE_STAGES_H
 #define WW_KERNELS_QUANT_TILE_TILE_STAGES_H
@@ -15,7 +14,7 @@
 
 enum { TILE_SLAB = QUANT_TILE * QUANT_SLAB_ROW_BYTES / 4 /* words */ };
 
-/* Do codes lie in memory as they will in shared memory, and records in planes? */
+/* Whether codes have the same layout in memory as in shared memory, and records are in planes. */
 #define TILE_SLABS(args) (QUANT_LAYOUT_OF((args)->layout) == QUANT_LAYOUT_SLABS)
 
 /* ---- stages -------------------------------------------------------------------------------------------------------------- */
@@ -50,7 +49,7 @@ DEVICE void tile_source_lines(const quant_tile_args *args, uint32_t row_words, u
     from->to = screen_piece(line, piece);
 }
 
-/* Slab follows slab, as it will be in shared memory. */
+/* Slabs are consecutive, with the layout of shared memory. */
 DEVICE void tile_source_slabs(const quant_tile_args *args, uint32_t row_words, uint32_t column_words, tile_source *from)
 {
     const uint32_t row = block_index() / args->across, column = block_index() % args->across;
@@ -85,7 +84,7 @@ DEVICE tile_source tile_source_of(const quant_tile_args *args, uint32_t row_word
     return from;
 }
 
-/* A slab of rows, the next 64 bytes of each. */
+/* Copies a slab of rows, the next 64 bytes of each. */
 DEVICE void tile_fetch_rows(tile_source *from, uint32_t *slab)
 {
     copy_16(AT_RANGE(slab, from->to, 4), from->rows);
@@ -102,9 +101,9 @@ DEVICE void tile_fetch_columns(tile_source *from, uint32_t *slab)
 
 /* ---- records of K blocks ------------------------------------------------------------------------------------------------- */
 
-/* Where what a record has is in shared memory. Without planes a record is QUANT_RECORD words. With them minima and low bytes of
- * sums of all rows and columns are 8 bytes of each, then 8 more; high bytes of columns likewise; and the factors of each side
- * by side, so that no two lanes meet in a bank. */
+/* Layout of records in shared memory. Without planes, a record is QUANT_RECORD words. With planes, one plane has 8 bytes of the
+ * minima of each row and of the low bytes of the sums of each column, and another has the other 8. High bytes of columns are
+ * stored likewise, and factors are adjacent, so that there are no bank conflicts. */
 enum {
     TILE_PLANE = 2 * 2 * QUANT_TILE,     /* 8 bytes of each row and column */
     TILE_HIGH_SUMS = 2 * TILE_PLANE,     /* of columns */
@@ -139,7 +138,7 @@ DEVICE void tile_fetch_record_words(const quant_tile_args *args, uint32_t positi
     }
 }
 
-/* A line's record, on its way into planes: a thread has one of TILE_LINES. */
+/* A line's record before it is stored in planes. Each thread has one of TILE_LINES. */
 typedef struct tile_record {
     u32x4 low, high;
     u32x2 factors;
@@ -194,7 +193,7 @@ DEVICE void tile_fetch_records(bool has_min, const quant_tile_args *args, uint32
 
 /* ---- scales of blocks of 32 ---------------------------------------------------------------------------------------------- */
 
-/* What belongs to block `half` of a stage of blocks of 32: factors, minima, factors of columns, and their sums. */
+/* The scales of block `half` of a stage of blocks of 32: factors and minima of rows, factors and sums of columns. */
 enum { TILE_FACTORS, TILE_MINS, TILE_COLUMN_FACTORS, TILE_COLUMN_SUMS };
 
 DEVICE const float *tile_extras(const uint32_t *stage, uint32_t which, uint32_t half)
@@ -211,8 +210,8 @@ DEVICE void tile_fetch_extras(tile_source *from, uint32_t *stage)
 
 /* ---- one stage ----------------------------------------------------------------------------------------------------------- */
 
-/* Where waves have 64 lanes, on AMD's chips, a stage waits in registers while the one before it is worked on: copies are not in
- * the background there, and shared memory for one stage leaves room for another thread block. */
+/* On AMD chips with waves of 64 lanes, the next stage waits in registers while threads work on the current one: copies are not
+ * asynchronous, and with shared memory for one stage only, another thread block fits. */
 #if defined(__AMDGCN__)
 #define TILE_ONE_STAGE(args) (wave_size() == 64)
 #elif defined(__NVPTX__)
@@ -221,7 +220,7 @@ DEVICE void tile_fetch_extras(tile_source *from, uint32_t *stage)
 #define TILE_ONE_STAGE(args) ((args)->stages == 1)
 #endif
 
-/* A thread's part of the next stage: of each slab two pieces; and scales. */
+/* A thread's part of the next stage: two pieces of each slab, and scales. */
 typedef struct tile_next {
     u32x4 codes[3][2], extras;
 } tile_next;
@@ -232,7 +231,7 @@ DEVICE void tile_take_slab(const uint32_t *from, uint64_t second, u32x4 *two)
     two[1] = load_u32x4(from + second);
 }
 
-/* Slabs of rows, `slabs` of them, and of columns. */
+/* Loads `slabs` slabs of rows, and those of columns. */
 DEVICE void tile_take(const uint32_t slabs, tile_source *from, tile_next *next)
 {
     UNROLL
@@ -244,7 +243,7 @@ DEVICE void tile_take(const uint32_t slabs, tile_source *from, tile_next *next)
     from->columns += from->step;
 }
 
-/* Those that minima need are left out where there are none. */
+/* Formats without minima skip the scales that only minima need. */
 DEVICE bool tile_wants_extras(bool has_min)
 {
     return has_min || wave_index() * wave_size() / 64 % 2 == 0;
@@ -270,8 +269,8 @@ DEVICE void tile_put_codes(const uint32_t slabs, const tile_source *from, const 
 }
 
 #if defined(MATRIX_BY_FOUR)
-/* Two blocks of 32 of each row. Eight bytes of the one and the same eight of the other are put side by side: a lane reads 16
- * bytes, and has what it multiplies of both. */
+/* Stores two blocks of 32 of each row. Eight bytes of one block and the same eight of the other are adjacent, so that one read
+ * of 16 bytes gives a lane its operands for both. */
 DEVICE void tile_put_pairs(const tile_next *next, uint32_t *stage)
 {
     const uint32_t line = thread_index() / 4, piece = thread_index() % 4 ^ (line >> 1 & 3);
