@@ -21,7 +21,7 @@ enum {
     BRAKE_TILES = 16 /* after this many a block checks which lists are full */
 };
 
-/* What the block has in shared memory. */
+/* The block's shared memory. */
 typedef struct batch_shared {
     uint32_t *rows;    /* SCREEN_STAGES slabs */
     uint32_t *queries; /* as many */
@@ -31,7 +31,7 @@ typedef struct batch_shared {
     uint64_t *best;    /* TILE_BUCKETS x TILE_QUERIES, for a sample */
 } batch_shared;
 
-/* Which tile, and how much of it, is asked for next. */
+/* Which tile, and which part of it, to load next. */
 typedef struct batch_feed {
     uint32_t number; /* of the tile, in the order of this block */
     uint32_t stage, slot;
@@ -45,7 +45,7 @@ DEVICE bool batch_resident(const screen_scan_args *args)
     return args->rows.chunks <= SCREEN_STAGES;
 }
 
-/* The word that stands for word `w` of tile `number`: behind the end the last one. */
+/* Word `w` of tile `number`; past the end, the last word. */
 DEVICE uint32_t batch_word(bool sample, const screen_scan_args *args, uint32_t number, uint32_t w)
 {
     const uint32_t word = (sample ? number * args->sample_stride : number) * SCREEN_TILE_WORDS + w;
@@ -93,7 +93,7 @@ DEVICE void batch_fetch_queries(const screen_scan_args *args, const batch_shared
     }
 }
 
-/* Asks for the next stage, if there is one, and commits. By all threads. */
+/* Starts to load the next stage, if there is one, and commits. All threads call it. */
 DEVICE void batch_fetch(bool sample, const screen_scan_args *args, batch_feed *feed, const batch_shared *at)
 {
     if (feed->number < args->tile_end) {
@@ -118,7 +118,7 @@ DEVICE void batch_fetch(bool sample, const screen_scan_args *args, batch_feed *f
 
 /* ---- behind the product -------------------------------------------------------------------------------------------------- */
 
-/* What a lane needs to judge its 64 sums: where its rows and queries begin in the tile, and their numbers. */
+/* What a lane needs to test its 64 sums: where its rows and queries start in the tile, and their numbers. */
 typedef struct batch_lane {
     uint32_t first_row, first_query;
     const float *numbers; /* shared: this tile's */
@@ -136,7 +136,7 @@ DEVICE screen_vector batch_row(const batch_lane *mine, uint32_t r)
     return numbers;
 }
 
-/* Does the limit of query c not exclude the row? As screen_discards() has it, with fewer roundings. */
+/* Whether the limit of query c keeps the row. The test of screen_discards(), with fewer roundings. */
 DEVICE bool batch_keeps(const batch_lane *mine, uint32_t c, screen_vector row, float square, int32_t product)
 {
     const f32x4 limit = mine->limits[c];
@@ -144,8 +144,8 @@ DEVICE bool batch_keeps(const batch_lane *mine, uint32_t c, screen_vector row, f
     return !(fma_f32((float)product * row.scale, limit.x, rest) < limit.w);
 }
 
-/* Sums are judged by the row, or by four, and which of them are kept is written down only if one in the wave may be
- * (MATRIX_ANY): there is seldom any. */
+/* Sums are tested one row or four rows at a time. Kept ones are recorded only if the wave may have any (MATRIX_ANY), which is
+ * rare. */
 #if defined(MATRIX_FOUR_ROWS)
 /* Four rows stand side by side, and are discarded together where their largest sum is, with the numbers that bound those of all
  * four: then each of them is by its own, since every step of the test is monotonic, and rounds alike. */
@@ -221,7 +221,7 @@ DEVICE uint64_t batch_kept(const batch_lane *mine, const int32_t *sums)
 }
 #endif
 
-/* Appends what is kept, one by one: there is seldom any. */
+/* Appends kept rows one by one: they are rare. */
 DEVICE void batch_append(const screen_scan_args *args, const batch_lane *mine, const uint64_t *bits, uint32_t tile,
                          uint64_t kept)
 {
@@ -239,7 +239,8 @@ DEVICE void batch_append(const screen_scan_args *args, const batch_lane *mine, c
     }
 }
 
-/* Puts guesses in the place of the tile's scales and residuals, hopeless ones where a row does not count. By all threads. */
+/* Replaces the tile's scales and residuals by guesses, and for rows that do not count by the worst ones. All threads call it.
+ */
 DEVICE void batch_guess(const screen_scan_args *args, float *numbers, const uint64_t *bits)
 {
     const uint32_t row = thread_index(), w = row / 64;
@@ -299,7 +300,7 @@ DEVICE void batch_name(const batch_lane *mine, uint32_t tile, uint64_t *best, co
     }
 }
 
-/* Writes the tile's buckets out and makes them empty. By all threads. */
+/* Writes the tile's buckets and empties them. All threads call it. */
 DEVICE void batch_name_all(const screen_scan_args *args, uint32_t number, uint64_t *best)
 {
     barrier();

@@ -2,13 +2,13 @@
  * queries.
  *
  * A block keeps its queries' codes and walks over tiles of rows, which come through a ring of stages of 64 bytes of each row;
- * one wave only fills it. Up to four teams of 128 threads have 64 queries each and go their own way: while
- * one tests its sums the tensor cores work for the others. What the rows have to do with the test was made before, a pair or a
- * triple of numbers a row (screen.h), and comes with the first stage of a tile; what the queries have to do with it each thread
- * holds in registers. So a sum costs two or three fused multiply-adds and a comparison.
+ * one wave only fills it. Up to four teams of 128 threads have 64 queries each and run independently: while one tests its sums,
+ * the tensor cores work for the others. The test needs two or three numbers per row (screen.h), which an earlier kernel
+ * computed and which come with the first stage of a tile. Each thread holds the numbers of its queries in registers. So a sum
+ * costs two or three fused multiply-adds and a comparison.
  *
- * What is kept is gathered by each wave, and appended to the queries' lists when the wave has as many as lanes: a list's
- * length is an atomic far away. When a list is full the query's gate is closed: it will be asked again.
+ * Each wave gathers kept rows and appends them to the queries' lists when it has as many as lanes, because a list's length is
+ * an atomic in global memory. When a list is full, the query's gate is closed, and the query will be searched again.
  */
 #include "kernels/screen/screen_limits.h"
 #include "kernels/simt/matrix_wgmma.h"
@@ -93,7 +93,7 @@ DEVICE void wgmma_fetch_numbers(bool sample, bool third, const screen_scan_args 
                   args->thirds + (size_t)feed->number * WGMMA_ROWS, WGMMA_ROWS * 4);
 }
 
-/* Asks for the next stage, if there is one. */
+/* Starts to load the next stage, if there is one. */
 DEVICE void wgmma_fetch(bool sample, bool third, const screen_scan_args *args, wgmma_feed *feed, const wgmma_shared *at)
 {
     if (feed->number >= args->tile_end)
@@ -131,7 +131,7 @@ DEVICE void wgmma_fetch_queries(const screen_scan_args *args, const wgmma_shared
                   args->queries.codes + (block_index_y() * (size_t)wgmma_teams() + team) * words, words * 4);
 }
 
-/* All that the block works on. By the team that has nothing else to do, of which the first thread does it. */
+/* Loads everything the block works on. The feeding team calls it, and its first thread does the work. */
 DEVICE void wgmma_feed_all(bool sample, bool third, const screen_scan_args *args, const wgmma_shared *at)
 {
     const bool feeds = thread_index() == wgmma_teams() * WGMMA_TEAM;
@@ -163,7 +163,7 @@ typedef struct wgmma_kept {
     uint32_t count; /* the same in all lanes */
 } wgmma_kept;
 
-/* Appends all that is gathered to the lists. By a whole wave. */
+/* Appends all gathered entries to the lists. A whole wave calls it. */
 DEVICE void wgmma_flush(const screen_scan_args *args, wgmma_kept *kept)
 {
     wave_barrier();
@@ -183,7 +183,7 @@ DEVICE void wgmma_flush(const screen_scan_args *args, wgmma_kept *kept)
     kept->count = 0;
 }
 
-/* Gathers the entries of those lanes that have one. By a whole wave. */
+/* Gathers the entries of lanes that have one. A whole wave calls it. */
 DEVICE void wgmma_gather(const screen_scan_args *args, wgmma_kept *kept, bool has, uint64_t entry)
 {
     const uint64_t ballot = wave_ballot(has);
@@ -385,7 +385,7 @@ SCREEN_WGMMA(screen_wgmma_sample, true, false)
 SCREEN_WGMMA(screen_wgmma_keep_2, false, false)
 SCREEN_WGMMA(screen_wgmma_keep_3, false, true)
 
-/* A thread a row, before the rest: what the rows have to do with the test. */
+/* Computes the numbers of rows for the test, before the other kernels. One thread per row. */
 KERNEL(screen_measure_rows, screen_measure_args, SCREEN_THREADS)
 {
     const uint32_t at = block_index() * block_size() + thread_index(), all = args.tiles * 128;

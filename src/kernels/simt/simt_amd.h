@@ -9,12 +9,12 @@
 #define KERNEL(name, args_type, max_threads)                                                                                   \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, max_threads))) void name(const args_type args)
 
-/* These compilers weigh registers against waves on their own. */
+/* AMD's compilers balance registers against waves themselves. */
 #define KERNEL_RESIDENT(name, args_type, max_threads, blocks) KERNEL(name, args_type, max_threads)
 
-/* Kernels of matrix instructions. With half of the registers at most this compiler keeps sums where every instruction reaches
- * them; with all of them in the other half (AGPRs), and copies them over each time that anything but a matrix instruction wants
- * them. On gfx90a half is too few for some of these kernels. */
+/* Kernels with matrix instructions. Limited to half of the registers, the compiler keeps sums where every instruction can use
+ * them. With all registers it keeps sums in the other half (AGPRs), and copies them whenever another instruction needs them. On
+ * gfx90a half is too few for some of these kernels. */
 #if defined(__gfx942__)
 #define KERNEL_MATRIX(name, args_type, max_threads)                                                                            \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, max_threads), amdgpu_waves_per_eu(2))) void name(         \
@@ -36,7 +36,7 @@
 #define SCHEDULE_APART() __builtin_amdgcn_sched_barrier(0)
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
-/* A kernel's arguments, read again: what is wanted after a loop alone need not wait in registers all the while. */
+/* A kernel's arguments, read again: a value that is needed only after a loop then takes no register during the loop. */
 static __inline__ __attribute__((device, always_inline)) const void *arguments_again(const void *args)
 {
     const __attribute__((address_space(4))) void *from =
@@ -109,7 +109,7 @@ DEVICE uint32_t block_count_y(void)
 
 #endif
 
-/* A constant, which clang's own builtin becomes too late for the optimiser. tools/check-kernels.c holds the two together. */
+/* A constant: clang's own builtin becomes one too late for the optimiser. tools/check-kernels.c checks that the two agree. */
 #if defined(__GFX6__) || defined(__GFX7__) || defined(__GFX8__) || defined(__GFX9__)
 #define SIMT_WAVE_SIZE 64u
 #else
@@ -127,7 +127,7 @@ DEVICE uint32_t lane(void)
     return SIMT_WAVE_SIZE == 64 ? __builtin_amdgcn_mbcnt_hi(~0u, low) : low;
 }
 
-/* In a scalar register, so that what follows from it costs no lane anything. */
+/* In a scalar register, so that arithmetic with it runs on the scalar unit. */
 DEVICE uint32_t wave_index(void)
 {
     return __builtin_amdgcn_readfirstlane(thread_index() / SIMT_WAVE_SIZE);
@@ -142,7 +142,7 @@ DEVICE void barrier(void)
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-/* Global memory is left alone: a fence for it throws away the first-level cache of RDNA. Older compilers know no other. */
+/* No fence for global memory, which would invalidate RDNA's first-level cache. Older compilers have only that fence. */
 DEVICE void barrier_shared(void)
 {
 #if __clang_major__ >= 19
@@ -180,10 +180,10 @@ DEVICE uint32_t wave_shuffle_u32(uint32_t value, uint32_t from)
     return (uint32_t)__builtin_amdgcn_ds_bpermute((int)(from * 4), (int)value);
 }
 
-/* A constant mask below 32 needs no address, and below 16 no trip to the shared memory: what the other lane has comes as an
- * operand (DPP). Inside four lanes any order can be had; turning 16 lanes by 8 is an exclusive or, and reversing 8 lanes is one
- * with 7, which is 4 after 3. The lanes 16 away are in another row: RDNA has an instruction for that (permlanex16), the others
- * go through the shared memory's crossbar, without touching it. */
+/* A constant mask below 32 needs no address. Below 16 it does not use the LDS: DPP reads the other lane's value as an operand.
+ * Within four lanes DPP has any order. Rotating 16 lanes by 8 is an exclusive or with 8, and reversing 8 lanes is one with 7,
+ * which is 4 after 3. Lanes 16 away are in another row: RDNA has an instruction for that (permlanex16), other chips use the
+ * LDS crossbar, without accessing LDS memory. */
 #define SIMT_DPP(value, control) ((uint32_t)__builtin_amdgcn_update_dpp(0, (int)(value), control, 0xf, 0xf, true))
 enum {
     SIMT_QUAD_XOR_1 = 0xb1, /* quad_perm:[1,0,3,2] */
@@ -222,7 +222,7 @@ DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
     return wave_shuffle_u32(value, lane() ^ mask);
 }
 
-/* Of numbers that are no NaN, which the compiler, not knowing that, would see to first. */
+/* The arguments are never NaN. The compiler does not know that and would add instructions for NaN. */
 #define SIMT_MIN_F64
 DEVICE double min_f64(double x, double y)
 {
@@ -245,7 +245,7 @@ DEVICE double min_negated_f64(double x, double y)
     return least;
 }
 
-/* Rows of 16 lanes by DPP, whose shifts bring 0 from outside; then what the rows before come to, by the scalar unit. */
+/* Sums rows of 16 lanes by DPP, whose shifts insert 0; then the scalar unit adds the totals of the rows before. */
 #define SIMT_SUMS_UP_TO
 DEVICE uint32_t wave_sum_up_to_u32(uint32_t value)
 {
@@ -289,7 +289,7 @@ DEVICE uint32_t wave_uniform_u32(uint32_t value)
     return __builtin_amdgcn_readfirstlane(value);
 }
 
-/* By the scalar unit, whose cache nobody but a launch empties: so only what nothing writes meanwhile. */
+/* Loads with the scalar unit. Only a launch empties its cache, so nothing may write this memory during the kernel. */
 DEVICE uint64_t simt_uniform(const void *pointer)
 {
     const uint64_t bits = (uint64_t)pointer;
@@ -360,7 +360,7 @@ DEVICE float simt_short_inverse(float d)
 
 #define MATH_SHORT_INVERSE_F32(d) simt_short_inverse(d)
 
-/* narrow_f16() of what is no NaN. */
+/* narrow_f16() for numbers that are not NaN. */
 DEVICE uint16_t simt_narrow_number_f16(float x)
 {
     __asm__("" : "+v"(x));

@@ -205,7 +205,7 @@ DEVICE void store_f32x4(float *to, f32x4 value)
     *(f32x4 *)to = value;
 }
 
-/* Done at once, which is as soon as a chip can that copies in the background. */
+/* Copies at once, the earliest that a chip with asynchronous copies could. */
 typedef struct f32x4_copy {
     char nothing;
 } f32x4_copy;

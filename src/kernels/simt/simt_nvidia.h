@@ -12,7 +12,7 @@
 #if __CUDA_ARCH__ >= 800
 #define KERNEL_RESIDENT(name, args_type, max_threads, blocks)                                                                  \
     extern "C" __attribute__((global, launch_bounds(max_threads, blocks))) void name(const args_type args)
-#else /* the older compiler back end would spill to keep to fewer registers: one block a unit is the lesser evil there */
+#else /* with fewer registers the older back end would spill; one block per unit is the lesser evil */
 #define KERNEL_RESIDENT(name, args_type, max_threads, blocks)                                                                  \
     extern "C" __attribute__((global, launch_bounds(max_threads, 1))) void name(const args_type args)
 #endif
@@ -67,7 +67,7 @@ DEVICE uint32_t wave_size(void)
     return 32;
 }
 
-/* Blocks are one-dimensional, so the lane follows from the thread; that, unlike %laneid, the compiler can reason about. */
+/* Blocks are one-dimensional, so the lane follows from the thread index. Unlike %laneid, the compiler can reason about it. */
 DEVICE uint32_t lane(void)
 {
     return thread_index() & 31u;
@@ -171,7 +171,7 @@ SIMT_ATOMIC(atomic_max_u32, uint32_t, __nvvm_atom_max_gen_ui, unsigned)
 SIMT_ATOMIC(atomic_exchange_u32, uint32_t, __nvvm_atom_xchg_gen_i, int)
 #undef SIMT_ATOMIC
 
-/* A volatile access is PTX's relaxed one: whole, and made each time it is written. */
+/* A volatile access is a relaxed one in PTX: never torn, and never optimised away. */
 #define SIMT_ATOMIC_ACCESS(suffix, type, builtin, builtin_type)                                                                \
     DEVICE type atomic_cas_##suffix(type *target, type expected, type desired)                                                 \
     {                                                                                                                          \
@@ -214,8 +214,8 @@ DEVICE f32x4 load_f32x4(const float *from)
     return value;
 }
 
-/* Read-only for the whole launch, and not kept in L1: that stays with what is read again. Not volatile, so that several can be
- * in flight. */
+/* Read-only for the whole launch, and not kept in L1, which is left to data that is read again. Not volatile, so that several
+ * loads can be in flight. */
 DEVICE f32x4 load_f32x4_streaming(const float *from)
 {
     f32x4 value;
@@ -226,7 +226,7 @@ DEVICE f32x4 load_f32x4_streaming(const float *from)
     return value;
 }
 
-/* Read-only for the whole launch, kept in L1 for a neighbour that wants the rest of the 32 bytes. */
+/* Read-only for the whole launch, and kept in L1 for a neighbour that reads the rest of the 32 bytes. */
 DEVICE f32x4 load_f32x4_readonly(const float *from)
 {
     f32x4 value;
@@ -488,7 +488,7 @@ SIMT_PAIRS(bf16)
 #define MATH_MIN_F32(a, b) __nvvm_fmin_nan_f(a, b)
 #endif
 
-/* Memory for constants serves one address at a time: a block that copies a table from there has each of its threads wait. */
+/* Not in constant memory, which serves one address at a time: when a block copies a table, every thread would wait. */
 #define MATH_TABLE static __attribute__((device)) const
 
 #define MATH_WITHIN_F32(x, most) __nvvm_fmin_f(x, most)
