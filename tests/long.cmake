@@ -38,8 +38,8 @@ set(LONG_TESTS
 # the suites of threads.
 set(LONG_UNDER_ADDRESS
     "^(attention|certificate|grammar_model|ivf_exact|ivf_proof|ivf_query|kernels_search|model_bits|model_driver_faults|model_transformers)$"
-    "^(quant_product|quant_tile|range|record|row_types|tensor_reduce)$"
-    "^rocm_(attention|certificate|collection_|float|gguf|group_search|ivf_|map|model_|quant_|range|record|row_types|screen|store_|tensor_|threads_)")
+    "^(ivf_life|quant_product|quant_tile|range|ranks_mpich_ivf_(3|16)|record|row_types|tensor_reduce)$"
+    "^rocm_(attention|certificate|collection_|float|faults_device|gguf|group_search|ivf_|map|model_|quant_|range|record|row_types|screen|store_|tensor_|threads_)")
 string(JOIN "|" LONG_UNDER_ADDRESS ${LONG_UNDER_ADDRESS})
 
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
