@@ -240,14 +240,16 @@ static void every_allocation_of_a_filtered_search_may_fail(void **state)
     pair_free(&p);
 }
 
+#define SCRATCHED(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_and_store_admit_the_same_rows),
-        cmocka_unit_test(a_filter_and_a_mask_must_both_hold),
-        cmocka_unit_test(a_filter_and_a_where_must_both_hold),
-        cmocka_unit_test(a_wrong_filter_is_refused_in_both_even_without_rows),
-        cmocka_unit_test(every_allocation_of_a_filtered_search_may_fail),
+        SCRATCHED(memory_and_store_admit_the_same_rows),
+        SCRATCHED(a_filter_and_a_mask_must_both_hold),
+        SCRATCHED(a_filter_and_a_where_must_both_hold),
+        SCRATCHED(a_wrong_filter_is_refused_in_both_even_without_rows),
+        SCRATCHED(every_allocation_of_a_filtered_search_may_fail),
     };
     return RUN_ON_EVERY_DEVICE("filters as dictionaries", tests);
 }

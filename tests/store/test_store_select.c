@@ -303,18 +303,20 @@ static void every_allocation_of_renaming_may_fail(void **state)
     pair_free(&p);
 }
 
+#define SCRATCHED(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_and_store_select_the_same_rows_in_order_of_handles),
-        cmocka_unit_test(pages_have_every_row_once),
-        cmocka_unit_test(removing_a_selection_leaves_the_others),
-        cmocka_unit_test(payloads_of_a_selection_are_set_and_merged),
-        cmocka_unit_test(a_merge_that_fails_changes_nothing),
-        cmocka_unit_test(selections_that_make_no_sense_are_refused),
-        cmocka_unit_test(a_renamed_collection_has_everything),
-        cmocka_unit_test(every_allocation_of_a_selection_may_fail),
-        cmocka_unit_test(every_allocation_of_renaming_may_fail),
+        SCRATCHED(memory_and_store_select_the_same_rows_in_order_of_handles),
+        SCRATCHED(pages_have_every_row_once),
+        SCRATCHED(removing_a_selection_leaves_the_others),
+        SCRATCHED(payloads_of_a_selection_are_set_and_merged),
+        SCRATCHED(a_merge_that_fails_changes_nothing),
+        SCRATCHED(selections_that_make_no_sense_are_refused),
+        SCRATCHED(a_renamed_collection_has_everything),
+        SCRATCHED(every_allocation_of_a_selection_may_fail),
+        SCRATCHED(every_allocation_of_renaming_may_fail),
     };
     return RUN_ON_EVERY_DEVICE("selections", tests);
 }

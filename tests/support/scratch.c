@@ -34,6 +34,7 @@ const char *scratch_path(const char *name)
 {
     static char paths[8][SCRATCH_PATH_BYTES];
     static unsigned turn;
+    assert_int_not_equal(directory[0], 0); /* the test has no scratch_setup(): its files would be in the root folder */
     char *path = paths[turn++ % 8];
     snprintf(path, SCRATCH_PATH_BYTES, "%s/%s", directory, name);
     return path;
