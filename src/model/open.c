@@ -75,7 +75,7 @@ static ww_status make_pool(ww_model *model, const ww_model_options *options)
                          : options->cache == WW_QUANT_F16           ? ATTENTION_F16
                                                                     : ATTENTION_Q8_0;
     if (!tensors_of(model->device)->attention)
-        return ww_fail(WW_UNSUPPORTED, "devices of backend %s have no attention", model->device->info.backend);
+        return ww_fail(WW_UNSUPPORTED, "attention does not run on devices of backend %s", model->device->info.backend);
     const int32_t multiple = type == ATTENTION_Q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES;
     if (s->head_size < ATTENTION_HEAD_MIN || s->head_size > ATTENTION_HEAD_MAX || s->head_size % multiple)
         return ww_fail(WW_UNSUPPORTED, "heads of %d elements are not supported; %d to %d are, in multiples of %d%s",
