@@ -99,7 +99,7 @@ static const struct {
     {"store", case_store},       {"large", case_large},           {"disagree", case_disagree}, {"memory", case_memory},
     {"misuse", case_misuse},     {"timeout", case_timeout},       {"mpi", case_mpi},           {"ivf", case_ivf},
     {"ivf_life", case_ivf_life}, {"ivf_growth", case_ivf_growth}, {"ivf_end", case_ivf_end},   {"ivf_faults", case_ivf_faults},
-    {"killed", case_killed}};
+    {"killed", case_killed},     {"ivf_proven", case_ivf_proven}};
 
 /* Devices that differ from rank to rank, as WARPWAVE_TEST_RANK_DEVICES lists them. */
 static void open_device(ranks *r)

@@ -60,6 +60,7 @@ void case_killed(const ranks *r);
 void case_ivf(const ranks *r);
 void case_ivf_life(const ranks *r);
 void case_ivf_growth(const ranks *r);
+void case_ivf_proven(const ranks *r);
 void case_ivf_end(const ranks *r);
 void case_ivf_faults(const ranks *r);
 
