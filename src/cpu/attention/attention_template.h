@@ -2,6 +2,7 @@
  * defines ATTENTION_LOOPS as the name of its table.
  *
  *   scores   three rows and four keys at a time: 12 pairs of 8 accumulators. A piece of a key is one element for each of them.
+ *            Vectors of 16 elements have the pieces of two keys: four rows and eight keys.
  *   values   four rows and a few vectors of elements at a time. The accumulators are taken one after the other, each a chain
  *            over every eighth key, so that registers hold 4 x 4 sums instead of 8 times as many.
  *
@@ -14,13 +15,17 @@
 
 #define ATTENTION_INLINE static inline __attribute__((always_inline))
 
+#define VEC_HAS_TWO_PIECES (VEC_LANES == 16)
+
 enum {
-    KEY_VECS = ATTENTION_LANES / VEC_LANES, /* of a piece */
-    SCORE_ROWS = 3,
-    SCORE_KEYS = 4,
+    VEC_KEYS = VEC_HAS_TWO_PIECES ? 2 : 1,                           /* whose pieces a vector has */
+    KEY_VECS = VEC_HAS_TWO_PIECES ? 1 : ATTENTION_LANES / VEC_LANES, /* of a piece */
+    SCORE_ROWS = VEC_HAS_TWO_PIECES ? 4 : 3,
+    SCORE_KEYS = 4 * VEC_KEYS,
     VALUE_ROWS = 4,
-    VALUE_VECS = VEC_LANES == 8 ? 2 : 4,
-    PIECE_APART = ATTENTION_GROUP * ATTENTION_LANES, /* floats from a piece of a key to the next */
+    VALUE_VECS = VEC_LANES >= 8 ? 2 : 4,
+    PIECE_APART = ATTENTION_GROUP * ATTENTION_LANES,                    /* floats from a piece of a key to the next */
+    P_STEP = VEC_HAS_TWO_PIECES ? 2 * ATTENTION_LANES : ATTENTION_LANES /* keys whose exponentials are made together */
 };
 /* Where registers are just enough, keys are loaded one by one: a compiler that has them all at once spills sums. */
 #if VEC_LANES == 4
@@ -28,7 +33,7 @@ enum {
 #else
 #define SCORE_LOAD(from, at, half) load_elements(from, at, half)
 #endif
-_Static_assert(KEY_VECS *VEC_LANES == ATTENTION_LANES, "a piece is whole vectors");
+_Static_assert(KEY_VECS *VEC_LANES == VEC_KEYS * ATTENTION_LANES, "a piece is whole vectors, or half of one");
 
 /* Elements of keys or values from number `at` on. */
 ATTENTION_INLINE vec load_elements(const void *from, int64_t at, bool half)
@@ -38,6 +43,23 @@ ATTENTION_INLINE vec load_elements(const void *from, int64_t at, bool half)
 
 /* ---- scores -----------------------------------------------------------------------------------------------------------------
  */
+
+#if VEC_HAS_TWO_PIECES
+ATTENTION_INLINE vec load_query(const float *from)
+{
+    return vec_load_half_twice(from);
+}
+
+/* The scores of SCORE_KEYS keys from their accumulators. */
+ATTENTION_INLINE void fold_keys(const vec sums[SCORE_KEYS / VEC_KEYS][KEY_VECS], float scale, float *to)
+{
+    vec_fold_halves(&sums[0][0], scale, to);
+}
+#else
+ATTENTION_INLINE vec load_query(const float *from)
+{
+    return vec_load(from);
+}
 
 ATTENTION_INLINE float fold_piece(const vec *sums)
 {
@@ -63,17 +85,18 @@ ATTENTION_INLINE void fold_keys(const vec sums[SCORE_KEYS][KEY_VECS], float scal
         to[j] = fold_piece(sums[j]) * scale;
 #endif
 }
+#endif
 
 /* Scores of `rows` rows from `first` on with SCORE_KEYS keys, `key` the first of them. */
 ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int32_t rows, int32_t key, bool half)
 {
     int64_t k = attention_key_place(tile->head_size, key, 0);
     const int32_t pieces = tile->head_size / ATTENTION_LANES;
-    vec sums[SCORE_ROWS][SCORE_KEYS][KEY_VECS];
+    vec sums[SCORE_ROWS][SCORE_KEYS / VEC_KEYS][KEY_VECS];
 #pragma GCC unroll 8
     for (int32_t r = 0; r < rows; r++)
 #pragma GCC unroll 8
-        for (int32_t j = 0; j < SCORE_KEYS; j++)
+        for (int32_t j = 0; j < SCORE_KEYS / VEC_KEYS; j++)
 #pragma GCC unroll 8
             for (int32_t v = 0; v < KEY_VECS; v++)
                 sums[r][j][v] = vec_zero();
@@ -83,10 +106,10 @@ ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int3
             vec q[SCORE_ROWS];
 #pragma GCC unroll 8
             for (int32_t r = 0; r < rows; r++)
-                q[r] = vec_load(tile->q[first + r] + piece * ATTENTION_LANES + v * VEC_LANES);
+                q[r] = load_query(tile->q[first + r] + piece * ATTENTION_LANES + v * VEC_LANES);
 #pragma GCC unroll 8
-            for (int32_t j = 0; j < SCORE_KEYS; j++) {
-                const vec x = SCORE_LOAD(tile->keys, k + j * ATTENTION_LANES + v * VEC_LANES, half);
+            for (int32_t j = 0; j < SCORE_KEYS / VEC_KEYS; j++) {
+                const vec x = SCORE_LOAD(tile->keys, k + j * VEC_KEYS * ATTENTION_LANES + v * VEC_LANES, half);
 #pragma GCC unroll 8
                 for (int32_t r = 0; r < rows; r++)
                     sums[r][j][v] = vec_fma(q[r], x, sums[r][j][v]);
@@ -98,15 +121,15 @@ ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int3
         fold_keys(sums[r], tile->scale, tile->p + (first + r) * ATTENTION_CHUNK + key);
 }
 
-/* Computes m_c, the exponentials and l_c of one row whose p are scores, eight keys at a time. If a piece of eight starts before
+/* Computes m_c, the exponentials and l_c of one row whose p are scores, P_STEP keys at a time. If a step starts before
  * the visible keys or ends after them, a visible score stands in for the others, and then +0: the accumulators that it joins
  * are not negative, so they do not change. */
 static void exponentials(const attention_tile *tile, int32_t row)
 {
     float *p = tile->p + row * ATTENTION_CHUNK, sums[ATTENTION_LANES] = {0};
     const attention_range seen = tile->seen[row];
-    const int32_t first = seen.first / ATTENTION_LANES * ATTENTION_LANES;
-    const int32_t end = (seen.end + ATTENTION_LANES - 1) / ATTENTION_LANES * ATTENTION_LANES;
+    const int32_t first = seen.first / P_STEP * P_STEP;
+    const int32_t end = (seen.end + P_STEP - 1) / P_STEP * P_STEP;
     for (int32_t j = seen.first; tile->cap > 0.0f && j < seen.end; j++)
         p[j] = attention_capped(p[j], tile->cap);
     for (int32_t j = seen.first; tile->slopes && j < seen.end; j++)
@@ -118,7 +141,7 @@ static void exponentials(const attention_tile *tile, int32_t row)
     vec largest[KEY_VECS];
     for (int32_t v = 0; v < KEY_VECS; v++)
         largest[v] = vec_load(p + first + v * VEC_LANES);
-    for (int32_t j = first; j < end; j += ATTENTION_LANES)
+    for (int32_t j = first; j < end; j += P_STEP)
         for (int32_t v = 0; v < KEY_VECS; v++)
             largest[v] = vec_max(largest[v], vec_load(p + j + v * VEC_LANES));
     for (int32_t v = 1; v < KEY_VECS; v++)
@@ -160,7 +183,9 @@ ATTENTION_INLINE void score_rows(const attention_tile *tile, bool half)
             prefetch_values(tile, key);
         for (; r + SCORE_ROWS <= tile->rows; r += SCORE_ROWS)
             score_tile(tile, r, SCORE_ROWS, key, half);
-        if (tile->rows - r == 2)
+        if (SCORE_ROWS > 3 && tile->rows - r == 3)
+            score_tile(tile, r, 3, key, half);
+        else if (tile->rows - r == 2)
             score_tile(tile, r, 2, key, half);
         else if (tile->rows - r == 1)
             score_tile(tile, r, 1, key, half);
@@ -291,8 +316,10 @@ ATTENTION_INLINE void value_heads(const attention_tile *tile, int32_t first, int
     int32_t at = 0;
     for (; at + VALUE_VECS * VEC_LANES <= tile->head_size; at += VALUE_VECS * VEC_LANES)
         value_tile(tile, (value_part){first, rows, at, VALUE_VECS, half});
-    for (; at < tile->head_size; at += VEC_LANES)
+    for (; at + VEC_LANES <= tile->head_size; at += VEC_LANES)
         value_tile(tile, (value_part){first, rows, at, 1, half});
+    if (at < tile->head_size) /* half a vector is left: some elements before it are made again, with the same bits */
+        value_tile(tile, (value_part){first, rows, tile->head_size - VEC_LANES, 1, half});
 }
 
 /* Each is a separate function: compilers spill sums if another is inlined beside it. */
@@ -367,8 +394,10 @@ static void rope(const attention_turn *turn)
 static void widen(int32_t type, float *to, const void *from, int64_t count)
 {
     if (type == ATTENTION_F16)
-        for (int64_t i = 0; i < count; i += VEC_LANES)
-            vec_store(to + i, vec_load_f16((const uint16_t *)from + i));
+        for (int64_t i = 0; i < count; i += VEC_LANES) {
+            const int64_t at = i + VEC_LANES <= count ? i : count - VEC_LANES; /* half a vector may be left */
+            vec_store(to + at, vec_load_f16((const uint16_t *)from + at));
+        }
     else
         for (int64_t i = 0; i < count; i++)
             to[i] = (float)((const int8_t *)from)[i];

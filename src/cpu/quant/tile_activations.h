@@ -7,8 +7,8 @@
 /* Activations of 16 columns for one block. `start`: what sums begin with where the weights are flipped (tile_vectors.h). */
 typedef struct tile_small {
     int8_t codes[TILE_SIDE][32];
-    float d[TILE_SIDE];
-    int32_t sums[TILE_SIDE], start[TILE_SIDE];
+    float d[TILE_SIDE], sums[TILE_SIDE]; /* sums of codes: at most 32 * 127, so exact */
+    int32_t start[TILE_SIDE];
 } tile_small;
 
 typedef struct tile_large {
@@ -37,7 +37,7 @@ DOT_FUNCTION void tile_put_small(const block_q8_1 *block, int64_t c, tile_small 
         sum += block->codes[i];
     tile_put_codes(block->codes, BLOCK32_ELEMENTS, c, to->codes[0]);
     to->d[c] = block_f32_from_f16(block->d);
-    to->sums[c] = sum;
+    to->sums[c] = (float)sum;
     to->start[c] = -128 * sum;
 }
 

@@ -28,6 +28,12 @@ DOT_FUNCTION tile_lanes tile_all(int32_t value)
     return (tile_lanes){0} + value;
 }
 
+DOT_FUNCTION tile_floats tile_all_floats(float value)
+{
+    return (tile_floats){value, value, value, value, value, value, value, value,
+                         value, value, value, value, value, value, value, value};
+}
+
 DOT_FUNCTION tile_lanes tile_load(const int32_t *from)
 {
     tile_lanes lanes;

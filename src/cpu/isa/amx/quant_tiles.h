@@ -1,8 +1,9 @@
-/* One accumulator of 16 x 16 results by AMX: the tile unit makes the sums of products, vectors scale and add them.
+/* Panels times tiles with AMX, in the place of what cpu/quant/tiles.h has for other sets: the tile unit makes the sums of
+ * products, vectors scale and add them.
  *
  * The tile unit works ahead of the vectors: a store waits for the last product of its tile, and its data can be read once it
  * has left the processor's queues. A tile of activations has the codes of 16 columns, 32 or 64 of each; a tile of weights the
- * same codes of 16 rows. The numbers of tiles must be literals. This replaces what cpu/quant/tiles.h has for other sets.
+ * same codes of 16 rows. The numbers of tiles must be literals.
  */
 #ifndef WW_CPU_ISA_AMX_QUANT_TILES_H
 #define WW_CPU_ISA_AMX_QUANT_TILES_H
@@ -10,14 +11,37 @@
 #include <immintrin.h>
 
 #include "cpu/quant/tile_activations.h"
+#include "cpu/quant/tile_fold.h"
 
 enum { TILE_INTS = TILE_SIDE * TILE_SIDE, ROW_BYTES = 64 };
 
-/* Two tiles of columns share what is loaded of the weights where that is much. */
-#define TILES_AT_ONCE(type) (block_elements(type) == BLOCK32_ELEMENTS ? 1 : 2)
+#define TILES_ALL_BY_SET
 
 /* ---- blocks of 32 ---------------------------------------------------------------------------------------------------------
+ *
+ * An accumulator has so few blocks, two or three of a row of 576, that the unit would have to wait at each. So the blocks of
+ * all accumulators and of all tiles of columns are one sequence, and the unit is four to eight of them ahead.
  */
+
+enum { AHEAD = 4, BLOCKS_MAX = 1024 }; /* more blocks take gemv: PANEL_BYTES_MAX of cpu/quant/product.c */
+
+/* The blocks of a row in the order in which they are added, and behind each the number of accumulators that are complete. */
+typedef struct block_order {
+    int16_t place[BLOCKS_MAX];
+    int8_t complete[BLOCKS_MAX];
+} block_order;
+
+DOT_FUNCTION void order_blocks(int64_t blocks, block_order *order)
+{
+    int64_t at = 0;
+    for (int32_t n = 0; n < DOT_ACCUMULATORS; n++) {
+        for (int64_t b = accumulator_begin(blocks, fold_order[n]); b < accumulator_begin(blocks, fold_order[n] + 1); b++) {
+            order->place[at] = (int16_t)b;
+            order->complete[at++] = 0;
+        }
+        order->complete[at - 1]++; /* the first has a block; one without any is complete with the one before */
+    }
+}
 
 DOT_FUNCTION void add_small(int32_t type, const panel_small *p, const tile_small *x, const int32_t *sums,
                             tile_floats acc[TILE_SIDE])
@@ -26,42 +50,89 @@ DOT_FUNCTION void add_small(int32_t type, const panel_small *p, const tile_small
     _Pragma("GCC unroll 16") for (int32_t c = 0; c < TILE_SIDE; c++)
     {
         const tile_lanes j = tile_load(sums + c * TILE_SIDE);
-        acc[c] = tile_fma(d * x->d[c], __builtin_convertvector(j, tile_floats), acc[c]);
+        acc[c] = tile_fma(d * tile_all_floats(x->d[c]), __builtin_convertvector(j, tile_floats), acc[c]);
         if (dot_has_min(type))
-            acc[c] = tile_fma(min * x->d[c], (tile_floats){0} + (float)x->sums[c], acc[c]);
+            acc[c] = tile_fma(min * tile_all_floats(x->d[c]), tile_all_floats(x->sums[c]), acc[c]);
     }
 }
 
-enum { AHEAD = 4, RING = 8 }; /* blocks whose sums are made before they are added, and whose sums are kept */
+DOT_FUNCTION void clear(tile_floats acc[TILE_SIDE])
+{
+    _Pragma("GCC unroll 16") for (int32_t c = 0; c < TILE_SIDE; c++) acc[c] = tile_all_floats(0.0f);
+}
 
-/* Makes the sums of block b + k with tile k, and continues with the block that was AHEAD before. */
-#define SMALL_STEP(k, a, w)                                                                                                    \
+/* Step n of the fold, a constant in each case, and the next accumulator begins. */
+#define FOLD_CASE(n)                                                                                                           \
+    case n:                                                                                                                    \
+        fold_step(n, acc, sums);                                                                                               \
+        break;
+
+DOT_FUNCTION void fold_next(int32_t n, tile_floats acc[TILE_SIDE], float *sums)
+{
+    switch (n) {
+        FOLD_CASE(0)
+        FOLD_CASE(1)
+        FOLD_CASE(2)
+        FOLD_CASE(3)
+        FOLD_CASE(4)
+        FOLD_CASE(5)
+    default:
+        fold_step(6, acc, sums);
+        break;
+    }
+    clear(acc);
+}
+
+/* The sums of products of step + k by tile k. */
+#define SMALL_PRODUCT(k, a, w)                                                                                                 \
     do {                                                                                                                       \
-        if (b + (k) < blocks) {                                                                                                \
-            _tile_loadd(a, tile[b + (k)].codes, sizeof tile->codes[0]);                                                        \
-            _tile_loadd(w, panel[b + (k)].codes, ROW_BYTES);                                                                   \
+        if (step + (k) < steps) {                                                                                              \
+            const int32_t place = order.place[ahead];                                                                          \
+            _tile_loadd(a, tile_ahead[place].codes, sizeof tile_ahead->codes[0]);                                              \
+            _tile_loadd(w, panel[place].codes, ROW_BYTES);                                                                     \
             _tile_zero(k);                                                                                                     \
             _tile_dpbssd(k, a, w);                                                                                             \
-            _tile_stored(k, sums[(b + (k)) % RING], ROW_BYTES);                                                                \
+            _tile_stored(k, sums[(step + (k)) % (2 * AHEAD)], ROW_BYTES);                                                      \
+            if (++ahead == blocks) {                                                                                           \
+                ahead = 0;                                                                                                     \
+                tile_ahead += blocks;                                                                                          \
+            }                                                                                                                  \
         }                                                                                                                      \
-        const int64_t done = b + (k) - AHEAD;                                                                                  \
-        if (done >= 0 && done < blocks)                                                                                        \
-            add_small(type, panel + done, tile + done, sums[done % RING], result);                                             \
     } while (0)
 
-DOT_FUNCTION void accumulate_small(int32_t type, const panel_small *panel, const tile_small *const tiles[], int64_t blocks,
-                                   tile_floats acc[][TILE_SIDE])
+DOT_FUNCTION void tiles_small(int32_t type, const quant_tiles *piece)
 {
-    const tile_small *tile = tiles[0];
-    _Alignas(64) int32_t sums[RING][TILE_INTS];
-    tile_floats result[TILE_SIDE] = {{0}};
-    for (int64_t b = 0; b < blocks + AHEAD; b += 4) {
-        SMALL_STEP(0, 4, 6);
-        SMALL_STEP(1, 5, 7);
-        SMALL_STEP(2, 4, 6);
-        SMALL_STEP(3, 5, 7);
+    const panel_small *panel = piece->panel;
+    const tile_small *tile = (const tile_small *)(const void *)piece->tiles, *tile_ahead = tile;
+    const int64_t blocks = piece->blocks, steps = (piece->columns + TILE_SIDE - 1) / TILE_SIDE * blocks;
+    _Alignas(64) int32_t sums[2 * AHEAD][TILE_INTS];
+    tile_floats acc[TILE_SIDE];
+    block_order order;
+    int64_t at = 0, ahead = 0, done = 0;
+    int32_t n = 0;
+    order_blocks(blocks, &order);
+    clear(acc);
+    for (int64_t step = 0; step < steps + AHEAD; step += AHEAD) {
+        SMALL_PRODUCT(0, 4, 6);
+        SMALL_PRODUCT(1, 5, 7);
+        SMALL_PRODUCT(2, 4, 6);
+        SMALL_PRODUCT(3, 5, 7);
+        for (const int64_t end = step < steps ? step : steps; done < end; done++) {
+            const int32_t place = order.place[at];
+            add_small(type, panel + place, tile + place, sums[done % (2 * AHEAD)], acc);
+            for (int32_t more = order.complete[at]; more > 0 && n < DOT_ACCUMULATORS - 1; more--)
+                fold_next(n++, acc, piece->sums);
+            if (++at < blocks)
+                continue;
+            tile_floats result[TILE_SIDE];
+            fold_step(DOT_ACCUMULATORS - 1, acc, piece->sums);
+            memcpy(result, acc, sizeof result);
+            tile_out(piece, done / blocks, result);
+            clear(acc);
+            at = n = 0;
+            tile += blocks;
+        }
     }
-    memcpy(acc[0], result, sizeof result);
 }
 
 /* ---- blocks of 256 --------------------------------------------------------------------------------------------------------
@@ -123,8 +194,9 @@ DOT_FUNCTION void add_large(int32_t type, const panel_large *p, const tile_large
     }
 }
 
-DOT_FUNCTION void accumulate_large(int32_t type, const panel_large *panel, const tile_large *const tiles[], int64_t blocks,
-                                   tile_floats acc[][TILE_SIDE])
+/* One accumulator of two tiles of columns, which share what is loaded of the weights. */
+DOT_FUNCTION void accumulate_large(int32_t type, const panel_large *panel, const tile_large *const tiles[2], int64_t blocks,
+                                   tile_floats acc[2][TILE_SIDE])
 {
     _Alignas(64) int32_t sums[2][4 * TILE_INTS];
     memset(acc, 0, 2 * sizeof *acc);
@@ -136,6 +208,35 @@ DOT_FUNCTION void accumulate_large(int32_t type, const panel_large *panel, const
         for (int32_t k = 0; k < 2; k++)
             add_large(type, panel + b - 1, tiles[k] + b - 1, sums[(b - 1) % 2] + (int64_t)2 * k * TILE_INTS, acc[k]);
     }
+}
+
+DOT_FUNCTION void tiles_large(int32_t type, const quant_tiles *piece)
+{
+    const int64_t blocks = piece->blocks, tiles = (piece->columns + TILE_SIDE - 1) / TILE_SIDE;
+    for (int32_t n = 0; n < DOT_ACCUMULATORS; n++) {
+        const int32_t j = fold_order[n];
+        const int64_t first = accumulator_begin(blocks, j), count = accumulator_begin(blocks, j + 1) - first;
+        for (int64_t t = 0; t < tiles; t += 2) {
+            const int64_t next = t + 1 < tiles ? t + 1 : t; /* the last again where there is none */
+            const tile_large *all = (const tile_large *)(const void *)piece->tiles + first;
+            const tile_large *const both[2] = {all + t * blocks, all + next * blocks};
+            tile_floats acc[2][TILE_SIDE];
+            accumulate_large(type, (const panel_large *)piece->panel + first, both, count, acc);
+            for (int64_t k = t; k <= next; k++) {
+                fold_step(n, acc[k - t], piece->sums + k * TILE_SUMS);
+                if (n == DOT_ACCUMULATORS - 1)
+                    tile_out(piece, k, acc[k - t]);
+            }
+        }
+    }
+}
+
+DOT_FUNCTION void tiles_all(int32_t type, const quant_tiles *piece)
+{
+    if (block_elements(type) == BLOCK32_ELEMENTS)
+        tiles_small(type, piece);
+    else
+        tiles_large(type, piece);
 }
 
 #endif

@@ -96,6 +96,23 @@ static inline float vec_fold_lanes(vec v)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
+/* Eight floats in both halves; and of four vectors the lanes of each half folded 4, 2, 1, times a number: eight results. */
+static inline vec vec_load_half_twice(const float *from)
+{
+    return _mm512_broadcast_f32x8(_mm256_loadu_ps(from));
+}
+
+static inline void vec_fold_halves(const vec v[4], float scale, float *out)
+{
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 0, 4, 8, 12, 2, 6, 10, 14);
+    const vec a = _mm512_add_ps(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xdd));
+    const vec b = _mm512_add_ps(_mm512_shuffle_f32x4(v[2], v[3], 0x88), _mm512_shuffle_f32x4(v[2], v[3], 0xdd));
+    const vec two = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee)); /* halves 0 to 3, 4 to 7 */
+    const vec one = _mm512_add_ps(two, _mm512_permute_ps(two, 0xb1)); /* in lanes 0 and 2 of each quarter */
+    const __m256 all = _mm512_castps512_ps256(_mm512_permutexvar_ps(order, one));
+    _mm256_storeu_ps(out, _mm256_mul_ps(all, _mm256_set1_ps(scale)));
+}
+
 /* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
 typedef __m512i ivec;
 

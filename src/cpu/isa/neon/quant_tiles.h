@@ -140,7 +140,7 @@ DOT_FUNCTION void add_small(int32_t type, const panel_small *p, const tile_small
     EACH_VECTOR acc[v] = add_scaled(acc[v], by_rows(p->d + row, v), by_columns(d, v), vcvtq_f32_s32(sums[v]));
     if (!dot_has_min(type))
         return;
-    const float32x4_t total = vcvtq_f32_s32(vld1q_s32(x->sums + column));
+    const float32x4_t total = vld1q_f32(x->sums + column);
     EACH_VECTOR acc[v] = add_scaled(acc[v], by_rows(p->min + row, v), by_columns(d, v), by_columns(total, v));
 }
 
