@@ -109,6 +109,13 @@ CANON_FUNCTION uint64_t screen_code_at(int32_t chunks, uint64_t row, int32_t chu
     return (row / 64 * (uint64_t)chunks + (uint64_t)chunk) * SCREEN_SLAB + screen_piece((uint32_t)(row % 64), piece);
 }
 
+/* A GPU has the plane of a row in the same places, with half as many chunks: byte i of chunk p has h of code i of chunk 2p in
+ * its upper half, and of chunk 2p + 1 in its lower half, which is 0 behind the last. */
+CANON_FUNCTION int32_t screen_plane_chunks(int32_t chunks)
+{
+    return (chunks + 1) / 2;
+}
+
 /* ---- the bound ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct screen_vector {

@@ -3,6 +3,7 @@
 
 #include "gpu/error.h"
 #include "gpu/memory.h"
+#include "gpu/search/planes/planes.h"
 #include "gpu/stream.h"
 
 /* ---- memory -------------------------------------------------------------------------------------------------------------- */
@@ -57,6 +58,7 @@ void gpu_buffer_destroy(ww_device *base, buffer *memory)
     if (memory->data != NULL) {
         gpu_enter_to_free(device, &previous);
         gpu_drain(device);
+        gpu_planes_forget(device, memory->data);
         gpu_memory_free(device, memory);
         gpu_leave(device, previous);
     }

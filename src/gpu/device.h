@@ -31,6 +31,7 @@
 typedef struct gpu_device gpu_device;
 typedef struct gpu_pool gpu_pool;       /* memory.c */
 typedef struct gpu_modules gpu_modules; /* module.c */
+typedef struct gpu_planes gpu_planes;   /* search/planes/planes.c */
 typedef struct gpu_stream gpu_stream;   /* stream.h */
 typedef struct gpu_tensors gpu_tensors; /* tensor.c */
 
@@ -65,6 +66,7 @@ struct gpu_device {
 
     gpu_tensors *tensors; /* tensor.c */
 
+    gpu_planes *planes;   /* of codes, for searches of one query */
     search_trials trials; /* times of earlier searches, by which the next one is chosen */
 
     /* Returns unused memory to the driver when memory runs out. Set when the device is opened, because it concerns more than

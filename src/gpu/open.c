@@ -7,6 +7,7 @@
 #include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/module.h"
+#include "gpu/search/planes/planes.h"
 #include "gpu/stream.h"
 #include "gpu/tensor/tensor.h"
 
@@ -53,6 +54,8 @@ static ww_status create_parts(gpu_device *device)
     device->base.info.memory_used_bytes = (int64_t)(total_bytes - free_bytes);
     status = gpu_pool_create(device);
     if (status == WW_OK)
+        status = gpu_planes_create(device);
+    if (status == WW_OK)
         status = gpu_modules_create(device);
     if (status == WW_OK)
         status = gpu_tensors_create(device);
@@ -62,9 +65,11 @@ static ww_status create_parts(gpu_device *device)
     return status == WW_OK ? gpu_stream_return(first, WW_OK) : status;
 }
 
-/* Frees unused memory: tensor memory that waits for its stream, idle streams with all they hold, and the pool. */
+/* Frees unused memory: planes of codes, tensor memory that waits for its stream, idle streams with all they hold, and the pool.
+ */
 static int release_unused(gpu_device *device)
 {
+    gpu_planes_release(device);
     gpu_tensors_release(device);
     gpu_streams_end_idle(device);
     return gpu_pool_trim(device);
@@ -78,6 +83,7 @@ static void strip(gpu_device *device)
     while (device->streams != NULL) /* streams that were not returned */
         gpu_stream_destroy(device->streams);
     gpu_staging_free_spares(device);
+    gpu_planes_destroy(device);
     gpu_modules_destroy(device);
     gpu_pool_destroy(device);
 }

@@ -12,6 +12,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "gpu/launch.h"
+#include "gpu/search/planes/planes.h"
 #include "kernels/search/packed_layout.h"
 
 enum {
@@ -39,6 +40,7 @@ static ww_status code_rows(gpu_stream *stream, row_range rows, const float *pack
     const segment *part = rows.segment;
     if (part->codes.data == NULL)
         return WW_OK;
+    gpu_planes_outdate(stream->device, part->codes.data, rows.first);
     const screen_code_args args = {.rows = packed,
                                    .codes = part->codes.data,
                                    .scales = part->scales.data,
@@ -342,6 +344,7 @@ static ww_status gather_codes(gpu_stream *stream, row_range rows, const segment 
     const segment *to = rows.segment;
     if (to->codes.data == NULL || from->codes.data == NULL)
         return WW_OK;
+    gpu_planes_outdate(stream->device, to->codes.data, rows.first);
     const screen_gather_args args = {.from_codes = from->codes.data,
                                      .from_scales = from->scales.data,
                                      .from_residuals = from->residuals.data,

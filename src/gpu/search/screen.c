@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "device/certificate.h"
 #include "gpu/search/choice/search_choice.h"
+#include "gpu/search/planes/planes.h"
 #include "gpu/search/screen_one.h"
 #include "gpu/search/search.h"
 #include "kernels/search/packed_layout.h"
@@ -34,6 +35,7 @@ typedef struct screen {
     screen_plan plan;
     kernel_rows rows;
     segment_table table;
+    bool planes;        /* do its segments have their planes? */
     canon_key *results; /* host: a round's keys, thresholds and counts */
     leftover left;
     float *left_queries; /* host: queries that the screen did not answer; memory_free() */
@@ -95,7 +97,8 @@ static ww_status run_round(screen *s, const screen_input *a)
 {
     const bool one = screen_one_is_faster(s->job, a->count);
     ww_status status = one ? WW_OK : upload_table(s);
-    screen_round round = {.device = s->device, .stream = s->stream, .job = s->job, .plan = &s->plan, .rows = s->rows};
+    screen_round round = {
+        .device = s->device, .stream = s->stream, .job = s->job, .plan = &s->plan, .rows = s->rows, .planes = s->planes};
     if (status == WW_OK && one) {
         status = screen_one_run(&round, a, &s->table, s->results);
     } else if (status == WW_OK) {
@@ -250,11 +253,15 @@ ww_status gpu_screen_search(ww_device *device, const search_job *job, const scre
     if (status == WW_OK) {
         status = gpu_search_mask(s.stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
         if (status == WW_OK)
+            status = gpu_planes_take(s.stream, job, &s.table, &s.planes);
+        if (status == WW_OK)
             status = run_rounds(&s);
         if (status == WW_OK)
             status = search_again(&s);
         if (status == WW_OK)
             status = collect_left(&s);
+        if (s.planes)
+            gpu_planes_return(s.device);
         status = gpu_stream_return(s.stream, status);
     }
     if (status == WW_OK)

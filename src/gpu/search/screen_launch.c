@@ -1,6 +1,6 @@
 /* The kernels that test codes: which one a round uses, and its launch (screen_round.c chooses the shape):
  *
- *   screen_small_batch_1_*   one query: with all that follows, in two launches
+ *   screen_small_batch_1_*   one query: with all that follows, in two launches; _planes instead of _keep if there are planes
  *   screen_small_batch_4_*   up to 4, and _8_* up to 8: one pass over the codes, bound by memory
  *   screen_wgmma_*           more, on sm_90a: tiles by wgmma, fed by the copy engine; keep_3 for distances (one more term)
  *   screen_mfma_keep         more, on gfx908, gfx90a and gfx942: rows in registers; screen_batch_sample does the sample
@@ -30,7 +30,10 @@ int32_t screen_launch_kernel(const screen_round *round, bool sample)
     if (round->shape == SCREEN_SHAPE_WGMMA)
         return wgmma_kernel(round, sample);
     if (round->shape != SCREEN_SHAPE_BATCH && round->shape != SCREEN_SHAPE_MFMA)
-        return small_batch_kernels[slots == 1 ? 0 : slots == 4 ? 1 : 2][sample];
+        return slots == 1 && round->planes && !sample ? GPU_KERNEL_screen_small_batch_1_planes
+                                                      : small_batch_kernels[slots == 1   ? 0
+                                                                            : slots == 4 ? 1
+                                                                                         : 2][sample];
     if (sample)
         return GPU_KERNEL_screen_batch_sample;
     return round->shape == SCREEN_SHAPE_MFMA ? GPU_KERNEL_screen_mfma_keep : GPU_KERNEL_screen_batch_keep;

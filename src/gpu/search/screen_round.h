@@ -58,6 +58,7 @@ typedef struct screen_round {
     kernel_rows rows;
     screen_shape shape;
     bool only_lists;        /* the caller wants kept positions and no results; one query is then a small batch */
+    bool planes;            /* each segment of `rows` has its plane */
     bool backward;          /* SCREEN_SHAPE_ONE and _SMALL_BATCH: from the last row to the first */
     uint32_t teams, stages; /* only for SCREEN_SHAPE_WGMMA */
     screen_queries queries;

@@ -1,7 +1,7 @@
 /* Screened search: int8 codes exclude most rows, the others are scored exactly (arithmetic/screen.h). What its kernels take,
  * and which is used when (gpu/search/screen_round.c chooses):
  *
- *   screen_small_batch_1_*  one query: two launches do everything.
+ *   screen_small_batch_1_*  one query: two launches do everything; _planes in the place of _keep where there are planes.
  *   screen_small_batch_4_*  up to 4 queries, and _8_* up to 8: bound by memory, one pass over the codes, no shared memory.
  *   screen_wgmma_*          more, on sm_90a: wgmma multiplies from shared memory, where the copy engine puts the codes.
  *   screen_mfma_keep        more, on chips with MFMA: 256 rows x 128 queries, rows in registers; the sample as on the others.
@@ -60,6 +60,16 @@ typedef struct screen_code_args {
     uint32_t first, count; /* rows of it to code */
     int32_t chunks;
 } screen_code_args;
+
+/* screen_plane: high planes of codes (arithmetic/screen.h), and their residuals. Blocks as above. */
+typedef struct screen_plane_args {
+    const uint32_t *codes;
+    const float *scales, *residuals;
+    uint32_t *highs;
+    float *high_residuals;
+    uint32_t first, count; /* rows of the segment */
+    int32_t chunks;
+} screen_plane_args;
 
 /* screen_gather: to[first + i] = from[sources[i]]. Blocks as above. */
 typedef struct screen_gather_args {

@@ -1,4 +1,4 @@
-/* Codes of rows and of queries (screen.h), and gathering codes of rows from segment to segment.
+/* Codes of rows and of queries (screen.h), high planes of codes, and gathering codes of rows from segment to segment.
  *
  * Sixteen lanes carry a row, as when it is packed. Its largest element must be known before the first code, so the packed row
  * is read twice; the second time it comes from the cache. Bound by memory.
@@ -71,6 +71,39 @@ KERNEL(screen_code, screen_code_args, SCREEN_THREADS)
         args.scales[row] = scale;
         args.residuals[row] = residual;
     }
+}
+
+/* A word of a plane, of the codes in the same place of two chunks; adds the squares of what it throws away. */
+DEVICE uint32_t plane_word(uint32_t even, uint32_t odd, uint32_t *squares)
+{
+    uint32_t word = 0;
+    UNROLL
+    for (uint32_t i = 0; i < 4; i++) {
+        const int32_t first = (int8_t)(even >> 8 * i), second = (int8_t)(odd >> 8 * i);
+        const int32_t high = screen_high(first), low = screen_high(second);
+        const int32_t rest = first - 16 * high, other = second - 16 * low;
+        word |= (((uint32_t)high << 4 & 0xf0u) | ((uint32_t)low & 0xfu)) << 8 * i;
+        *squares += (uint32_t)(rest * rest + other * other);
+    }
+    return word;
+}
+
+KERNEL(screen_plane, screen_plane_args, SCREEN_THREADS)
+{
+    const uint32_t number = block_index() * (SCREEN_THREADS / PACKED_GROUPS) + group_index(), row = args.first + number;
+    const bool active = number < args.count;
+    const int32_t plane_chunks = screen_plane_chunks(args.chunks);
+    uint32_t squares = 0;
+    for (int32_t chunk = 0; active && chunk < plane_chunks; chunk++) {
+        const uint32_t even = args.codes[code_at(false, args.chunks, row, 2 * chunk)];
+        const uint32_t odd = 2 * chunk + 1 < args.chunks ? args.codes[code_at(false, args.chunks, row, 2 * chunk + 1)] : 0;
+        args.highs[code_at(false, plane_chunks, row, chunk)] = plane_word(even, odd, &squares);
+    }
+    UNROLL
+    for (uint32_t mask = 1; mask < PACKED_GROUPS; mask *= 2)
+        squares += wave_shuffle_xor_u32(squares, mask);
+    if (active && group_lane() == 0)
+        args.high_residuals[row] = screen_high_residual(args.scales[row], args.residuals[row], (int32_t)squares);
 }
 
 KERNEL(screen_gather, screen_gather_args, SCREEN_THREADS)

@@ -4,7 +4,8 @@
  * numbers. Rows that the limit does not exclude are appended to the query's list, with one atomic addition per wave.
  *
  * For one query launches would take as long as the work. So a block scores what it has kept after it has seen its rows, and the
- * last block to finish makes the threshold from the sample, or the result from the list.
+ * last block to finish makes the threshold from the sample, or the result from the list. Where the device has the
+ * high planes of the codes, which are half as long, it reads those first, and codes only of rows that they do not exclude.
  *
  * Nothing depends on the wave size: a wave takes as many rows of a word as it has lanes, and 32 lanes make a bucket.
  */
@@ -14,7 +15,9 @@
 #include "kernels/simt/last_block.h"
 
 enum {
-    SMALL_KEPT = 1024 /* rows of one query that a block can keep: many times its share of a list */
+    SMALL_KEPT = 1024,   /* rows of one query that a block can keep: many times its share of a list */
+    PLANE_HELP = 4,      /* planes help where they exclude all but this part of the rows, */
+    PLANE_PAUSE_MAX = 32 /* and where they do not, a wave leaves them out so many times in a row at most */
 };
 
 /* A lane's row: its numbers, its position, and whether it counts. */
@@ -115,6 +118,141 @@ DEVICE void screen_small_batch(const int32_t queries, const bool sample, const s
     }
 }
 
+/* ---- one query by high planes ---------------------------------------------------------------------------------------------
+ */
+
+/* Adds a chunk of four rows' planes times two chunks of the query. */
+DEVICE void plane_multiply(const small_queries *from, int32_t chunk, const small_piece *piece, int32_t *sums)
+{
+    const uint32_t mask = 0xf0f0f0f0u;
+    const int32_t last = (int32_t)(from->words / 16) - 1, second = 2 * chunk < last ? 2 * chunk + 1 : last;
+    const u32x4 even = load_u32x4_readonly(from->codes + 2 * chunk * 16), odd = load_u32x4_readonly(from->codes + second * 16);
+    UNROLL
+    for (int32_t r = 0; r < SMALL_ROWS; r++) {
+        const u32x4 x = piece->row[r];
+        const u32x4 high = {x.x & mask, x.y & mask, x.z & mask, x.w & mask};
+        const u32x4 low = {x.x << 4 & mask, x.y << 4 & mask, x.z << 4 & mask, x.w << 4 & mask};
+        sums[r] = dot16_i8(odd, low, dot16_i8(even, high, sums[r]));
+    }
+}
+
+/* The product of the query with the plane of the lane's row; the wave's rows begin with row `first` of the word at `highs`. */
+DEVICE int32_t plane_product(const small_queries *from, const uint32_t *highs, uint32_t first)
+{
+    const int32_t chunks = screen_plane_chunks((int32_t)(from->words / 16));
+    int32_t sums[SMALL_ROWS] = {0, 0, 0, 0};
+    UNROLL_BY(1)
+    for (int32_t chunk = 0; chunk < chunks; chunk++) {
+        const small_piece loaded = small_load(highs, first + small_first(), chunk);
+        plane_multiply(from, chunk, &loaded, sums);
+    }
+    return small_fold(sums);
+}
+
+/* Does the plane of the lane's row, number `row` of the segment and one of those that begin with row `first` of a word, leave
+ * it in? */
+DEVICE bool plane_keeps(const screen_scan_args *args, const screen_limit *limits, const segment_place *place, uint32_t row,
+                        uint32_t first)
+{
+    const small_queries from = small_queries_of(&args->rows, &args->queries, NULL);
+    screen_vector mine;
+    mine.scale = IN_GLOBAL(const float, IN_CONSTANT(kernel_segment, place->segment)->scales)[row];
+    mine.norm = IN_GLOBAL(const float, IN_CONSTANT(kernel_segment, place->segment)->norms)[row];
+    mine.residual = IN_GLOBAL(const float, IN_CONSTANT(kernel_segment, place->segment)->high_residuals)[row];
+    const int32_t product = plane_product(&from,
+                                          IN_GLOBAL(const uint32_t, IN_CONSTANT(kernel_segment, place->segment)->highs) +
+                                              (size_t)(row / 64) * (size_t)screen_plane_chunks(args->rows.chunks) * SCREEN_SLAB,
+                                          first);
+    const screen_limit limit = AT(limits, 0);
+    return !(screen_value(limit, mine, (float)product) < limit.h);
+}
+
+/* Rows of a segment that planes leave in, in shared memory until there are as many as the wave has lanes. */
+typedef struct plane_rows {
+    uint32_t *numbers; /* of the wave: room for twice as many as it has lanes */
+    uint32_t count;    /* the same in all lanes */
+} plane_rows;
+
+/* Tests the last of them, up to one a lane, by their whole codes, and appends what is kept. */
+DEVICE void plane_test(const screen_scan_args *args, const small_kept *own, const screen_limit *limits,
+                       const segment_place *place, plane_rows *rows)
+{
+    const uint32_t count = rows->count < wave_size() ? rows->count : wave_size(), begin = rows->count - count;
+    const small_queries from = small_queries_of(&args->rows, &args->queries, NULL);
+    if (count == 0)
+        return;
+    rows->count = begin;
+    wave_barrier();
+    const uint32_t *codes[SMALL_ROWS];
+    int32_t sums[SMALL_ROWS] = {0, 0, 0, 0};
+    UNROLL
+    for (uint32_t r = 0; r < SMALL_ROWS; r++) {
+        const uint32_t at = small_first() + r * SMALL_APART;
+        codes[r] = IN_GLOBAL(const uint32_t, IN_CONSTANT(kernel_segment, place->segment)->codes) +
+                   screen_code_at(args->rows.chunks, AT(rows->numbers, begin + (at < count ? at : 0)), 0, lane() & 3u);
+    }
+    UNROLL_BY(1)
+    for (int32_t chunk = 0; chunk < args->rows.chunks; chunk++) {
+        small_piece loaded;
+        UNROLL
+        for (uint32_t r = 0; r < SMALL_ROWS; r++)
+            loaded.row[r] = load_u32x4_streaming(codes[r] + (size_t)chunk * SCREEN_SLAB);
+        small_multiply(1, &from, chunk, &loaded, sums);
+    }
+    const uint32_t row = AT(rows->numbers, begin + (small_own() < count ? small_own() : 0));
+    screen_vector mine;
+    mine.scale = IN_GLOBAL(const float, IN_CONSTANT(kernel_segment, place->segment)->scales)[row];
+    mine.norm = IN_GLOBAL(const float, IN_CONSTANT(kernel_segment, place->segment)->norms)[row];
+    mine.residual = IN_GLOBAL(const float, IN_CONSTANT(kernel_segment, place->segment)->residuals)[row];
+    const screen_limit limit = AT(limits, 0);
+    const float value = screen_value(limit, mine, (float)small_fold(sums));
+    small_append(1, args, own, 0, small_own() < count && !(value < limit.h), place->word_begin * 64 + row);
+    wave_barrier();
+}
+
+/* All rows, by their planes and then, if those leave them in, by their codes. A wave whose planes exclude too little does
+ * without them once, then twice, and so on. */
+DEVICE void screen_planes(const screen_scan_args *args, const small_kept *own)
+{
+    SHARED(screen_limit, limits, 1);
+    SHARED(uint32_t, numbers, 2 * SCREEN_THREADS);
+    if (thread_index() == 0)
+        AT(limits, 0) = screen_limit_of_codes(&args->rows, &args->queries, 0);
+    barrier();
+    const uint32_t pieces = 64 / wave_size(), count = args->rows.word_count * pieces;
+    uint32_t pause = 0, wait = 0;
+    segment_place place = segment_place_none(&args->rows);
+    plane_rows rows = {AT_RANGE(numbers, wave_index() * 2 * wave_size(), 2 * wave_size()), 0};
+    for (uint32_t piece = block_index() * waves_per_block() + wave_index(); piece < count;
+         piece += block_count() * waves_per_block()) {
+        const uint32_t number = args->backward ? count - 1 - piece : piece;
+        const uint32_t word = number / pieces, first = number % pieces * wave_size();
+        if (!segment_place_has(&place, word)) {
+            plane_test(args, own, limits, &place, &rows);
+            place = segment_place_of(&args->rows, word);
+        }
+        const uint32_t within = word - place.word_begin, row = within * 64 + first + small_own();
+        const uint64_t admitted = segment_admitted_uniform(&args->rows, place.segment, within);
+        bool keeps = true;
+        if (wait == 0) /* in all lanes alike */
+            keeps = plane_keeps(args, limits, &place, row, first);
+        const uint64_t left = wave_ballot(keeps && (admitted >> row % 64 & 1) != 0);
+        const uint32_t left_count = (uint32_t)__builtin_popcountll(left);
+        if ((left >> lane() & 1) != 0)
+            AT(rows.numbers, rows.count + (uint32_t)__builtin_popcountll(left & (((uint64_t)1 << lane()) - 1))) = row;
+        rows.count += left_count;
+        if (wait == 0)
+            pause = left_count * PLANE_HELP <= wave_size() ? 0 : pause == 0 ? 1 : pause < PLANE_PAUSE_MAX ? 2 * pause : pause;
+        wait = wait == 0 ? pause : wait - 1;
+        if (rows.count >= wave_size())
+            plane_test(args, own, limits, &place, &rows);
+    }
+    plane_test(args, own, limits, &place, &rows);
+}
+
+/* ---- one query: what follows ------------------------------------------------------------------------------------------------
+ */
+
 /* Scores what the block has kept and appends the keys to the list. Where there was no room for all the list counts as full. By
  * all threads. */
 DEVICE void small_score(const screen_scan_args *args, const small_kept *own, uint32_t *begin)
@@ -143,27 +281,41 @@ KERNEL(screen_small_batch_1_sample, screen_scan_args, SCREEN_THREADS)
         exact_pick(&args.rows, &args.queries, 0, args.samples, args.sample_tiles * 4, args.k, &at);
 }
 
-KERNEL_RESIDENT(screen_small_batch_1_keep, screen_scan_args, SCREEN_THREADS, 3)
+/* All rows, by their planes or by their codes; then what is kept, and the result. */
+DEVICE void small_one(const bool planes, const screen_scan_args *args, const small_kept *own, uint32_t *ticket,
+                      const exact_shared *at)
 {
-    EXACT_SHARED(at);
-    SHARED(uint32_t, ticket, 1);
-    SHARED(uint32_t, positions, SMALL_KEPT);
-    SHARED(uint32_t, count, 1);
-    const small_kept own = {positions, count};
     if (thread_index() == 0)
-        AT(count, 0) = 0;
+        AT(own->count, 0) = 0;
     barrier();
-    screen_small_batch(1, false, &args, &own);
-    small_score(&args, &own, ticket);
-    if (!block_is_last(&args.queries.blocks_ready[1], block_count(), ticket))
+    if (planes)
+        screen_planes(args, own);
+    else
+        screen_small_batch(1, false, args, own);
+    small_score(args, own, ticket);
+    if (!block_is_last(&args->queries.blocks_ready[1], block_count(), ticket))
         return;
-    const uint32_t kept = atomic_load_u32(&args.queries.counts[0]);
-    exact_finish(0, args.lists, kept < args.capacity ? kept : args.capacity, args.k, args.best, &at);
+    const uint32_t kept = atomic_load_u32(&args->queries.counts[0]);
+    exact_finish(0, args->lists, kept < args->capacity ? kept : args->capacity, args->k, args->best, at);
     if (thread_index() == 0) {
-        store_host_u64(&args.best[args.k], args.queries.thresholds[0]);
-        store_host_u64(&args.best[args.k + 1], SCREEN_ANSWERED | kept);
+        store_host_u64(&args->best[args->k], args->queries.thresholds[0]);
+        store_host_u64(&args->best[args->k + 1], SCREEN_ANSWERED | kept);
     }
 }
+
+#define SCREEN_ONE(name, planes)                                                                                               \
+    KERNEL_RESIDENT(name, screen_scan_args, SCREEN_THREADS, 3)                                                                 \
+    {                                                                                                                          \
+        EXACT_SHARED(at);                                                                                                      \
+        SHARED(uint32_t, ticket, 1);                                                                                           \
+        SHARED(uint32_t, positions, SMALL_KEPT);                                                                               \
+        SHARED(uint32_t, count, 1);                                                                                            \
+        const small_kept own = {positions, count};                                                                             \
+        small_one(planes, &args, &own, ticket, &at);                                                                           \
+    }
+
+SCREEN_ONE(screen_small_batch_1_keep, false)
+SCREEN_ONE(screen_small_batch_1_planes, true)
 
 #define SCREEN_SMALL_BATCH(name, queries, sample)                                                                              \
     KERNEL(name, screen_scan_args, SCREEN_THREADS)                                                                             \

@@ -12,6 +12,8 @@ typedef struct kernel_segment {
     const float *rows; /* packed (packed_layout.h); other types as in typed_rows.h */
     const uint32_t *codes;
     const float *scales, *residuals, *norms;
+    const uint32_t *highs; /* planes of the codes, where the search has them (gpu/search/planes/planes.h), */
+    const float *high_residuals;
     const uint64_t *live;
     uint32_t first_row; /* a multiple of 64 */
     uint32_t word_end;  /* words of 64 rows in this segment and all before it */
