@@ -12,6 +12,7 @@
 #include "support/pretend/pretend.h"
 
 __attribute__((visibility("default"))) void codeobjects_screen(ww_device *device, bool always, int32_t capacity);
+__attribute__((visibility("default"))) void codeobjects_planes(ww_device *device, bool used);
 __attribute__((visibility("default"))) void codeobjects_mfma(ww_device *device, bool used);
 __attribute__((visibility("default"))) void codeobjects_lower(ww_device *device, uint32_t steps);
 __attribute__((visibility("default"))) void codeobjects_indices_64(ww_device *device, bool always);
@@ -26,6 +27,13 @@ void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
 {
     pretend_screen(device, always);
     device->tuning.screen_list_capacity = capacity;
+    device->tuning.planes = TUNING_NEVER;
+}
+
+/* Whether one query reads high planes of codes. */
+void codeobjects_planes(ww_device *device, bool used)
+{
+    device->tuning.planes = used ? TUNING_ALWAYS : TUNING_NEVER;
 }
 
 /* Whether chips with MFMA screen by their own kernel, or as the others do. */

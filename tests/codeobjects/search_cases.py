@@ -148,7 +148,7 @@ TILE = [(3, 129, 40, 1, False), (19, 200, 283, 5, True), (16, 130, 256, 300, Fal
 LONG_LISTS = [(24, 9600, 70, 0), (24, 6000, 20, 0), (24, 9700, 300, 0), (330, 1500, 9, 0)]
 
 
-def screened(queries, mfma=True, longer=()):
+def screened(queries, mfma=True, longer=(), planes=False):
     """All metrics, masks, rows that cannot be told apart by their codes, lists that are too short; in the first order long lists, which take other ways."""
     def test(bench):
         for n, (dim, total, k, capacity) in enumerate([(24, 700, 5, 0), (70, 483, 3, 0), (130, 400, 7, 12), *longer, *(LONG_LISTS if bench.first else ())]):
@@ -160,6 +160,7 @@ def screened(queries, mfma=True, longer=()):
 
             def make(on):
                 on.c.codeobjects_screen(on.handle, True, capacity)
+                on.c.codeobjects_planes(on.handle, planes)
                 on.c.codeobjects_mfma(on.handle, mfma)
                 try:
                     with Collection(on, metric, rows, True) as c:
@@ -309,6 +310,7 @@ TESTS = {
     "range_tile": both(of_metrics(ranged, False), *(of_types(metric, HALVES + BYTES, 3, bound=bound) for metric, bound in RANGES.items())),
     "screen_range": both(ranged("l2", True), of_types("l2", HALVES + ("i8",), 3, True, 900.0)),
     **dict.fromkeys(("screen_small_batch_1_sample", "screen_small_batch_1_keep"), screened(1, longer=[(24, 2000, 40, 0)])),
+    **dict.fromkeys(("screen_plane", "screen_small_batch_1_planes"), screened(1, longer=[(130, 2000, 40, 0)], planes=True)),
     **dict.fromkeys(("screen_small_batch_4_sample", "screen_small_batch_4_keep"), screened(3)),
     **dict.fromkeys(("screen_small_batch_8_sample", "screen_small_batch_8_keep"), screened(7)),
     **dict.fromkeys(("screen_pick", "screen_score"), both(screened(20, mfma=False), of_types("l2", HALVES + ("i8",), 5, True))),
