@@ -181,12 +181,17 @@ static void *copied(const taken *t, const void *from, size_t bytes)
     return to;
 }
 
+static int32_t signed_byte(uint8_t byte)
+{
+    return (byte ^ 0x80) - 0x80;
+}
+
 /* Compares the planes of a segment with its codes. */
 static void check_planes(const taken *t, const segment *part, const kernel_segment *entry, int32_t dim)
 {
     const int32_t chunks = canon_padded(dim) / CANON_LANES, halves = screen_plane_chunks(chunks);
     const size_t capacity = (size_t)part->capacity;
-    int8_t *codes = copied(t, part->codes.data, capacity * (size_t)chunks * CANON_LANES);
+    uint8_t *codes = copied(t, part->codes.data, capacity * (size_t)chunks * CANON_LANES);
     uint8_t *highs = copied(t, entry->highs, capacity * (size_t)halves * CANON_LANES);
     float *scales = copied(t, part->scales.data, capacity * sizeof(float));
     float *residuals = copied(t, part->residuals.data, capacity * sizeof(float));
@@ -195,9 +200,9 @@ static void check_planes(const taken *t, const segment *part, const kernel_segme
         int32_t squares = 0;
         for (int32_t i = 0; i < chunks * CANON_LANES; i++) {
             const int32_t chunk = i / CANON_LANES, piece = i % CANON_LANES / 16;
-            const int32_t code = codes[screen_code_at(chunks, r, chunk, (uint32_t)piece) * 4 + (uint64_t)(i % 16)];
+            const int32_t code = signed_byte(codes[screen_code_at(chunks, r, chunk, (uint32_t)piece) * 4 + (uint64_t)(i % 16)]);
             const uint8_t both = highs[screen_code_at(halves, r, chunk / 2, (uint32_t)piece) * 4 + (uint64_t)(i % 16)];
-            const int32_t high = (int8_t)(chunk % 2 ? both << 4 & 0xf0 : both & 0xf0);
+            const int32_t high = signed_byte((uint8_t)(chunk % 2 ? both << 4 & 0xf0 : both & 0xf0));
             if (high != 16 * screen_high(code))
                 fail_msg("row %d, code %d: %d is in the plane for %d", (int)r, i, high, code);
             squares += (code - high) * (code - high);

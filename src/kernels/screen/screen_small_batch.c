@@ -17,7 +17,7 @@
 enum {
     SMALL_KEPT = 1024,   /* rows of one query that a block can keep: many times its share of a list */
     PLANE_HELP = 4,      /* planes help where they exclude all but this part of the rows, */
-    PLANE_PAUSE_MAX = 32 /* and where they do not, a wave leaves them out so many times in a row at most */
+    PLANE_PAUSE_MAX = 32 /* and where they do not, a wave leaves them out at most this many times in a row */
 };
 
 /* A lane's row: its numbers, its position, and whether it counts. */

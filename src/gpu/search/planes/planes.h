@@ -3,7 +3,8 @@
  *
  * Searches of many queries read whole codes, which the copy engine brings to the matrix units as they are. So planes are beside
  * the codes, and only where that costs nobody anything: searches for one query make them when such searches come again, in
- * memory that is free, and whoever else needs that memory gets it (gpu_planes_release). The answer is the same without them.
+ * memory that is free, and any allocation that needs that memory gets it (gpu_planes_release). The answer is the same without
+ * them.
  */
 #ifndef WW_GPU_SEARCH_PLANES_PLANES_H
 #define WW_GPU_SEARCH_PLANES_PLANES_H
