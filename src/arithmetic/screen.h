@@ -109,8 +109,8 @@ CANON_FUNCTION uint64_t screen_code_at(int32_t chunks, uint64_t row, int32_t chu
     return (row / 64 * (uint64_t)chunks + (uint64_t)chunk) * SCREEN_SLAB + screen_piece((uint32_t)(row % 64), piece);
 }
 
-/* A GPU has the plane of a row in the same places, with half as many chunks: byte i of chunk p has h of code i of chunk 2p in
- * its upper half, and of chunk 2p + 1 in its lower half, which is 0 behind the last. */
+/* On a GPU a row's plane is laid out like its codes, with half as many chunks: the upper half of byte i of chunk p is h of code
+ * i of chunk 2p, the lower half h of code i of chunk 2p + 1, or 0 if there is no such chunk. */
 CANON_FUNCTION int32_t screen_plane_chunks(int32_t chunks)
 {
     return (chunks + 1) / 2;

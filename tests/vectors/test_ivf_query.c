@@ -224,9 +224,11 @@ static void the_statistics_say_what_was_read(void **state)
     assert_true(stats.lists_read >= 2 * QUERIES && stats.list_rows_read >= QUERIES * K);
     assert_true(stats.list_rows_read < QUERIES * COUNT);
     assert_int_equal(stats.list_bytes_read, stats.list_rows_read * (64 + 16));
-    if (!s->collection->device->backend->on_host) { /* nothing else was read */
+    const backend *here = s->collection->device->backend;
+    if (!here->on_host) { /* nothing else was read; a CPU in a group scores rows of lists without a screen */
         assert_non_null(s->collection->index->held);
-        assert_int_equal(stats.rows_screened, stats.list_rows_read);
+        assert_true(stats.rows_screened == stats.list_rows_read ||
+                    (here->member_id && stats.rows_screened < stats.list_rows_read));
     }
     asked.nprobe = 0;
     CHECK_OK(ww_collection_search(s->collection, &asked, rows, scores));

@@ -16,8 +16,8 @@
 
 enum {
     SMALL_KEPT = 1024,   /* rows of one query that a block can keep: many times its share of a list */
-    PLANE_HELP = 4,      /* planes help where they exclude all but this part of the rows, */
-    PLANE_PAUSE_MAX = 32 /* and where they do not, a wave leaves them out at most this many times in a row */
+    PLANE_HELP = 4,      /* planes are worth reading if at most 1/4 of the rows remains */
+    PLANE_PAUSE_MAX = 32 /* otherwise a wave skips them, at most this many times in a row */
 };
 
 /* A lane's row: its numbers, its position, and whether it counts. */
@@ -149,8 +149,8 @@ DEVICE int32_t plane_product(const small_queries *from, const uint32_t *highs, u
     return small_fold(sums);
 }
 
-/* Does the plane of the lane's row, number `row` of the segment and one of those that begin with row `first` of a word, leave
- * it in? */
+/* Does the lane's row remain after its plane is read? `row` is its number in the segment; the wave's rows begin with row
+ * `first` of a word. */
 DEVICE bool plane_keeps(const screen_scan_args *args, const screen_limit *limits, const segment_place *place, uint32_t row,
                         uint32_t first)
 {
@@ -167,13 +167,13 @@ DEVICE bool plane_keeps(const screen_scan_args *args, const screen_limit *limits
     return !(screen_value(limit, mine, (float)product) < limit.h);
 }
 
-/* Rows of a segment that planes leave in, in shared memory until there are as many as the wave has lanes. */
+/* Rows of a segment that remain after their planes, collected in shared memory until the wave has one for each lane. */
 typedef struct plane_rows {
-    uint32_t *numbers; /* of the wave: room for twice as many as it has lanes */
+    uint32_t *numbers; /* the wave's own: room for two rows per lane */
     uint32_t count;    /* the same in all lanes */
 } plane_rows;
 
-/* Tests the last of them, up to one a lane, by their whole codes, and appends what is kept. */
+/* Tests the last collected rows, at most one per lane, by their whole codes, and appends those that are kept. */
 DEVICE void plane_test(const screen_scan_args *args, const small_kept *own, const screen_limit *limits,
                        const segment_place *place, plane_rows *rows)
 {
@@ -210,8 +210,8 @@ DEVICE void plane_test(const screen_scan_args *args, const small_kept *own, cons
     wave_barrier();
 }
 
-/* All rows, by their planes and then, if those leave them in, by their codes. A wave whose planes exclude too little does
- * without them once, then twice, and so on. */
+/* Screens all rows by their planes, and the remaining ones by their codes. A wave whose planes exclude too little skips them
+ * once, then twice, then four times and so on. */
 DEVICE void screen_planes(const screen_scan_args *args, const small_kept *own)
 {
     SHARED(screen_limit, limits, 1);
@@ -234,7 +234,7 @@ DEVICE void screen_planes(const screen_scan_args *args, const small_kept *own)
         const uint32_t within = word - place.word_begin, row = within * 64 + first + small_own();
         const uint64_t admitted = segment_admitted_uniform(&args->rows, place.segment, within);
         bool keeps = true;
-        if (wait == 0) /* in all lanes alike */
+        if (wait == 0) /* the same in all lanes */
             keeps = plane_keeps(args, limits, &place, row, first);
         const uint64_t left = wave_ballot(keeps && (admitted >> row % 64 & 1) != 0);
         const uint32_t left_count = (uint32_t)__builtin_popcountll(left);
@@ -281,7 +281,7 @@ KERNEL(screen_small_batch_1_sample, screen_scan_args, SCREEN_THREADS)
         exact_pick(&args.rows, &args.queries, 0, args.samples, args.sample_tiles * 4, args.k, &at);
 }
 
-/* All rows, by their planes or by their codes; then what is kept, and the result. */
+/* Screens all rows, by their planes or by their codes; then scores the kept rows and makes the result. */
 DEVICE void small_one(const bool planes, const screen_scan_args *args, const small_kept *own, uint32_t *ticket,
                       const exact_shared *at)
 {

@@ -1,5 +1,5 @@
-/* A list of planes, each of a segment that is known by the address of its codes. One lock protects it, also while planes are
- * made: a search that comes meanwhile would only make them again. */
+/* A list of planes, one for each segment; a segment is known by the address of its codes. One lock protects the list. It is
+ * held while planes are made: another search would only make the same planes again. */
 #include "gpu/search/planes/planes.h"
 
 #include "arithmetic/row_types.h"
@@ -12,27 +12,27 @@
 #include "kernels/search/packed_layout.h"
 
 enum {
-    CHUNKS_MIN = 2,    /* of one chunk a plane is as long as the codes */
-    SEARCHES_MIN = 4,  /* that lack planes before they are made: making takes as long as two searches, and each saves half, */
-    MISSING_SHARE = 8, /* unless no more than this part of the rows has none, as after an add */
-    FREE_SHARE = 2,    /* of the free memory that planes may take, at most */
-    PLANE_BLOCK_ROWS = 16 /* of screen_plane */
+    CHUNKS_MIN = 2,       /* a plane of one chunk would be as long as the codes */
+    SEARCHES_MIN = 4,     /* searches without planes before planes are made, which takes as long as two searches */
+    MISSING_SHARE = 8,    /* planes are made at once if at most 1/8 of the rows has none, as after an add */
+    FREE_SHARE = 2,       /* planes may take at most half of the free memory */
+    PLANE_BLOCK_ROWS = 16 /* rows of a block of screen_plane */
 };
 
 typedef struct plane {
     const void *codes;
     buffer memory; /* the planes of `capacity` rows, then their residuals */
     int64_t capacity;
-    int64_t made; /* rows from the first on that have one */
+    int64_t made; /* the first `made` rows have their plane */
 } plane;
 
 struct gpu_planes {
     pthread_mutex_t lock; /* protects everything below */
     plane *list;
     size_t count, room;
-    int32_t searches;      /* under way, that read planes */
-    int32_t searches_lack; /* that would have read planes, since some were made last */
-    int64_t rows_refused;  /* rows for whose planes there was no memory; -1: none */
+    int32_t searches;      /* searches that are reading planes now */
+    int32_t searches_lack; /* searches that found no planes since some were last made */
+    int64_t rows_refused;  /* the number of rows whose planes did not fit in memory; -1: none */
 };
 
 ww_status gpu_planes_create(gpu_device *device)
@@ -77,7 +77,7 @@ void gpu_planes_destroy(gpu_device *device)
 void gpu_planes_release(gpu_device *device)
 {
     gpu_planes *planes = device->planes;
-    if (planes == NULL || pthread_mutex_trylock(&planes->lock) != 0) /* they are being made: for that memory may be wanted */
+    if (planes == NULL || pthread_mutex_trylock(&planes->lock) != 0) /* they are being made, which may itself need memory */
         return;
     if (planes->searches == 0 && planes->count > 0)
         gpu_drain(device);
@@ -104,7 +104,7 @@ void gpu_planes_forget(gpu_device *device, const void *codes)
     const size_t number = find_plane(planes, codes, 0);
     if (number < planes->count)
         free_plane(device, number);
-    planes->rows_refused = -1; /* there is more memory now */
+    planes->rows_refused = -1; /* more memory is free now */
     pthread_mutex_unlock(&planes->lock);
 }
 
@@ -126,7 +126,7 @@ static size_t plane_bytes(const search_job *job)
     return (size_t)screen_plane_chunks(packed_chunks(job->dim)) * CANON_LANES;
 }
 
-/* What a search lacks. */
+/* Planes that a search needs and that are missing. */
 typedef struct lack {
     int64_t rows, rows_all, segments;
     size_t bytes;
@@ -151,7 +151,7 @@ static lack lack_of(const gpu_planes *planes, const search_job *job)
     return found;
 }
 
-/* Should they be made now: will searches come again, and is there memory that nobody else wants? */
+/* Should the missing planes be made now? Yes if searches come again and enough memory is free. */
 static ww_status should_make(gpu_device *device, const lack *lacks, bool *yes)
 {
     gpu_planes *planes = device->planes;
@@ -170,7 +170,7 @@ static ww_status should_make(gpu_device *device, const lack *lacks, bool *yes)
     return status;
 }
 
-/* Room in the list for all segments that have no plane. */
+/* Makes room in the list for all segments that have no plane. */
 static ww_status make_room(gpu_planes *planes, const lack *lacks)
 {
     const size_t wanted = planes->count + (size_t)lacks->segments;
@@ -203,13 +203,13 @@ static float *residuals_of(const plane *p, const search_job *job)
     return (float *)(void *)((char *)p->memory.data + (size_t)p->capacity * plane_bytes(job));
 }
 
-/* Queues what makes the planes that a segment lacks. */
+/* Queues the kernels that make a segment's missing rows of its plane. */
 static ww_status make_plane(gpu_stream *stream, const search_job *job, const segment *part, const plane *to)
 {
-    const int64_t most = gpu_blocks_max(stream->device) * PLANE_BLOCK_ROWS;
+    const int64_t rows_max = gpu_blocks_max(stream->device) * PLANE_BLOCK_ROWS;
     ww_status status = WW_OK;
-    for (int64_t first = to->made; status == WW_OK && first < part->count; first += most) {
-        const int64_t count = min_i64(most, part->count - first);
+    for (int64_t first = to->made; status == WW_OK && first < part->count; first += rows_max) {
+        const int64_t count = min_i64(rows_max, part->count - first);
         const screen_plane_args args = {.codes = part->codes.data,
                                         .scales = part->scales.data,
                                         .residuals = part->residuals.data,
@@ -223,7 +223,7 @@ static ww_status make_plane(gpu_stream *stream, const search_job *job, const seg
     return status;
 }
 
-/* Takes memory for the planes of all segments; if there is not enough, for none, and rows_refused says so. */
+/* Allocates planes for all segments; if memory does not suffice, for none, and sets rows_refused. */
 static ww_status add_planes(gpu_device *device, const search_job *job, const lack *lacks)
 {
     gpu_planes *planes = device->planes;
@@ -264,7 +264,7 @@ static ww_status make_planes(gpu_stream *stream, const search_job *job)
 /* ---- searches --------------------------------------------------------------------------------------------------------------
  */
 
-/* Can the search read planes at all? */
+/* Can this search read planes? */
 static bool can_read(const gpu_device *device, const search_job *job)
 {
     return job->query_count == 1 && job->type == ROW_F32 && packed_chunks(job->dim) >= CHUNKS_MIN &&
