@@ -2,7 +2,7 @@
  *
  * A query of head h at position p sees keys [first, end) of its sequence: all of them, or with a causal mask those up to p, and
  * with a window the last `window` of these. Chunk c is positions 256c to 256c + 255, whatever the window, batch or split, and
- * key j of a chunk is position 256c + j. Of each chunk that has a key which is seen:
+ * key j of a chunk is position 256c + j. For each chunk with at least one visible key:
  *
  *     s_j = scale * sum of q_i k_ji      8 accumulators from +0: element i goes to number i mod 8 by fma, in increasing i; then
  *                                        number a takes in number a + 4, a + 2, a + 1; the product with scale is rounded once
@@ -10,18 +10,19 @@
  *                                        with a slope a of the head (ALiBi): s_j becomes fma(-a, |p - 256c - j|, s_j)
  *     m_c = the largest s_j
  *     p_j = row_exponential_f32(s_j, m_c)
- *     l_c = sum of p_j, o_c = sum of p_j v_j     8 accumulators, too: key j goes to number j mod 8; masked keys go nowhere
+ *     l_c = sum of p_j, o_c = sum of p_j v_j     again 8 accumulators: key j goes to number j mod 8; masked keys are skipped
  *
  * With m the largest m_c, and c ascending: f = row_exponential_f32(m_c, m), l = fma(f, l_c, l), o = fma(f, o_c, o), both from
- * +0. The result is o / l. A head with a sink s, a score that has no value, takes m' = the larger of m and s,
- * f = row_exponential_f32(m, m'), and the result is (f o) / fma(f, l, row_exponential_f32(s, m')). It is 0 if no key is seen; a
- * NaN is the one NaN. Keys and values are those of the cache, rounded to its type, the current tokens' too. So the result is
- * the same however the work is divided.
+ * +0. The result is o / l. A head with a sink s, a score without a value, uses m' = the larger of m and s and f =
+ * row_exponential_f32(m, m'); its result is (f o) / fma(f, l, row_exponential_f32(s, m')). The result is 0 if no key is
+ * visible, and every NaN has the same bits. Keys and values are rounded to the type of the cache, including those of the
+ * current tokens. So the result does not depend on how the work is divided.
  *
- * The cache is pages: a page holds a chunk of one sequence, of every layer. A layer's part of a page has the keys of each head
- * and then the values of each head. Keys are in groups of 32, and inside a group by pieces of 8 elements, 32 keys side by side:
- * a wave whose lanes have a key each reads whole lines, and a piece is one element for each accumulator. Values lie row by row.
- * q8_0 has the codes like this, a byte each, and behind all codes of the layer the scales, an f16 for 32 elements.
+ * The cache consists of pages. A page holds one chunk of one sequence, for every layer. A layer's part of a page holds the keys
+ * of all heads, then the values of all heads. Keys are stored in groups of 32, and a group in pieces of 8 elements with 32 keys
+ * side by side: a wave with one key per lane reads whole cache lines, and a piece has one element for each accumulator. Values
+ * are stored row by row. q8_0 stores the codes in the same order, a byte each; the scales, one f16 per 32 elements, follow all
+ * codes of the layer.
  */
 #ifndef WW_ARITHMETIC_ATTENTION_H
 #define WW_ARITHMETIC_ATTENTION_H
@@ -34,22 +35,22 @@
 enum {
     ATTENTION_CHUNK = 256, /* positions */
     ATTENTION_LANES = 8,   /* accumulators */
-    ATTENTION_GROUP = 32,  /* keys that lie together */
+    ATTENTION_GROUP = 32,  /* keys stored together */
     ATTENTION_BLOCK = 32,  /* elements with one scale */
     ATTENTION_HEAD_MIN = 32,
     ATTENTION_HEAD_MAX = 256,   /* a multiple of 8; of 32 for q8_0 */
-    ATTENTION_F16_NAN = 0x7e00, /* the scale of a block that could not be coded */
+    ATTENTION_F16_NAN = 0x7e00, /* the scale of a block that could not be encoded */
 };
 
-/* As ww_attention_type has them (static assertions in tensor/attention.c). */
+/* Same values as ww_attention_type (static assertions in tensor/attention.c). */
 enum attention_type { ATTENTION_F16, ATTENTION_F32, ATTENTION_Q8_0 };
 
-/* The part of a page that a layer has: its shape, and where it begins. */
+/* A layer's part of a page: its shape and where it starts. */
 typedef struct attention_layer {
-    int32_t type; /* of attention_type */
+    int32_t type; /* an attention_type */
     int32_t kv_heads, head_size;
     int32_t unused;
-    int64_t offset; /* bytes from the beginning of the page, a multiple of 16 */
+    int64_t offset; /* bytes from the start of the page, a multiple of 16 */
 } attention_layer;
 
 CANON_FUNCTION int64_t attention_element_bytes(int32_t type)
@@ -57,14 +58,14 @@ CANON_FUNCTION int64_t attention_element_bytes(int32_t type)
     return type == ATTENTION_F32 ? 4 : type == ATTENTION_F16 ? 2 : 1;
 }
 
-/* Bytes of a layer's part: the page of a model is the sum over its layers. A multiple of 256. */
+/* Bytes of a layer's part, a multiple of 256. A page is the sum over all layers. */
 CANON_FUNCTION int64_t attention_layer_bytes(int32_t type, int32_t kv_heads, int32_t head_size)
 {
     const int64_t elements = (int64_t)2 * kv_heads * ATTENTION_CHUNK * head_size;
     return elements * attention_element_bytes(type) + (type == ATTENTION_Q8_0 ? elements / ATTENTION_BLOCK * 2 : 0);
 }
 
-/* Bytes from the beginning of the layer's part to the keys of a head, to its values, and to the scales of either. */
+/* Bytes from the start of the layer's part to the keys of a head, to its values, and to the scales of both. */
 CANON_FUNCTION int64_t attention_keys_at(const attention_layer *layer, int32_t head)
 {
     return (int64_t)head * ATTENTION_CHUNK * layer->head_size * attention_element_bytes(layer->type);
@@ -86,7 +87,7 @@ CANON_FUNCTION int64_t attention_value_scales_at(const attention_layer *layer, i
     return attention_key_scales_at(layer, layer->kv_heads + head);
 }
 
-/* Which element of a head's keys is element i of key j, i a multiple of 8: the 8 from there on are together; and its scale. */
+/* Position of element i of key j among a head's keys, and position of its scale. i is a multiple of 8; 8 are contiguous. */
 CANON_FUNCTION int32_t attention_key_place(int32_t head_size, int32_t j, int32_t i)
 {
     return ((j / ATTENTION_GROUP) * (head_size / ATTENTION_LANES) + i / ATTENTION_LANES) * (ATTENTION_GROUP * ATTENTION_LANES) +
@@ -103,14 +104,14 @@ CANON_FUNCTION int32_t attention_key_scale_place(int32_t head_size, int32_t j, i
 
 typedef struct attention_mask {
     int32_t causal; /* 0: all keys of the sequence */
-    int32_t window; /* causal: only the last `window` keys; 0: no bound */
+    int32_t window; /* causal: only the last `window` keys; 0: no limit */
 } attention_mask;
 
 typedef struct attention_range {
     int32_t first, end;
 } attention_range;
 
-/* Of a query at `position` in a sequence of `length` keys, of which no more than `most` are looked at. */
+/* The keys visible to a query at `position` in a sequence of `length` keys. Only the first `limit` keys count. */
 CANON_FUNCTION attention_range attention_seen(const attention_mask *mask, int32_t position, int32_t length, int32_t most)
 {
     attention_range seen;
@@ -122,7 +123,7 @@ CANON_FUNCTION attention_range attention_seen(const attention_mask *mask, int32_
     return seen;
 }
 
-/* The part of it in chunk c, counted from the chunk's beginning; empty: end is not above first. */
+/* The part in chunk c, counted from the start of the chunk. It is empty if end <= first. */
 CANON_FUNCTION attention_range attention_in_chunk(attention_range seen, int32_t c)
 {
     const int32_t begin = c * ATTENTION_CHUNK;
@@ -132,7 +133,7 @@ CANON_FUNCTION attention_range attention_in_chunk(attention_range seen, int32_t 
     return part;
 }
 
-/* The chunks that have a key which is seen: [first, end). */
+/* The chunks with a visible key: [first, end). */
 CANON_FUNCTION attention_range attention_chunks(attention_range seen)
 {
     attention_range chunks;
@@ -154,26 +155,26 @@ CANON_FUNCTION float attention_result(float o, float l)
     return one_nan_f32(o / l);
 }
 
-/* Of a head with a sink; `most` is m. */
+/* The result for a head with a sink; `highest` is m. */
 CANON_FUNCTION float attention_result_with_sink(float o, float l, float most, float sink)
 {
     const float m = row_larger_f32(most, sink), f = row_exponential_f32(most, m);
     return attention_result(f * o, canon_fma_f32(f, l, row_exponential_f32(sink, m)));
 }
 
-/* A score below a cap. */
+/* A score limited by a cap. */
 CANON_FUNCTION float attention_capped(float score, float cap)
 {
     return cap * canon_tanh_f32(score / cap);
 }
 
-/* A score of a key `distance` positions behind the query, or before it, of a head with a slope. */
+/* The score of a key `distance` positions before or after the query, in a head with a slope. */
 CANON_FUNCTION float attention_sloped(float score, float slope, int32_t distance)
 {
     return canon_fma_f32(-slope, (float)(distance < 0 ? -distance : distance), score);
 }
 
-/* Of a query with one chunk: merged, f is 1, and the sums are the chunk's except for the sign of a zero. */
+/* The result for a query with one chunk. Merging would use f = 1, which changes only the sign of a zero. */
 CANON_FUNCTION float attention_result_of_one(float o, float l)
 {
     return attention_result(o + 0.0f, l);
@@ -183,7 +184,7 @@ CANON_FUNCTION float attention_result_of_one(float o, float l)
 
 enum attention_rope { ATTENTION_ROPE_NONE, ATTENTION_ROPE_HALVES, ATTENTION_ROPE_INTERLEAVED };
 
-/* Pairs of a head are (i, i + half) or (2i, 2i + 1), i below half; what is behind 2 half stays as it is. */
+/* The pairs of a head are (i, i + half) or (2i, 2i + 1) for i < half. Elements from 2 half on are unchanged. */
 CANON_FUNCTION float attention_roped(const float *head, int32_t i, int32_t rope, int32_t half, const float *cosines,
                                      const float *sines)
 {

@@ -1,11 +1,11 @@
-/* Which keys a query sees, with windows on both sides, as encoders have them, among the rest. Shared by CPU code and kernels.
+/* Which keys a query sees, including encoder windows that reach to both sides. Shared by CPU code and kernels.
  */
 #ifndef WW_ARITHMETIC_ATTENTION_WINDOW_H
 #define WW_ARITHMETIC_ATTENTION_WINDOW_H
 
 #include "arithmetic/attention.h"
 
-/* As attention_seen(); without a causal mask a window is about keys that are no further from the query than that. */
+/* Like attention_seen(), but without a causal mask the window covers keys at most `window` positions away on either side. */
 CANON_FUNCTION attention_range attention_seen_around(const attention_mask *mask, int32_t position, int32_t length, int32_t most)
 {
     attention_range seen = attention_seen(mask, position, length, most);

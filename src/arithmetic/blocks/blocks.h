@@ -1,13 +1,12 @@
-/* Block formats of quantized weights: what the bytes are. Shared by all backends; the layout is ggml's, byte for byte, so that
- * GGUF files are read without a copy.
+/* Block formats of quantized weights. Shared by all backends. The layout is ggml's, byte for byte, so GGUF files are used
+ * without a copy.
  *
- * A row is cut into blocks of 32 elements, or of 256 in the K formats. A block holds small integers, its codes, and what makes
- * numbers of them: scales, and in some formats minima. A K block is cut again, into 16 sub-blocks of 16 or 8 sub-blocks of 32
- * elements, whose scales are small integers themselves, times one or two f16 numbers for the whole block.
+ * A row is divided into blocks of 32 elements, or 256 in the K formats. A block holds small integers (its codes) and the
+ * scales, and in some formats minima, that turn codes into numbers. A K block has 16 sub-blocks of 16 elements or 8 of 32.
+ * Their scales are also small integers, multiplied by one or two f16 factors of the whole block.
  *
- * blocks/decode.h turns blocks into floats; blocks/encode.h, blocks/encode_k.h and blocks/codebook.h floats into blocks. All
- * are compiled by the host's C compiler and as device code, as canon.h is, and every operation in them rounds once: the same
- * bits everywhere.
+ * blocks/decode.h turns blocks into floats; blocks/encode.h, blocks/encode_k.h and blocks/codebook.h turn floats into blocks.
+ * Like canon.h, they are compiled for the host and for devices, and every operation rounds once, so all give the same bits.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_BLOCKS_H
 #define WW_ARITHMETIC_BLOCKS_BLOCKS_H
@@ -15,7 +14,7 @@
 #include "arithmetic/canon.h"
 #include "arithmetic/half.h"
 
-/* The formats by number, as GGUF files have them. */
+/* Format numbers, the same as in GGUF files. */
 #define BLOCK_F32    0
 #define BLOCK_F16    1
 #define BLOCK_Q4_0   2
@@ -34,10 +33,9 @@
 #define BLOCK_IQ4_XS 23
 #define BLOCK_BF16   30
 #define BLOCK_MXFP4  39
-#define BLOCK_TYPES  40 /* numbers are below this; those not named above are no format of this library */
+#define BLOCK_TYPES  40 /* all numbers are below this; numbers not listed above are not supported */
 
-/* The formats in blocks: FORMAT(name in functions and types, number, small for blocks of 32 or large for 256,
- * name in texts). */
+/* The block formats: FORMAT(name in functions and types, number, small for blocks of 32 or large for 256, name in messages). */
 #define BLOCK_FORMATS_SMALL(FORMAT)                                                                                            \
     FORMAT(q4_0, BLOCK_Q4_0, small, "q4_0")                                                                                    \
     FORMAT(q4_1, BLOCK_Q4_1, small, "q4_1")                                                                                    \
@@ -52,7 +50,7 @@
     FORMAT(q5_k, BLOCK_Q5_K, large, "q5_K")                                                                                    \
     FORMAT(q6_k, BLOCK_Q6_K, large, "q6_K")                                                                                    \
     FORMAT(q8_k, BLOCK_Q8_K, large, "q8_K")
-/* Those whose codes are places in a codebook (blocks/codebook.h), and those whose codes are the numbers themselves. */
+/* Formats whose codes are indices into a codebook (blocks/codebook.h), and formats whose codes are the numbers themselves. */
 #define BLOCK_FORMATS_CODEBOOK_SMALL(FORMAT)                                                                                   \
     FORMAT(iq4_nl, BLOCK_IQ4_NL, small, "iq4_nl")                                                                              \
     FORMAT(mxfp4, BLOCK_MXFP4, small, "mxfp4")
@@ -64,8 +62,8 @@
 #define BLOCK32_ELEMENTS 32  /* elements of a block */
 #define KBLOCK_ELEMENTS  256 /* of a K block */
 
-/* f16 numbers are in memory as their bits. Blocks are only two-byte aligned: 18 of q4_0's bytes follow 18 others.
- * Those of mxfp4 have 17. */
+/* f16 numbers are stored as their bits. Blocks are only two-byte aligned: a q4_0 block has 18 bytes. An mxfp4 block has 17 and
+ * can be at any address. */
 typedef uint16_t block_f16;
 
 typedef struct block_q4_0 { /* d * (code - 8) */
@@ -80,7 +78,7 @@ typedef struct block_q4_1 { /* d * code + m */
 
 typedef struct block_q5_0 { /* d * (code - 16) */
     block_f16 d;
-    uint8_t fifth[4]; /* bit i is the code's highest bit of element i */
+    uint8_t fifth[4]; /* bit i is the highest code bit of element i */
     uint8_t codes[16];
 } block_q5_0;
 
@@ -102,13 +100,13 @@ typedef struct block_q8_1 { /* d * code; for activations */
 
 typedef struct block_q2_k { /* d * scale * code - dmin * min, sub-blocks of 16 */
     uint8_t scales[16];     /* scale low, min high */
-    uint8_t codes[64];      /* of each half of the block: 32 bytes with four stretches of 32 elements, two bits each */
+    uint8_t codes[64];      /* for each half of the block: 32 bytes with four runs of 32 elements, two bits each */
     block_f16 d, dmin;
 } block_q2_k;
 
 typedef struct block_q3_k { /* d * (scale - 32) * (code - 4), sub-blocks of 16 */
-    uint8_t third[32];      /* byte i%32, bit i/32: the code's highest bit of element i */
-    uint8_t codes[64];      /* the two others, as in q2_k */
+    uint8_t third[32];      /* byte i%32, bit i/32: the highest code bit of element i */
+    uint8_t codes[64];      /* the two lower bits, as in q2_k */
     uint8_t scales[12];     /* low four bits of scales 0..7 and 8..15 in bytes 0..7, the highest two in bytes 8..11 */
     block_f16 d;
 } block_q3_k;
@@ -116,7 +114,7 @@ typedef struct block_q3_k { /* d * (scale - 32) * (code - 4), sub-blocks of 16 *
 typedef struct block_q4_k { /* d * scale * code - dmin * min, sub-blocks of 32 */
     block_f16 d, dmin;
     uint8_t scales[12]; /* six bits each: scales 0..3, mins 0..3, then 4..7 with their highest bits in the first eight bytes */
-    uint8_t codes[128]; /* of each 64 elements: 32 bytes, the first 32 low, the others high */
+    uint8_t codes[128]; /* 32 bytes per 64 elements: the first 32 in the low nibbles, the others in the high */
 } block_q4_k;
 
 typedef struct block_q5_k { /* as q4_k */
@@ -127,8 +125,8 @@ typedef struct block_q5_k { /* as q4_k */
 } block_q5_k;
 
 typedef struct block_q6_k { /* d * scale * (code - 32), sub-blocks of 16 */
-    uint8_t low[128];       /* of each half: 64 bytes, elements 0..63 low, 64..127 high */
-    uint8_t high[64];       /* of each half: 32 bytes, elements l, l+32, l+64, l+96, two bits each */
+    uint8_t low[128];       /* for each half: 64 bytes, elements 0..63 low, 64..127 high */
+    uint8_t high[64];       /* for each half: 32 bytes, elements l, l+32, l+64, l+96, two bits each */
     int8_t scales[16];
     block_f16 d;
 } block_q6_k;
@@ -136,7 +134,7 @@ typedef struct block_q6_k { /* d * scale * (code - 32), sub-blocks of 16 */
 typedef struct block_q8_k { /* d * code; for activations */
     float d;
     int8_t codes[256];
-    int16_t sums[16]; /* of the codes of each 16 elements */
+    int16_t sums[16]; /* the sum of the codes of each 16 elements */
 } block_q8_k;
 
 typedef struct block_iq4_nl { /* d * codebook[code] */
@@ -148,7 +146,7 @@ typedef struct block_iq4_xs { /* d * (scale - 32) * codebook[code], sub-blocks o
     block_f16 d;
     uint16_t scales_high;  /* two bits of each scale */
     uint8_t scales_low[4]; /* four bits of each */
-    uint8_t codes[128];    /* of each sub-block 16 bytes, as in q4_0 */
+    uint8_t codes[128];    /* 16 bytes per sub-block, as in q4_0 */
 } block_iq4_xs;
 
 typedef struct block_mxfp4 { /* 2^(e - 128) * codebook[code]; blocks are at any address */
@@ -156,7 +154,7 @@ typedef struct block_mxfp4 { /* 2^(e - 128) * codebook[code]; blocks are at any 
     uint8_t codes[16]; /* as in q4_0 */
 } block_mxfp4;
 
-/* Elements of a block; 0 for a number that is no format. */
+/* Elements per block; 0 for a number that is not a format. */
 CANON_FUNCTION int32_t block_elements(int32_t type)
 {
     switch (type) {
@@ -177,7 +175,7 @@ CANON_FUNCTION int32_t block_elements(int32_t type)
     }
 }
 
-/* Elements of a block of what is a format: for dividing by. */
+/* Elements per block of a valid format; never 0, so it can be a divisor. */
 CANON_FUNCTION int32_t block_length(int32_t type)
 {
     const int32_t elements = block_elements(type);
@@ -224,7 +222,7 @@ CANON_FUNCTION uint32_t block_bf16_from_f32(float value)
     return bf16_from_f32(value);
 }
 
-/* An f16 that is infinite or NaN: a scale that no f16 can hold, or that numbers which are not finite led to. */
+/* Whether an f16 is infinite or NaN: the scale was too large for f16, or an element was not finite. */
 CANON_FUNCTION int block_f16_bad(uint32_t half)
 {
     return (half & 0x7c00u) == 0x7c00u;

@@ -1,10 +1,10 @@
-/* Formats whose codes of four bits are places in a codebook of 16 small integers: iq4_nl, iq4_xs and mxfp4.
+/* Formats whose four-bit codes are indices into a codebook of 16 small integers: iq4_nl, iq4_xs and mxfp4.
  *
  *     iq4_nl, iq4_xs   -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113
- *     mxfp4            0 1 2 3 4 6 8 12 0 -1 -2 -3 -4 -6 -8 -12: twice the numbers of e2m1, and the scale is half as large
+ *     mxfp4            0 1 2 3 4 6 8 12 0 -1 -2 -3 -4 -6 -8 -12: twice the values of e2m1; the scale is halved
  *
- * A codebook is four words of four signed bytes, the first in the lowest: every machine has an instruction that looks bytes up
- * in that.
+ * A codebook is four words of four signed bytes, the first byte lowest. Every target has an instruction that looks up bytes in
+ * this layout.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_CODEBOOK_H
 #define WW_ARITHMETIC_BLOCKS_CODEBOOK_H
@@ -29,7 +29,7 @@ CANON_FUNCTION int32_t codebook_value(int32_t type, int32_t code)
     return (int8_t)(codebook_word(type, code / 4) >> 8 * (code % 4));
 }
 
-/* Four codes, a byte each, to four numbers. */
+/* Looks up four codes, one per byte. */
 CANON_FUNCTION uint32_t codebook_lookup(int32_t type, uint32_t codes)
 {
     uint32_t word = 0;
@@ -38,8 +38,8 @@ CANON_FUNCTION uint32_t codebook_lookup(int32_t type, uint32_t codes)
     return word;
 }
 
-/* Half of the number that a byte of e8m0 stands for, 2^(e - 127): the lowest two are denormal. 255, not a number there, is
- * 2^127 here, as in ggml. */
+/* Half the value of an e8m0 byte, which is 2^(e - 127). The lowest two results are denormal. 255 is NaN in e8m0 but 2^127 here,
+ * as in ggml. */
 CANON_FUNCTION float block_e8m0_half(uint32_t e)
 {
     return canon_bits_float(e < 2 ? 0x00200000u << e : (e - 1u) << 23);
@@ -53,7 +53,7 @@ CANON_FUNCTION int32_t scale_iq4_xs(const block_iq4_xs *b, int32_t r)
 
 /* ---- numbers to codes, for one block at a time --------------------------------------------------------------------------- */
 
-/* The code of the nearest number of iq4_nl; of two as near, that of the larger. */
+/* The code of the nearest iq4_nl value. A tie goes to the larger value. */
 CANON_FUNCTION int32_t codebook_nearest(float x)
 {
     int32_t code = 0;
@@ -64,9 +64,9 @@ CANON_FUNCTION int32_t codebook_nearest(float x)
     return code;
 }
 
-/* A scale for 32 elements. The one of the largest magnitude, the first if there are several, is made one of some numbers around
- * -127; each time the scale is fitted to the codes that all get by that, the sum of q x over that of q q, each added up in
- * order by fma, and the fit that leaves the least error, the largest gain, is taken. 0 for nothing but zeros. */
+/* Finds a scale for 32 elements, 0 if all are zero. Maps the element of the largest magnitude (the first of equals) to several
+ * values around -127. Each time it rounds all elements to codes and fits the scale to them: sum(q x) / sum(q q), both summed in
+ * order by fma. Returns the fit with the largest gain, which is the smallest error. */
 CANON_FUNCTION float codebook_fit(const float *x, int32_t largest)
 {
     const float inverse = block_inverse(block_extreme(x, BLOCK32_ELEMENTS, largest));
@@ -79,14 +79,14 @@ CANON_FUNCTION float codebook_fit(const float *x, int32_t largest)
             qx = __builtin_fmaf(q, x[i], qx);
             qq = __builtin_fmaf(q, q, qq);
         }
-        const float scale = qx / qq, gain = scale * qx; /* no number of the codebook is 0 */
+        const float scale = qx / qq, gain = scale * qx; /* no value in the codebook is 0 */
         best = gain > most ? scale : best;
         most = gain > most ? gain : most;
     }
     return best;
 }
 
-/* Elements 0..15 of 32 low, 16..31 high. */
+/* Packs elements 0..15 into the low nibbles and 16..31 into the high nibbles. */
 CANON_FUNCTION void codebook_pack(const float *x, float inverse, uint8_t *codes)
 {
     for (int32_t l = 0; l < 16; l++)
@@ -101,8 +101,8 @@ CANON_FUNCTION int encode_iq4_nl(const float *x, block_iq4_nl *b)
     return (largest >= BLOCK_INFINITE) | block_f16_bad(b->d);
 }
 
-/* The scale of the largest magnitude, the first if there are several, becomes -32. Scales are fitted twice: GPUs have no memory
- * for eight of them. */
+/* The scale of the largest magnitude (the first of equals) becomes -32. Scales are fitted twice because a GPU thread has no
+ * room to keep all eight. */
 CANON_FUNCTION int encode_iq4_xs(const float *x, block_iq4_xs *b)
 {
     float extreme = 0.0f;
@@ -130,8 +130,8 @@ CANON_FUNCTION int encode_iq4_xs(const float *x, block_iq4_xs *b)
     return (largest >= BLOCK_INFINITE) | block_f16_bad(b->d);
 }
 
-/* The nearest number of mxfp4 with a scale of 2 d; of two as near, the smaller magnitude. Limits are exact: d is a power of
- * two, no less than 2^-128. */
+/* The code of the nearest mxfp4 value with a scale of 2 d. A tie goes to the smaller magnitude. The thresholds are exact: d is
+ * a power of two, at least 2^-128. */
 CANON_FUNCTION int32_t e2m1_nearest(float x, float d)
 {
     const float magnitude = canon_bits_float((uint32_t)magnitude_bits(x));
@@ -140,7 +140,7 @@ CANON_FUNCTION int32_t e2m1_nearest(float x, float d)
     return code > 0 && x < 0.0f ? code | 8 : code;
 }
 
-/* The scale is that by which the largest magnitude is from 4 to below 8; 6 is the largest number. */
+/* The scale puts the largest magnitude in [4, 8); the largest representable value is 6. */
 CANON_FUNCTION int encode_mxfp4(const float *x, block_mxfp4 *b)
 {
     const int32_t largest = block_largest(x, BLOCK32_ELEMENTS), exponent = largest >> 23;

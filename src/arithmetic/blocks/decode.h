@@ -1,15 +1,15 @@
-/* Blocks to floats. For each format: the code of an element, and the scale of a sub-block of elements; decoding is their
- * product.
+/* Blocks to floats. Each format has a function for the code of an element and one for the scale of a sub-block; decoding
+ * multiplies them.
  *
- * An element is named by its sub-block and its place in it, so that a loop over the places reads neighbouring bytes with one
- * shift: compilers make vector code of that. On a GPU a thread takes an element or four.
+ * An element is addressed by its sub-block and its position in it. A loop over the positions then reads neighbouring bytes with
+ * one shift, which compilers vectorize. On a GPU a thread decodes one or four elements.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_DECODE_H
 #define WW_ARITHMETIC_BLOCKS_DECODE_H
 
 #include "arithmetic/blocks/codebook.h"
 
-/* ---- codes: sub-block r, place l. Sub-blocks are of 16 elements, or of 32 in q4_k, q5_k and iq4_xs ----------------------- */
+/* ---- codes: sub-block r, position l. Sub-blocks have 16 elements, or 32 in q4_k, q5_k and iq4_xs ------------------------- */
 
 CANON_FUNCTION int32_t code_q4_0(const block_q4_0 *b, int32_t r, int32_t l)
 {
@@ -21,7 +21,7 @@ CANON_FUNCTION int32_t code_q4_1(const block_q4_1 *b, int32_t r, int32_t l)
     return b->codes[l] >> 4 * r & 15;
 }
 
-/* The highest bits of the codes of 32 elements in one word, and that of one element in its place. */
+/* The highest code bits of 32 elements as one word, and the bit of one element moved to bit 4. */
 CANON_FUNCTION uint32_t fifth_bits(const uint8_t *fifth)
 {
     return fifth[0] | (uint32_t)fifth[1] << 8 | (uint32_t)fifth[2] << 16 | (uint32_t)fifth[3] << 24;
@@ -57,7 +57,7 @@ CANON_FUNCTION int32_t code_iq4_xs(const block_iq4_xs *b, int32_t r, int32_t l)
     return codebook_value(BLOCK_IQ4_XS, b->codes[16 * r + l % 16] >> 4 * (l / 16) & 15);
 }
 
-/* Sub-blocks r and r+1 (r even) are the two halves of 32 bytes; four such pairs share them. */
+/* Sub-blocks r and r+1 (r even) are the two halves of 32 bytes; four such pairs share the bytes. */
 CANON_FUNCTION int32_t code_q2_k(const block_q2_k *b, int32_t r, int32_t l)
 {
     return b->codes[32 * (r / 8) + 16 * (r % 2) + l] >> 2 * (r / 2 % 4) & 3;
@@ -104,7 +104,7 @@ CANON_FUNCTION int32_t min_q4_k(const uint8_t *scales, int32_t r)
     return r < 4 ? scales[r + 4] & 63 : scales[r + 4] >> 4 | (scales[r] >> 6) << 4;
 }
 
-/* What a sub-block's codes are multiplied with and what is subtracted. */
+/* The factor for a sub-block's codes, and the minimum to subtract. */
 typedef struct block_line {
     float scale, min;
 } block_line;
@@ -199,7 +199,7 @@ CANON_FUNCTION float decode_large(int32_t type, const void *block, int32_t i)
     }
 }
 
-/* Element i of a block of any format; of f32, f16 and bf16 a block is an element. */
+/* Element i of a block of any format. In f32, f16 and bf16 a block is one element. */
 CANON_FUNCTION float decode_element(int32_t type, const void *block, int32_t i)
 {
     if (type == BLOCK_F32)
@@ -211,7 +211,7 @@ CANON_FUNCTION float decode_element(int32_t type, const void *block, int32_t i)
     return block_elements(type) == BLOCK32_ELEMENTS ? decode_small(type, block, i) : decode_large(type, block, i);
 }
 
-/* ---- whole blocks, for CPUs: loops that become vector code --------------------------------------------------------------- */
+/* ---- whole blocks, for CPUs: loops that compilers vectorize -------------------------------------------------------------- */
 
 #define DECODE_SUB_BLOCKS(name, block_type, sub_blocks, length, prepare, value)                                                \
     CANON_FUNCTION void decode_##name(const block_type *b, float *to)                                                          \

@@ -1,21 +1,22 @@
-/* Products of quantized weights and quantized activations: what the bits of a result are. Shared by all backends.
+/* Products of quantized weights and quantized activations: defines the bits of a result. Shared by all backends.
  *
- * A row of weights meets a row of activations coded as q8_1 (weights in blocks of 32) or q8_k (in blocks of 256). Of each
- * block, with codes w and a, scales s and minima m of sub-blocks, offset o (8 in q4_0, 16 in q5_0, 4 in q3_k, 32 in q6_k, else
- * 0):
+ * A row of weights is multiplied by a row of activations encoded as q8_1 (for weights in blocks of 32) or q8_k (blocks of 256).
+ * For each block, with codes w and a, sub-block scales s and minima m, and offset o (8 in q4_0, 16 in q5_0, 4 in q3_k, 32 in
+ * q6_k, else 0):
  *
- * (In formats with a codebook, w is the number that the code stands for.)
+ * (In formats with a codebook, w is the codebook value.)
  *
  *     J = sum over sub-blocks of s * sum((w - o) * a)        exact: at most 128 * 63 * 127 * 256 < 2^29
  *     M = sum over sub-blocks of m * sum(a)                  exact; s and m are 1 in blocks of 32
  *     acc[b mod 8] = fma(d * da, (float)J, acc[b mod 8])                 for block b, in increasing b, from acc = +0
  *     acc[b mod 8] = fma(dm * da, (float)M, acc[b mod 8])    in formats with minima; dm is -dmin, or m of blocks of 32
  *
- * and then acc[j] = acc[j] + acc[j + s] for j < s, s = 4, 2, 1. J and M are integers, so their sum is the same in any order;
- * only the fma's have an order. f32, f16 and bf16 weights meet f32 activations as canonical dot products.
+ * and then acc[j] = acc[j] + acc[j + s] for j < s, s = 4, 2, 1. J and M are integers, so their sums are the same in any order;
+ * only the fma's have an order. With f32, f16 and bf16 weights the activations stay f32 and the result is the canonical dot
+ * product.
  *
- * A block is taken apart in pieces of 32 elements: eight words of four codes each, of which the first four have one scale and
- * the others another, or the same.
+ * A block is processed in pieces of 32 elements: eight words of four codes each. The first four words share a scale and so do
+ * the last four.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_DOT_H
 #define WW_ARITHMETIC_BLOCKS_DOT_H
@@ -30,10 +31,10 @@
 
 typedef struct dot_piece {
     uint32_t words[8];
-    int32_t scale[2], min[2]; /* of words 0..3 and 4..7; without the offset */
+    int32_t scale[2], min[2]; /* for words 0..3 and 4..7; without the offset */
 } dot_piece;
 
-/* What a format is: pieces of a block, the offset of its codes, whether there are minima. */
+/* Properties of a format: pieces per block, offset of the codes, whether it has minima. */
 DOT_FUNCTION int32_t dot_pieces(int32_t type)
 {
     return block_elements(type) / 32;
@@ -49,7 +50,7 @@ DOT_FUNCTION int dot_has_min(int32_t type)
     return type == BLOCK_Q4_1 || type == BLOCK_Q5_1 || type == BLOCK_Q2_K || type == BLOCK_Q4_K || type == BLOCK_Q5_K;
 }
 
-/* Which format activations take for weights of a type; -1: they stay floats. */
+/* The activation format for a weight type; -1 if activations stay floats. */
 DOT_FUNCTION int32_t dot_activations(int32_t type)
 {
     const int32_t elements = block_elements(type);
@@ -129,7 +130,7 @@ DOT_FUNCTION void dot_scales(dot_piece *piece, int32_t first, int32_t second, in
     piece->min[1] = min_second;
 }
 
-/* Words 0..3 low nibbles, 4..7 high ones; with the fifth bits where there are any. */
+/* Words 0..3 take the low nibbles, 4..7 the high ones; the fifth bits are added if the format has them. */
 DOT_FUNCTION void dot_words_small(const uint8_t *codes, uint32_t fifth, dot_piece *piece)
 {
     for (int32_t i = 0; i < 4; i++) {
@@ -147,7 +148,7 @@ DOT_FUNCTION void dot_words_bytes(const int8_t *codes, dot_piece *piece)
     dot_scales(piece, 1, 1, 0, 0);
 }
 
-/* Sixteen bytes as in q4_0, whose nibbles are places in a codebook. */
+/* Sixteen bytes as in q4_0; the nibbles are indices into a codebook. */
 DOT_FUNCTION void dot_words_codebook(int32_t type, const uint8_t *codes, int32_t scale, dot_piece *piece)
 {
     for (int32_t i = 0; i < 16; i++) {
@@ -193,7 +194,7 @@ DOT_FUNCTION void dot_words_q5_k(const block_q5_k *b, int32_t p, dot_piece *piec
     dot_scales(piece, scale, scale, min, min);
 }
 
-/* Of each half of the block, piece 0: low nibbles of bytes 0..31, 1: of bytes 32..63, 2 and 3: the high ones. */
+/* In each half of the block, pieces 0 and 1 are the low nibbles of bytes 0..31 and 32..63, pieces 2 and 3 the high nibbles. */
 DOT_FUNCTION void dot_words_q6_k(const block_q6_k *b, int32_t p, dot_piece *piece)
 {
     const int32_t half = p / 4, part = p % 4;
@@ -258,7 +259,7 @@ DOT_FUNCTION void dot_load(int32_t type, const void *block, int32_t p, dot_piece
 
 /* ---- activations --------------------------------------------------------------------------------------------------------- */
 
-/* The codes of piece p of a block of activations, word-aligned, and its factor. */
+/* The codes of piece p of an activation block, word-aligned, and its factor. */
 DOT_FUNCTION const uint32_t *dot_activation_words(int32_t type, const void *block, int32_t p)
 {
     const int8_t *codes =
@@ -271,7 +272,7 @@ DOT_FUNCTION float dot_activation_factor(int32_t type, const void *block)
     return type == BLOCK_Q8_1 ? block_f32_from_f16(((const block_q8_1 *)block)->d) : ((const block_q8_k *)block)->d;
 }
 
-/* One block's part of a result. */
+/* Adds one block's part to a result. */
 DOT_FUNCTION float dot_add(dot_factors weights, float activations, int32_t j, int32_t m, int has_min, float acc)
 {
     acc = __builtin_fmaf(weights.d * activations, (float)j, acc);

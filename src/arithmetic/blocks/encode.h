@@ -1,18 +1,18 @@
-/* Floats to blocks of 32, and to the q8_k blocks of activations: one way to do it for each format, so that the bytes are the
- * reference's. Each function returns whether the block cannot hold its elements: one is not finite, or a scale is too large
- * for an f16. The bytes mean nothing then, but are written.
+/* Floats to blocks of 32, and to q8_k blocks for activations. Each format has one algorithm, which gives the bytes of the
+ * reference. Each function returns true if the block cannot hold its elements: one is not finite, or a scale is too large for
+ * f16. The bytes are then written but meaningless.
  *
- * A code is rounded after one fused multiply-add: the reference is compiled so, and at ties it shows.
+ * A code is rounded after one fused multiply-add, as in the reference build; ties depend on this.
  *
- * Largest and smallest elements are found by their bits, as integers: that has no order of comparisons, so compilers make
- * vector code of it, and every device finds the same.
+ * The largest and smallest elements are found by comparing their bits as integers. The result does not depend on the order, so
+ * compilers can vectorize it and every device finds the same element.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_ENCODE_H
 #define WW_ARITHMETIC_BLOCKS_ENCODE_H
 
 #include "arithmetic/blocks/blocks.h"
 
-#define BLOCK_INFINITE 0x7f800000 /* the bits of the magnitude of what is not finite are no less */
+#define BLOCK_INFINITE 0x7f800000 /* magnitude bits at or above this are not finite */
 
 CANON_FUNCTION int32_t magnitude_bits(float x)
 {
@@ -30,7 +30,7 @@ CANON_FUNCTION int32_t block_largest(const float *x, int32_t count)
     return largest;
 }
 
-/* The element of that magnitude, the first if there are several; of zeros +0. */
+/* The first element of that magnitude; +0 if all are zero. */
 CANON_FUNCTION float block_extreme(const float *x, int32_t count, int32_t largest)
 {
     int32_t first = count - 1;
@@ -39,7 +39,7 @@ CANON_FUNCTION float block_extreme(const float *x, int32_t count, int32_t larges
     return largest == 0 ? 0.0f : x[first];
 }
 
-/* Bits that order floats as integers, and back. */
+/* Maps floats to integers that sort the same way, and back. */
 CANON_FUNCTION int32_t block_ordered(float x)
 {
     const int32_t bits = (int32_t)canon_float_bits(x);
@@ -57,14 +57,14 @@ CANON_FUNCTION float block_inverse(float d)
     return d != 0.0f ? 1.0f / d : 0.0f;
 }
 
-/* Cuts off to 0..most. The inverse of a denormal scale may be infinite: what comes of that lands at an end. */
+/* Clamps to 0..max and truncates. The inverse of a denormal scale may be infinite; the result is then 0 or max. */
 CANON_FUNCTION int32_t block_cut(float x, float most)
 {
     const float low = x > 0.0f ? x : 0.0f;
     return (int32_t)(low < most ? low : most);
 }
 
-/* Nearest integer, halves away from 0, within +-127. */
+/* Nearest integer, halves away from zero, clamped to +-127. */
 CANON_FUNCTION int32_t block_round_away(float x)
 {
     const float low = x > -127.0f ? x : -127.0f;
@@ -74,16 +74,15 @@ CANON_FUNCTION int32_t block_round_away(float x)
     return cut + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);
 }
 
-/* The same in fewer instructions, of an x below 127.5 in size: x and the largest float below 1/2 away from 0, cut off. From a
- * half on above an integer the sum is rounded up to the next one; what is less stays below it, by the last place of x at least.
- */
+/* The same in fewer instructions, for |x| < 127.5: moves x away from 0 by the largest float below 1/2 and truncates. If the
+ * fraction is 1/2 or more, the sum rounds up to the next integer; if less, it stays below by at least the last bit of x. */
 CANON_FUNCTION int32_t block_round_away_quick(float x)
 {
     return (int32_t)(x + __builtin_copysignf(0x1.fffffep-2f, x));
 }
 
-/* x / 127, correctly rounded, of a finite x that is not negative: what a quotient is short of is exact, and no quotient is so
- * near to the middle of two floats that 48 bits of it would not tell. */
+/* x / 127, correctly rounded, for finite x >= 0. The remainder is exact, and no quotient is so close to the midpoint of two
+ * floats that 48 bits could not decide. */
 CANON_FUNCTION float block_by_127(float x)
 {
     const float q = x * 0x1.020408p-7f;
@@ -197,8 +196,8 @@ CANON_FUNCTION int encode_q8_1(const float *x, block_q8_1 *b)
     return (largest >= BLOCK_INFINITE) | block_f16_bad(b->d);
 }
 
-/* The element of the largest magnitude becomes -127. Nearest integers, halves to even. A block of nothing above 2^-120,
- * by which 127 could not be divided, is coded as zeros. */
+/* The element of the largest magnitude becomes -127. Codes are the nearest integers, ties to even. If no element is above
+ * 2^-120, the block is encoded as zeros because the inverse scale would overflow. */
 CANON_FUNCTION int encode_q8_k(const float *x, block_q8_k *b)
 {
     const int32_t largest = block_largest(x, KBLOCK_ELEMENTS);

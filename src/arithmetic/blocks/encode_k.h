@@ -1,16 +1,15 @@
-/* Floats to K blocks: which scales and minima make the squared error small. Each sub-block's own best line is found in closed
- * form, the block's two factors follow from the largest, and then each sub-block chooses among the few lines that the factors
- * allow.
+/* Floats to K blocks: finds scales and minima that make the squared error small. It finds the best line for each sub-block in
+ * closed form and derives the block's two factors from the largest. Then each sub-block chooses among the few lines that the
+ * factors allow.
  *
- * For codes q of a sub-block's elements x, given by some line, the line that fits best is least squares: with the sums of q,
- * q^2, x q and x it is two divisions, and so is the error it leaves; nothing is computed twice. So a search costs one pass over
- * the elements for each line tried, and few are tried.
+ * Given codes q for the elements x of a sub-block, least squares gives the best line. With the sums of q, q^2, x q and x, the
+ * line and its error take two divisions. So a search costs one pass over the elements per candidate line, and there are few.
  *
- * Written for `lanes`: as many sub-blocks side by side as a register of a CPU holds, one sub-block a thread on a GPU.
- * LANES_REGISTERS of them are worked on together, and have all sub-blocks of a block. What includes this defines the word, as
- * cpu/quant/lanes16.h and quant_encode_lanes.h do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_fma, lanes_f16,
- * and lanes_block_max and lanes_block_sum over the sub-blocks of a block. All sums go by increasing place in the sub-block,
- * then over the sub-blocks as a tree.
+ * The code uses the type `lanes`: one sub-block per lane of a CPU register, or one sub-block per thread on a GPU.
+ * LANES_REGISTERS of them together hold all sub-blocks of a block. The including file defines the type, as cpu/quant/lanes16.h
+ * and quant_encode_lanes.h do, with lanes_all, lanes_select, lanes_min, lanes_max, lanes_fma, lanes_f16, and lanes_block_max
+ * and lanes_block_sum over the sub-blocks of a block. Sums run over increasing positions in the sub-block, then over the
+ * sub-blocks as a tree.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_ENCODE_K_H
 #define WW_ARITHMETIC_BLOCKS_ENCODE_K_H
@@ -19,30 +18,30 @@
 
 #ifndef SEARCH_FUNCTION
 #define SEARCH_FUNCTION CANON_FUNCTION
-#define SEARCH_LOOP     CANON_FUNCTION /* what is long enough to be called, where calls are cheap */
+#define SEARCH_LOOP     CANON_FUNCTION /* functions that are long enough to call where calls are cheap */
 #endif
 
-/* Sub-blocks whose elements span less are taken for constant: what follows divides by the span. */
+/* Sub-blocks with a smaller span count as constant, because later steps divide by the span. */
 #define SEARCH_SPAN_MIN 0x1p-100f
 
-/* The bits of 2^40: no f16 factors reach so far, and below it no sum overflows. Blocks with larger elements are refused. */
+/* The bits of 2^40. No f16 factors reach that far, and no sum overflows below it. Blocks with larger elements are refused. */
 #define SEARCH_TOO_LARGE 0x53800000
 
-/* What a kind of block allows. */
+/* The limits and search parameters of a block format. */
 typedef struct search_limits {
-    int32_t length, sub_blocks; /* elements of a sub-block; sub-blocks of a block */
-    float least, most;          /* codes: 0.. with minima, -most-1..most without */
+    int32_t length, sub_blocks; /* elements per sub-block; sub-blocks per block */
+    float least, most;          /* codes: 0..highest with minima, -highest-1..highest without */
     float levels;               /* the largest scale, and the largest min */
-    int32_t candidates;         /* lines tried for a sub-block */
+    int32_t candidates;         /* lines tried per sub-block */
     float first, step;          /* their distance from the line that spans the sub-block, in codes */
-    int32_t rounds;             /* of fitting again to the codes that a fit gave */
-    int32_t attempts;           /* factors tried for a block */
-    float scale_room;           /* levels that each leaves free above the largest scale, more than the one before */
-    int32_t refits;             /* of the factors to the codes */
+    int32_t rounds;             /* rounds of fitting again to the codes of the last fit */
+    int32_t attempts;           /* factors tried per block */
+    float scale_room;           /* each attempt leaves this many more levels free above the largest scale */
+    int32_t refits;             /* times the factors are fitted to the codes */
 } search_limits;
 
-/* A sub-block's place in its block: its scale and min, integers, and the block's factors. The error is the block's, less that
- * of zeros; +infinity where nothing was found: elements too large, or not finite. */
+/* The result for a sub-block: its integer scale and min, and the block's factors. The error is that of the block, minus the
+ * error of all zeros. It is +infinity if nothing was found, because elements are too large or not finite. */
 typedef struct search_found {
     lanes scale[LANES_REGISTERS], min[LANES_REGISTERS], d[LANES_REGISTERS], dmin[LANES_REGISTERS], error[LANES_REGISTERS];
 } search_found;
@@ -58,13 +57,13 @@ SEARCH_FUNCTION lanes search_clamp(lanes x, float least, float most)
     return lanes_max(lanes_min(x, lanes_all(most)), lanes_all(least));
 }
 
-/* To the nearest integer, ties to even; for numbers below 2^22. */
+/* To the nearest integer, ties to even, for numbers below 2^22. */
 SEARCH_FUNCTION lanes search_round(lanes x)
 {
     return (x + lanes_all(0x1.8p23f)) - lanes_all(0x1.8p23f);
 }
 
-/* The code of one element, and the sums that a fit needs, over a sub-block: here the time goes. */
+/* The code of one element, and the sums over a sub-block for a fit. Most of the time is spent here. */
 SEARCH_FUNCTION lanes search_code(lanes x, lanes min, lanes inverse, float least, float most)
 {
     return search_round(search_clamp((x + min) * inverse, least, most));
@@ -83,7 +82,7 @@ SEARCH_LOOP search_sums search_sum(const lanes *x, const search_limits *limits, 
     return sums;
 }
 
-/* The same for lines through zero, which have no min and do not ask for the sum of the codes. */
+/* The same for lines through zero, which have no min and need no sum of the codes. */
 SEARCH_LOOP search_sums search_sum_zero(const lanes *x, const search_limits *limits, lanes inverse)
 {
     search_sums sums;
@@ -96,14 +95,14 @@ SEARCH_LOOP search_sums search_sum_zero(const lanes *x, const search_limits *lim
     return sums;
 }
 
-/* 1 / x, 0 where x is 0. */
+/* 1 / x, or 0 if x is 0. */
 SEARCH_FUNCTION lanes search_inverse(lanes x)
 {
     const lanes zero = lanes_all(0.0f);
     return lanes_select(x == zero, zero, lanes_all(1.0f) / lanes_select(x == zero, lanes_all(1.0f), x));
 }
 
-/* The squared error, less that of zeros, of a line with codes that have the sums; n 0 for a line through zero. */
+/* The squared error of a line, minus the error of all zeros, from the sums of the codes. n is 0 for a line through zero. */
 SEARCH_FUNCTION lanes search_error(const search_sums *sums, lanes total, float n, lanes scale, lanes min)
 {
     const lanes two = lanes_all(2.0f);
@@ -111,18 +110,18 @@ SEARCH_FUNCTION lanes search_error(const search_sums *sums, lanes total, float n
 }
 
 /* ---- lines with a minimum: x = scale q - min, min >= 0 ----------------------------------------------------------------------
- * Sums are of x - low, so that a sub-block far from zero loses no bits: the line is then scale q - (min + low). */
+ * Sums use x - low, so a sub-block far from zero loses no bits: the line is then scale q - (min + low). */
 
 typedef struct search_line {
-    lanes scale, min, gain; /* gain: by how much the squared error is less than that of zeros */
+    lanes scale, min, gain; /* gain: how much smaller the squared error is than that of all zeros */
 } search_line;
 
 typedef struct search_sub_block {
-    lanes low, total; /* the least element, or 0 if that is less; the sum of all x - low */
+    lanes low, total; /* the smaller of 0 and the smallest element; the sum of all x - low */
 } search_sub_block;
 
-/* The best line for the codes that (min, inverse) give, in `best` where it is better. Codes that are all the same divide 0 by
- * 0, and nothing is better than NaN. */
+/* Fits a line to the codes that (min, inverse) give, and stores it in `best` if it is better. If all codes are equal, the fit
+ * is 0 / 0, and a NaN is never better. */
 SEARCH_FUNCTION void search_fit(const lanes *x, const search_limits *limits, const search_sub_block *sub, lanes min,
                                 lanes inverse, search_line *best)
 {
@@ -130,7 +129,7 @@ SEARCH_FUNCTION void search_fit(const lanes *x, const search_limits *limits, con
     const lanes zero = lanes_all(0.0f), n = lanes_all((float)limits->length);
     const lanes scale = (n * sums.xq - sub->total * sums.q) / (n * sums.qq - sums.q * sums.q);
     const lanes fitted = lanes_max((scale * sums.q - sub->total) / n - sub->low, zero);
-    /* With the min at 0 the scale is another one; it is fitted to that min. */
+    /* If the min is limited to 0, the scale is fitted again for that min. */
     const lanes offset = fitted + sub->low;
     const lanes refitted = (sums.xq + offset * sums.q) / sums.qq;
     const lanes gain = zero - search_error(&sums, sub->total, (float)limits->length, refitted, offset);
@@ -166,8 +165,8 @@ SEARCH_FUNCTION search_line search_best_line(const lanes *x, const search_limits
     return best;
 }
 
-/* Which of the neighbours of a sub-block's scale, and which min with it, leave the least error; that error. The sub-blocks are
- * those of part p. */
+/* Chooses, for the sub-blocks of part p, the scale among its neighbours and the min that leave the smallest error. Returns that
+ * error. */
 SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits, const search_sub_block *sub,
                                     search_found *found, int32_t p)
 {
@@ -188,8 +187,8 @@ SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits,
     return least;
 }
 
-/* The factors that fit best to the sub-blocks' scales, mins and codes, all sub-blocks together; those that were where nothing
- * can be fitted: a NaN is not above anything. */
+/* Fits the factors to the scales, mins and codes of all sub-blocks together. Keeps the old factors if nothing can be fitted: a
+ * NaN fails every comparison. */
 SEARCH_FUNCTION void search_refactor(const lanes *x, const search_limits *limits, const search_sub_block *sub,
                                      const search_found *found, search_found *fitted)
 {
@@ -230,7 +229,7 @@ SEARCH_FUNCTION void search_nothing(search_found *found)
     }
 }
 
-/* For each block the better of two ways, by the errors of its sub-blocks, which are used up. */
+/* Keeps the better of two results for each block, judged by the errors of its sub-blocks. Overwrites those errors. */
 SEARCH_FUNCTION void search_keep(search_found *best, const search_found *other, lanes error[LANES_REGISTERS],
                                  int32_t sub_blocks)
 {
@@ -254,7 +253,7 @@ SEARCH_FUNCTION void search_settle_all(const lanes *x, const search_limits *limi
     search_keep(best, other, error, limits->sub_blocks);
 }
 
-/* Factors, scales and mins of a block with minima: q2_k, q4_k, q5_k. Register p of the elements begins at x + p *
+/* Factors, scales and mins of a block with minima: q2_k, q4_k, q5_k. Register p of the elements starts at x + p *
  * limits->length. */
 SEARCH_FUNCTION void search_with_min(const lanes *x, const search_limits *limits, search_found *best)
 {
@@ -290,7 +289,7 @@ SEARCH_FUNCTION void search_with_min(const lanes *x, const search_limits *limits
 
 /* ---- lines through zero: x = scale q ------------------------------------------------------------------------------------- */
 
-/* The element of the largest magnitude, the first if there are several. */
+/* The element of the largest magnitude; the first of equals. */
 SEARCH_FUNCTION lanes search_extreme(const lanes *x, int32_t length)
 {
     const lanes zero = lanes_all(0.0f);
@@ -400,7 +399,7 @@ SEARCH_FUNCTION void search_without_min(const lanes *x, const search_limits *lim
 }
 
 /* ---- the kinds --------------------------------------------------------------------------------------------------------------
- * How many lines are tried is a matter of time against error; with these the error is less than the reference's. */
+ * More candidate lines cost time and reduce the error. With these numbers the error is below that of the reference. */
 
 SEARCH_FUNCTION search_limits search_limits_of(int32_t type)
 {

@@ -1,5 +1,5 @@
-/* What the activations of a quantized product are made of before they are coded, where a product does that itself: with the
- * roundings of the calls that would do it before (ww_tensor_rms_norm(); ww_tensor_unary() and ww_tensor_binary()).
+/* How a quantized product prepares its activations before encoding them. Every step rounds exactly like the separate calls it
+ * replaces: ww_tensor_rms_norm(), or ww_tensor_unary() and ww_tensor_binary().
  */
 #ifndef WW_ARITHMETIC_BLOCKS_INPUT_H
 #define WW_ARITHMETIC_BLOCKS_INPUT_H
@@ -8,17 +8,17 @@
 
 enum {
     INPUT_PLAIN, /* x */
-    INPUT_NORM,  /* x behind an rms norm with weights */
+    INPUT_NORM,  /* x after an rms norm with weights */
     INPUT_GATED, /* silu(x) * up */
 };
 
-/* An element behind a norm: `scale` is of the whole column (input_scale). */
+/* An element after the norm; `scale` belongs to the whole column (input_scale). */
 MATH_FUNCTION float input_normed(float x, float scale, float weight)
 {
     return x * scale * weight;
 }
 
-/* What a norm multiplies with: `squares` is the sum over n elements as arithmetic/reduce.h has it. */
+/* The factor of a norm; `squares` is the sum over n elements in the order of arithmetic/reduce.h. */
 MATH_FUNCTION float input_scale(float squares, float n, float eps)
 {
     return canon_rsqrt_f32(squares / n + eps);

@@ -1,5 +1,5 @@
-/* K blocks from their fields: codes a byte each, scales and mins of sub-blocks, factors. Every byte of a block is made by
- * itself, so that threads can share the work: each makes bytes `first`, `first + step`, ... of each field.
+/* Packs K blocks from their fields: codes of one byte each, scales and mins of sub-blocks, factors. Every byte of a block is
+ * independent, so threads can share the work: each writes bytes `first`, `first + step`, ... of each field.
  */
 #ifndef WW_ARITHMETIC_BLOCKS_PACK_K_H
 #define WW_ARITHMETIC_BLOCKS_PACK_K_H
@@ -7,12 +7,12 @@
 #include "arithmetic/blocks/blocks.h"
 
 typedef struct block_fields {
-    const uint8_t *codes;         /* 256, counted from 0 up in every format */
-    const uint8_t *scales, *mins; /* of each sub-block; in q3_k scale + 32, in q6_k the byte of the signed number */
+    const uint8_t *codes;         /* 256 codes, starting at 0 in every format */
+    const uint8_t *scales, *mins; /* one per sub-block; in q3_k scale + 32, in q6_k the byte of the signed number */
     uint32_t d, dmin;             /* f16 */
 } block_fields;
 
-/* Two bits of four stretches of 32 elements in 32 bytes, for each half of the block: q2_k, q3_k and, of the highest bits, q6_k.
+/* Packs two bits of four runs of 32 elements into 32 bytes, for each half of the block: q2_k, q3_k and the high bits of q6_k.
  */
 CANON_FUNCTION void pack_pairs(const uint8_t *codes, int32_t shift, uint8_t *to, int32_t first, int32_t step)
 {
@@ -24,7 +24,7 @@ CANON_FUNCTION void pack_pairs(const uint8_t *codes, int32_t shift, uint8_t *to,
         }
 }
 
-/* One bit of all eight stretches of 32 elements. */
+/* Packs one bit of all eight runs of 32 elements. */
 CANON_FUNCTION void pack_bits(const uint8_t *codes, int32_t bit, uint8_t *to, int32_t first, int32_t step)
 {
     for (int32_t l = first; l < 32; l += step) {
@@ -72,7 +72,7 @@ CANON_FUNCTION void pack_six_bits(const block_fields *fields, uint8_t *to, int32
     }
 }
 
-/* Four bits: of each 2 x `apart` elements in `apart` bytes. */
+/* Packs four bits each of 2 x `apart` elements into `apart` bytes. */
 CANON_FUNCTION void pack_nibbles(const uint8_t *codes, int32_t apart, uint8_t *to, int32_t first, int32_t step)
 {
     for (int32_t part = 0; part < KBLOCK_ELEMENTS / 2; part += apart)
