@@ -112,10 +112,10 @@ typedef struct attention_range {
 } attention_range;
 
 /* The keys visible to a query at `position` in a sequence of `length` keys. Only the first `limit` keys count. */
-CANON_FUNCTION attention_range attention_seen(const attention_mask *mask, int32_t position, int32_t length, int32_t most)
+CANON_FUNCTION attention_range attention_seen(const attention_mask *mask, int32_t position, int32_t length, int32_t limit)
 {
     attention_range seen;
-    seen.end = length < most ? length : most;
+    seen.end = length < limit ? length : limit;
     if (mask->causal && position < seen.end)
         seen.end = position + 1;
     seen.first = mask->causal && mask->window > 0 && position >= mask->window ? position - mask->window + 1 : 0;
@@ -156,9 +156,9 @@ CANON_FUNCTION float attention_result(float o, float l)
 }
 
 /* The result for a head with a sink; `highest` is m. */
-CANON_FUNCTION float attention_result_with_sink(float o, float l, float most, float sink)
+CANON_FUNCTION float attention_result_with_sink(float o, float l, float highest, float sink)
 {
-    const float m = row_larger_f32(most, sink), f = row_exponential_f32(most, m);
+    const float m = row_larger_f32(highest, sink), f = row_exponential_f32(highest, m);
     return attention_result(f * o, canon_fma_f32(f, l, row_exponential_f32(sink, m)));
 }
 

@@ -6,9 +6,10 @@
 #include "arithmetic/attention.h"
 
 /* Like attention_seen(), but without a causal mask the window covers keys at most `window` positions away on either side. */
-CANON_FUNCTION attention_range attention_seen_around(const attention_mask *mask, int32_t position, int32_t length, int32_t most)
+CANON_FUNCTION attention_range attention_seen_around(const attention_mask *mask, int32_t position, int32_t length,
+                                                     int32_t limit)
 {
-    attention_range seen = attention_seen(mask, position, length, most);
+    attention_range seen = attention_seen(mask, position, length, limit);
     if (mask->causal || mask->window <= 0)
         return seen;
     seen.first = position >= mask->window ? position - mask->window : 0;

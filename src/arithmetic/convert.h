@@ -144,14 +144,14 @@ CANON_FUNCTION int64_t i64_from_f64(double x)
     return x >= -0x1p63 && x < 0x1p63 ? (int64_t)inside : cut;
 }
 
-CANON_FUNCTION int64_t convert_clamp(int64_t x, int64_t least, int64_t most)
+CANON_FUNCTION int64_t convert_clamp(int64_t x, int64_t min, int64_t max)
 {
-    return x < least ? least : x > most ? most : x;
+    return x < min ? min : x > max ? max : x;
 }
 
-CANON_FUNCTION int32_t convert_clamp_i32(int32_t x, int32_t least, int32_t most)
+CANON_FUNCTION int32_t convert_clamp_i32(int32_t x, int32_t min, int32_t max)
 {
-    return x < least ? least : x > most ? most : x;
+    return x < min ? min : x > max ? max : x;
 }
 
 /* ---- from each kind to each type: to_TYPE_KIND(x) ------------------------------------------------------------------------ */

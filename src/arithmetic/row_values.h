@@ -17,8 +17,8 @@ CANON_FUNCTION bool row_value_fits(int32_t type, float x)
         return (bf16_from_f32(x) & 0x7f80u) != 0x7f80u;
     if (type == ROW_F32)
         return true;
-    const float least = type == ROW_I8 ? -128.0f : 0.0f, most = type == ROW_I8 ? 127.0f : 255.0f;
-    return x >= least && x <= most && x == (float)(int32_t)x;
+    const float min = type == ROW_I8 ? -128.0f : 0.0f, max = type == ROW_I8 ? 127.0f : 255.0f;
+    return x >= min && x <= max && x == (float)(int32_t)x;
 }
 
 /* `dim` numbers to elements. Returns whether all fit; if not, what was written means nothing. Plain loops, for the compiler to
@@ -41,10 +41,10 @@ CANON_FUNCTION bool row_narrow(int32_t type, const float *from, int32_t dim, voi
     } else if (type == ROW_F32) {
         __builtin_memcpy(to, from, (size_t)dim * sizeof *from);
     } else {
-        const float least = type == ROW_I8 ? -128.0f : 0.0f, most = type == ROW_I8 ? 127.0f : 255.0f;
+        const float min = type == ROW_I8 ? -128.0f : 0.0f, max = type == ROW_I8 ? 127.0f : 255.0f;
         uint8_t *bytes = (uint8_t *)to;
         for (int32_t i = 0; i < dim; i++) {
-            const bool within = from[i] >= least && from[i] <= most; /* else there is no such integer: 0 stands in */
+            const bool within = from[i] >= min && from[i] <= max; /* else there is no such integer: 0 stands in */
             const float x = within ? from[i] : 0.0f;
             const int32_t n = (int32_t)x;
             bytes[i] = (uint8_t)n;

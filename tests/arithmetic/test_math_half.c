@@ -173,7 +173,7 @@ static math_pow_f32 pow_entry_of(float x)
 static bool is_in_range(float x, math_pow_range_f32 range)
 {
     const uint32_t size = canon_float_bits(x) & 0x7fffffffu;
-    return size >= range.least && size <= range.most;
+    return size >= range.min && size <= range.max;
 }
 
 static void check_atan2(float y, float x, int plain)
@@ -218,9 +218,9 @@ static void ranges_of_powers_end_where_powers_are_normal(void **state)
     for (uint64_t i = 0; i < 100000; i++) {
         const float y = number_of_bits(mixed(i), i);
         const math_pow_range_f32 range = math_pow_range_of_f32(y);
-        assert_true(range.least > range.most || (range.least >= 0x00800000u && range.most < 0x7f800000u));
-        for (int end = 0; end < 2 && range.least <= range.most; end++) {
-            const float x = canon_bits_float(end ? range.most : range.least);
+        assert_true(range.min > range.max || (range.min >= 0x00800000u && range.max < 0x7f800000u));
+        for (int end = 0; end < 2 && range.min <= range.max; end++) {
+            const float x = canon_bits_float(end ? range.max : range.min);
             const float power = canon_pow_f32(x, y);
             if (!(power >= 0x1p-126f && power < INFINITY))
                 fail_msg("%a to the power of %a is %a", x, y, power);

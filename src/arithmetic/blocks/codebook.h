@@ -70,7 +70,7 @@ CANON_FUNCTION int32_t codebook_nearest(float x)
 CANON_FUNCTION float codebook_fit(const float *x, int32_t largest)
 {
     const float inverse = block_inverse(block_extreme(x, BLOCK32_ELEMENTS, largest));
-    float best = 0.0f, most = -1.0f;
+    float best = 0.0f, best_gain = -1.0f;
     for (int32_t level = -135; level <= -115; level += 2) {
         const float scaled = inverse * (float)level;
         float qx = 0.0f, qq = 0.0f;
@@ -80,8 +80,8 @@ CANON_FUNCTION float codebook_fit(const float *x, int32_t largest)
             qq = __builtin_fmaf(q, q, qq);
         }
         const float scale = qx / qq, gain = scale * qx; /* no value in the codebook is 0 */
-        best = gain > most ? scale : best;
-        most = gain > most ? gain : most;
+        best = gain > best_gain ? scale : best;
+        best_gain = gain > best_gain ? gain : best_gain;
     }
     return best;
 }
@@ -119,7 +119,7 @@ CANON_FUNCTION int encode_iq4_xs(const float *x, block_iq4_xs *b)
     for (int32_t r = 0; r < 8; r++) {
         const float *from = x + (int64_t)BLOCK32_ELEMENTS * r;
         const int32_t nearest = block_round_away(codebook_fit(from, block_largest(from, BLOCK32_ELEMENTS)) * inverse);
-        const int32_t most = nearest < 31 ? nearest : 31, scale = most > -32 ? most : -32;
+        const int32_t capped = nearest < 31 ? nearest : 31, scale = capped > -32 ? capped : -32;
         low |= (uint32_t)((scale + 32) & 15) << 4 * r;
         high |= (uint32_t)((scale + 32) >> 4) << 2 * r;
         codebook_pack(from, block_inverse(d * (float)scale), b->codes + (int64_t)16 * r);

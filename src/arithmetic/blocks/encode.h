@@ -58,10 +58,10 @@ CANON_FUNCTION float block_inverse(float d)
 }
 
 /* Clamps to 0..max and truncates. The inverse of a denormal scale may be infinite; the result is then 0 or max. */
-CANON_FUNCTION int32_t block_cut(float x, float most)
+CANON_FUNCTION int32_t block_cut(float x, float max)
 {
     const float low = x > 0.0f ? x : 0.0f;
-    return (int32_t)(low < most ? low : most);
+    return (int32_t)(low < max ? low : max);
 }
 
 /* Nearest integer, halves away from zero, clamped to +-127. */
@@ -120,34 +120,34 @@ CANON_FUNCTION int encode_q5_0(const float *x, block_q5_0 *b)
 }
 
 typedef struct block_range {
-    float least, most;
+    float min, max;
     int bad;
 } block_range;
 
 CANON_FUNCTION block_range block_range_of(const float *x)
 {
-    int32_t least = 0x7fffffff, most = -0x7fffffff;
+    int32_t min = 0x7fffffff, max = -0x7fffffff;
     for (int32_t i = 0; i < BLOCK32_ELEMENTS; i++) {
         const int32_t here = block_ordered(x[i]);
-        least = here < least ? here : least;
-        most = here > most ? here : most;
+        min = here < min ? here : min;
+        max = here > max ? here : max;
     }
     block_range range;
-    range.least = block_unordered(least);
-    range.most = block_unordered(most);
-    range.bad = magnitude_bits(range.least) >= BLOCK_INFINITE || magnitude_bits(range.most) >= BLOCK_INFINITE;
+    range.min = block_unordered(min);
+    range.max = block_unordered(max);
+    range.bad = magnitude_bits(range.min) >= BLOCK_INFINITE || magnitude_bits(range.max) >= BLOCK_INFINITE;
     return range;
 }
 
 CANON_FUNCTION int encode_q4_1(const float *x, block_q4_1 *b)
 {
     const block_range range = block_range_of(x);
-    const float d = (range.most - range.least) / 15.0f, inverse = block_inverse(d);
+    const float d = (range.max - range.min) / 15.0f, inverse = block_inverse(d);
     b->d = (block_f16)block_f16_from_f32(d);
-    b->m = (block_f16)block_f16_from_f32(range.least);
+    b->m = (block_f16)block_f16_from_f32(range.min);
     for (int32_t l = 0; l < 16; l++) {
-        const int32_t low = block_cut(__builtin_fmaf(x[l] - range.least, inverse, 0.5f), 15.0f);
-        const int32_t high = block_cut(__builtin_fmaf(x[l + 16] - range.least, inverse, 0.5f), 15.0f);
+        const int32_t low = block_cut(__builtin_fmaf(x[l] - range.min, inverse, 0.5f), 15.0f);
+        const int32_t high = block_cut(__builtin_fmaf(x[l + 16] - range.min, inverse, 0.5f), 15.0f);
         b->codes[l] = (uint8_t)(low | high << 4);
     }
     return range.bad | block_f16_bad(b->d) | block_f16_bad(b->m);
@@ -156,13 +156,13 @@ CANON_FUNCTION int encode_q4_1(const float *x, block_q4_1 *b)
 CANON_FUNCTION int encode_q5_1(const float *x, block_q5_1 *b)
 {
     const block_range range = block_range_of(x);
-    const float d = (range.most - range.least) / 31.0f, inverse = block_inverse(d);
+    const float d = (range.max - range.min) / 31.0f, inverse = block_inverse(d);
     uint32_t fifth = 0;
     b->d = (block_f16)block_f16_from_f32(d);
-    b->m = (block_f16)block_f16_from_f32(range.least);
+    b->m = (block_f16)block_f16_from_f32(range.min);
     for (int32_t l = 0; l < 16; l++) {
-        const int32_t low = block_cut(__builtin_fmaf(x[l] - range.least, inverse, 0.5f), 31.0f);
-        const int32_t high = block_cut(__builtin_fmaf(x[l + 16] - range.least, inverse, 0.5f), 31.0f);
+        const int32_t low = block_cut(__builtin_fmaf(x[l] - range.min, inverse, 0.5f), 31.0f);
+        const int32_t high = block_cut(__builtin_fmaf(x[l + 16] - range.min, inverse, 0.5f), 31.0f);
         b->codes[l] = (uint8_t)((low & 15) | (high & 15) << 4);
         fifth |= (uint32_t)(low >> 4) << l | (uint32_t)(high >> 4) << (l + 16);
     }

@@ -30,7 +30,7 @@
 /* The limits and search parameters of a block format. */
 typedef struct search_limits {
     int32_t length, sub_blocks; /* elements per sub-block; sub-blocks per block */
-    float least, most;          /* codes: 0..highest with minima, -highest-1..highest without */
+    float lowest, highest;      /* codes: 0..highest with minima, -highest-1..highest without */
     float levels;               /* the largest scale, and the largest min */
     int32_t candidates;         /* lines tried per sub-block */
     float first, step;          /* their distance from the line that spans the sub-block, in codes */
@@ -52,9 +52,9 @@ typedef struct search_sums {
     lanes q, qq, xq;
 } search_sums;
 
-SEARCH_FUNCTION lanes search_clamp(lanes x, float least, float most)
+SEARCH_FUNCTION lanes search_clamp(lanes x, float lowest, float highest)
 {
-    return lanes_max(lanes_min(x, lanes_all(most)), lanes_all(least));
+    return lanes_max(lanes_min(x, lanes_all(highest)), lanes_all(lowest));
 }
 
 /* To the nearest integer, ties to even, for numbers below 2^22. */
@@ -64,9 +64,9 @@ SEARCH_FUNCTION lanes search_round(lanes x)
 }
 
 /* The code of one element, and the sums over a sub-block for a fit. Most of the time is spent here. */
-SEARCH_FUNCTION lanes search_code(lanes x, lanes min, lanes inverse, float least, float most)
+SEARCH_FUNCTION lanes search_code(lanes x, lanes min, lanes inverse, float lowest, float highest)
 {
-    return search_round(search_clamp((x + min) * inverse, least, most));
+    return search_round(search_clamp((x + min) * inverse, lowest, highest));
 }
 
 SEARCH_LOOP search_sums search_sum(const lanes *x, const search_limits *limits, lanes low, lanes min, lanes inverse)
@@ -74,7 +74,7 @@ SEARCH_LOOP search_sums search_sum(const lanes *x, const search_limits *limits, 
     search_sums sums;
     sums.q = sums.qq = sums.xq = lanes_all(0.0f);
     for (int32_t l = 0; l < limits->length; l++) {
-        const lanes q = search_code(x[l], min, inverse, limits->least, limits->most);
+        const lanes q = search_code(x[l], min, inverse, limits->lowest, limits->highest);
         sums.q = sums.q + q;
         sums.qq = lanes_fma(q, q, sums.qq); /* exact, as q * q is */
         sums.xq = sums.xq + (x[l] - low) * q;
@@ -88,7 +88,7 @@ SEARCH_LOOP search_sums search_sum_zero(const lanes *x, const search_limits *lim
     search_sums sums;
     sums.q = sums.qq = sums.xq = lanes_all(0.0f);
     for (int32_t l = 0; l < limits->length; l++) {
-        const lanes q = search_round(search_clamp(x[l] * inverse, limits->least, limits->most));
+        const lanes q = search_round(search_clamp(x[l] * inverse, limits->lowest, limits->highest));
         sums.qq = lanes_fma(q, q, sums.qq); /* exact, as q * q is */
         sums.xq = sums.xq + x[l] * q;
     }
@@ -157,7 +157,7 @@ SEARCH_FUNCTION search_line search_best_line(const lanes *x, const search_limits
     best.min = zero - low;
     best.gain = lanes_all(-__builtin_inff());
     for (int32_t c = 0; c < limits->candidates; c++) {
-        const float codes = limits->most + (limits->first + limits->step * (float)c);
+        const float codes = limits->highest + (limits->first + limits->step * (float)c);
         search_fit(x, limits, sub, zero - low, inverse * lanes_all(codes), &best);
     }
     for (int32_t round = 0; round < limits->rounds; round++)
@@ -172,7 +172,7 @@ SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits,
 {
     const lanes start = found->scale[p], d = found->d[p], dmin = found->dmin[p], start_min = found->min[p] * dmin;
     const lanes n = lanes_all((float)limits->length), inverse_min = search_inverse(n * dmin);
-    lanes least = lanes_all(__builtin_inff());
+    lanes smallest = lanes_all(__builtin_inff());
     for (int32_t step = 0; step < 3; step++) {
         const lanes level = search_clamp(start + lanes_all(step == 2 ? -1.0f : (float)step), 0.0f, limits->levels);
         const lanes scale = level * d;
@@ -180,11 +180,11 @@ SEARCH_FUNCTION lanes search_settle(const lanes *x, const search_limits *limits,
         const lanes wanted = (scale * sums.q - sub->total) - n * sub->low;
         const lanes min = search_round(search_clamp(wanted * inverse_min, 0.0f, limits->levels));
         const lanes error = search_error(&sums, sub->total, (float)limits->length, scale, min * dmin + sub->low);
-        found->scale[p] = lanes_select(error < least, level, found->scale[p]);
-        found->min[p] = lanes_select(error < least, min, found->min[p]);
-        least = lanes_select(error < least, error, least);
+        found->scale[p] = lanes_select(error < smallest, level, found->scale[p]);
+        found->min[p] = lanes_select(error < smallest, min, found->min[p]);
+        smallest = lanes_select(error < smallest, error, smallest);
     }
-    return least;
+    return smallest;
 }
 
 /* Fits the factors to the scales, mins and codes of all sub-blocks together. Keeps the old factors if nothing can be fitted: a
@@ -319,7 +319,7 @@ SEARCH_FUNCTION search_line search_best_zero(const lanes *x, const search_limits
     search_line best;
     best.scale = best.min = best.gain = zero;
     for (int32_t c = 0; c < limits->candidates; c++) {
-        const float codes = limits->least - (limits->first + limits->step * (float)c);
+        const float codes = limits->lowest - (limits->first + limits->step * (float)c);
         search_fit_zero(x, limits, inverse * lanes_all(codes), &best);
     }
     for (int32_t round = 0; round < limits->rounds; round++)
@@ -330,16 +330,16 @@ SEARCH_FUNCTION search_line search_best_zero(const lanes *x, const search_limits
 SEARCH_FUNCTION lanes search_settle_zero(const lanes *x, const search_limits *limits, search_found *found, int32_t p)
 {
     const lanes start = found->scale[p], zero = lanes_all(0.0f);
-    lanes least = lanes_all(__builtin_inff());
+    lanes smallest = lanes_all(__builtin_inff());
     for (int32_t step = 0; step < 3; step++) {
         const lanes to = start + lanes_all(step == 2 ? -1.0f : (float)step);
         const lanes level = search_clamp(to, -limits->levels - 1.0f, limits->levels), scale = level * found->d[p];
         const search_sums sums = search_sum_zero(x, limits, search_inverse(scale));
         const lanes error = search_error(&sums, zero, 0.0f, scale, zero);
-        found->scale[p] = lanes_select(error < least, level, found->scale[p]);
-        least = lanes_select(error < least, error, least);
+        found->scale[p] = lanes_select(error < smallest, level, found->scale[p]);
+        smallest = lanes_select(error < smallest, error, smallest);
     }
-    return least;
+    return smallest;
 }
 
 SEARCH_FUNCTION void search_refactor_zero(const lanes *x, const search_limits *limits, const search_found *found,
@@ -406,8 +406,8 @@ SEARCH_FUNCTION search_limits search_limits_of(int32_t type)
     search_limits limits;
     limits.length = type == BLOCK_Q4_K || type == BLOCK_Q5_K ? 32 : 16;
     limits.sub_blocks = KBLOCK_ELEMENTS / limits.length;
-    limits.least = type == BLOCK_Q3_K ? -4.0f : type == BLOCK_Q6_K ? -32.0f : 0.0f;
-    limits.most = type == BLOCK_Q2_K || type == BLOCK_Q3_K ? 3.0f : type == BLOCK_Q4_K ? 15.0f : 31.0f;
+    limits.lowest = type == BLOCK_Q3_K ? -4.0f : type == BLOCK_Q6_K ? -32.0f : 0.0f;
+    limits.highest = type == BLOCK_Q2_K || type == BLOCK_Q3_K ? 3.0f : type == BLOCK_Q4_K ? 15.0f : 31.0f;
     limits.levels = type == BLOCK_Q2_K ? 15.0f : type == BLOCK_Q3_K ? 31.0f : type == BLOCK_Q6_K ? 127.0f : 63.0f;
     limits.candidates = type == BLOCK_Q6_K ? 6 : 7;
     limits.first = type == BLOCK_Q6_K ? -0.7f : -1.0f;

@@ -100,13 +100,13 @@ MATH_FUNCTION float canon_min_f32(float a, float b)
 }
 #endif
 
-/* x but no more than `most`; NaN gives that. */
-MATH_FUNCTION float math_within_f32(float x, float most)
+/* x but no more than `max`; NaN gives that. */
+MATH_FUNCTION float math_within_f32(float x, float max)
 {
 #ifdef MATH_WITHIN_F32
-    return MATH_WITHIN_F32(x, most);
+    return MATH_WITHIN_F32(x, max);
 #else
-    return x < most ? x : most;
+    return x < max ? x : max;
 #endif
 }
 
@@ -125,26 +125,26 @@ MATH_FUNCTION float math_smaller_f32(float a, float b)
     return math_within_f32(a, b);
 }
 
-/* x but no more than `most`, no less than `least`; NaN stays NaN. */
+/* x but no more than `max`, no less than `min`; NaN stays NaN. */
 #ifdef MATH_MAX_F32
-MATH_FUNCTION float math_most_f32(float x, float most)
+MATH_FUNCTION float math_most_f32(float x, float max)
 {
-    return MATH_MIN_F32(x, most);
+    return MATH_MIN_F32(x, max);
 }
 
-MATH_FUNCTION float math_least_f32(float x, float least)
+MATH_FUNCTION float math_least_f32(float x, float min)
 {
-    return MATH_MAX_F32(x, least);
+    return MATH_MAX_F32(x, min);
 }
 #else
-MATH_FUNCTION float math_most_f32(float x, float most)
+MATH_FUNCTION float math_most_f32(float x, float max)
 {
-    return x > most ? most : x;
+    return x > max ? max : x;
 }
 
-MATH_FUNCTION float math_least_f32(float x, float least)
+MATH_FUNCTION float math_least_f32(float x, float min)
 {
-    return x < least ? least : x;
+    return x < min ? min : x;
 }
 #endif
 

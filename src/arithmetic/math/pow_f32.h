@@ -178,7 +178,7 @@ MATH_FUNCTION float math_exp2_normal_f32(float hi, float lo)
 /* The bits of sizes of x from which on and up to which |x|^y is a normal number, and so is x; none for a y that is not plain.
  * The bits of a number, as a multiple of 2^23, are its logarithm and 127 with up to 0.0861 too little. */
 typedef struct math_pow_range_f32 {
-    uint32_t least, most;
+    uint32_t min, max;
 } math_pow_range_f32;
 
 MATH_FUNCTION math_pow_range_f32 math_pow_range_of_f32(float y)
@@ -188,8 +188,8 @@ MATH_FUNCTION math_pow_range_f32 math_pow_range_of_f32(float y)
     const float above = reach > 0.09375f ? reach - 0.09375f : 0.0f;
     math_pow_range_f32 range = {1, 0};
     if (size <= 0x1p40f) {
-        range.least = 0x3f800000u - (uint32_t)(reach * 0x1p23f);
-        range.most = 0x3f800000u + (uint32_t)(above * 0x1p23f);
+        range.min = 0x3f800000u - (uint32_t)(reach * 0x1p23f);
+        range.max = 0x3f800000u + (uint32_t)(above * 0x1p23f);
     }
     return range;
 }

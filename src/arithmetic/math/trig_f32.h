@@ -139,9 +139,9 @@ MATH_FUNCTION float canon_cos_f32(float x)
 /* Neither NaN nor infinite, nor so small or large together that they are scaled. */
 #define MATH_ATAN2_PLAIN_F32(y, x) math_within_range_f32(canon_max_f32(canon_abs_f32(x), canon_abs_f32(y)), 0x1p-62f, 0x1p124f)
 
-MATH_FUNCTION int math_within_range_f32(float x, float least, float most)
+MATH_FUNCTION int math_within_range_f32(float x, float min, float max)
 {
-    return (x >= least) & (x <= most);
+    return (x >= min) & (x <= max);
 }
 
 enum { MATH_PLAIN = 1, MATH_PLAIN_16 = 2 };

@@ -33,7 +33,7 @@ static __attribute__((noinline)) void sub_blocks_code(const float *from, int32_t
     search_found found;
     for (int32_t p = 0; p < LANES_REGISTERS; p++)
         lanes_transpose(x + p * length, from + p * REGISTER_LANES * length, length);
-    if (limits.least < 0.0f)
+    if (limits.lowest < 0.0f)
         search_without_min(x, &limits, &found);
     else
         search_with_min(x, &limits, &found);
@@ -44,7 +44,8 @@ static __attribute__((noinline)) void sub_blocks_code(const float *from, int32_t
     for (int32_t l = 0; l < length; l++) {
         lanes code[LANES_REGISTERS];
         for (int32_t p = 0; p < LANES_REGISTERS; p++)
-            code[p] = search_code(x[p * length + l], min[p], inverse[p], limits.least, limits.most) - lanes_all(limits.least);
+            code[p] =
+                search_code(x[p * length + l], min[p], inverse[p], limits.lowest, limits.highest) - lanes_all(limits.lowest);
         codes[l] = lanes_to_bytes(code);
     }
     for (int32_t l = 0; l < length; l += LANES)

@@ -102,21 +102,21 @@ DEVICE float *result_of(const attention_args *args, int64_t token, int32_t head)
 DEVICE float merged(const attention_args *args, int32_t head, const float *part, int32_t count, int32_t i)
 {
     const int32_t apart = ATTENTION_PART_SUMS + args->layer.head_size;
-    float most = part[0], l = 0.0f, o = 0.0f;
-    UNROLL_BY(4) for (int32_t c = 1; c < count; c++) most = row_larger_f32(most, part[c * apart]);
+    float highest = part[0], l = 0.0f, o = 0.0f;
+    UNROLL_BY(4) for (int32_t c = 1; c < count; c++) highest = row_larger_f32(highest, part[c * apart]);
     UNROLL_BY(4) for (int32_t c = 0; c < count; c++)
     {
-        const float f = row_exponential_f32(part[c * apart], most);
+        const float f = row_exponential_f32(part[c * apart], highest);
         l = fma_f32(f, part[c * apart + 1], l);
         o = fma_f32(f, part[c * apart + ATTENTION_PART_SUMS + i], o);
     }
-    return args->sinks ? attention_result_with_sink(o, l, most, args->sinks[head]) : attention_result(o, l);
+    return args->sinks ? attention_result_with_sink(o, l, highest, args->sinks[head]) : attention_result(o, l);
 }
 
 /* The same of a query with one chunk. */
-DEVICE float result_of_one(const attention_args *args, int32_t head, float o, float l, float most)
+DEVICE float result_of_one(const attention_args *args, int32_t head, float o, float l, float highest)
 {
-    return args->sinks ? attention_result_with_sink(o + 0.0f, l, most, args->sinks[head]) : attention_result_of_one(o, l);
+    return args->sinks ? attention_result_with_sink(o + 0.0f, l, highest, args->sinks[head]) : attention_result_of_one(o, l);
 }
 
 /* The largest over 32 lanes, in each of them. */

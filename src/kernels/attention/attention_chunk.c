@@ -109,12 +109,12 @@ DEVICE void sum_values(int32_t type, int32_t each, const attention_args *args, c
     float sums[ATTENTION_PASS][ATTENTION_LANES];
     UNROLL for (int32_t g = 0; g < each; g++) UNROLL for (int32_t e = 0; e < ATTENTION_LANES; e++) sums[g][e] = 0.0f;
     enum { STEP = ATTENTION_LANES };
-    const int32_t end = work->keys.end, last = end - 1, most = (VALUE_PIECES(each) - 1) * STEP;
+    const int32_t end = work->keys.end, last = end - 1, span = (VALUE_PIECES(each) - 1) * STEP;
     int32_t j = work->keys.first + ((share.lane_of - work->keys.first) & (STEP - 1));
     UNROLL_BY(1) for (; j < end; j += VALUE_PIECES(each) * STEP)
     {
         attention_piece v[VALUE_PIECES(1)];
-        const bool whole = j + most < end;
+        const bool whole = j + span < end;
         UNROLL for (int32_t n = 0; n < VALUE_PIECES(each); n++) v[n] =
             value_piece(type, args, page, j + n * STEP < end ? j + n * STEP : last, share.at);
         if (whole) {
@@ -199,18 +199,18 @@ DEVICE void run_heads(int32_t type, int32_t each, const attention_args *args, co
         slope_scores(each, args, work, key, scores);
     UNROLL for (int32_t g = 0; g < each; g++)
     {
-        const float most = largest_of_32(scores[g]);
+        const float highest = largest_of_32(scores[g]);
         if (key % 32 == 0)
-            AT(shared->wave_largest, g * WAVES + key / 32) = most;
+            AT(shared->wave_largest, g * WAVES + key / 32) = highest;
     }
     barrier();
     UNROLL for (int32_t g = 0; g < each; g++)
     {
-        float most = AT(shared->wave_largest, g * WAVES);
-        UNROLL for (int32_t w = 1; w < WAVES; w++) most = row_larger_f32(most, AT(shared->wave_largest, g * WAVES + w));
-        AT(shared->p, g * ATTENTION_CHUNK + key) = seen ? row_exponential_f32(scores[g], most) : 0.0f;
+        float highest = AT(shared->wave_largest, g * WAVES);
+        UNROLL for (int32_t w = 1; w < WAVES; w++) highest = row_larger_f32(highest, AT(shared->wave_largest, g * WAVES + w));
+        AT(shared->p, g * ATTENTION_CHUNK + key) = seen ? row_exponential_f32(scores[g], highest) : 0.0f;
         if (key == 0)
-            AT(shared->largest, g) = most;
+            AT(shared->largest, g) = highest;
     }
     barrier();
     const int32_t own = key - (ATTENTION_THREADS - 64); /* the last threads have the fewest values to sum */

@@ -232,17 +232,17 @@ DEVICE void make_exponentials(const tile_place *place, const tile_rows *rows, fl
     const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, a = (int32_t)thread_index() / ATTENTION_ROWS;
     const bool taken = AT(rows->sequence, row) == place->sequence;
     const int32_t first = taken ? AT(rows->first, row) : 0, end = taken ? AT(rows->end, row) : 0;
-    float most = -MATH_INF_F32, sum = 0.0f;
+    float highest = -MATH_INF_F32, sum = 0.0f;
     UNROLL_BY(4)
     for (int32_t j = key_of_lane(place->any.first, a); j < place->any.end; j += ATTENTION_LANES)
-        most = j >= first && j < end ? row_larger_f32(most, AT(p, j * ATTENTION_ROWS + row)) : most;
-    AT(lanes, a * ATTENTION_ROWS + row) = most;
+        highest = j >= first && j < end ? row_larger_f32(highest, AT(p, j * ATTENTION_ROWS + row)) : highest;
+    AT(lanes, a * ATTENTION_ROWS + row) = highest;
     barrier();
-    UNROLL for (int32_t i = 0; i < ATTENTION_LANES; i++) most = row_larger_f32(most, AT(lanes, i * ATTENTION_ROWS + row));
+    UNROLL for (int32_t i = 0; i < ATTENTION_LANES; i++) highest = row_larger_f32(highest, AT(lanes, i * ATTENTION_ROWS + row));
     UNROLL_BY(4) for (int32_t j = key_of_lane(place->any.first, a); j < place->any.end; j += ATTENTION_LANES)
     {
         const bool seen = j >= first && j < end;
-        const float e = seen ? row_exponential_f32(AT(p, j * ATTENTION_ROWS + row), most) : -1.0f;
+        const float e = seen ? row_exponential_f32(AT(p, j * ATTENTION_ROWS + row), highest) : -1.0f;
         AT(p, j * ATTENTION_ROWS + row) = e;
         sum = seen ? sum + e : sum;
     }
@@ -253,7 +253,7 @@ DEVICE void make_exponentials(const tile_place *place, const tile_rows *rows, fl
         float sums[ATTENTION_LANES];
         UNROLL for (int32_t i = 0; i < ATTENTION_LANES; i++) sums[i] = AT(lanes, i * ATTENTION_ROWS + row);
         AT(l, row) = attention_fold(sums);
-        AT(largest, row) = most;
+        AT(largest, row) = highest;
     }
 }
 

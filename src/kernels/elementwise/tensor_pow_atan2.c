@@ -25,14 +25,14 @@ DEVICE void quad_to_unit(quad_bits *unit, int32_t number, quad_bits quad, int32_
 
 /* The bits of the smallest and the largest magnitude: a NaN is larger than all numbers. */
 typedef struct size_range {
-    uint32_t least, most;
+    uint32_t min, max;
 } size_range;
 
 DEVICE void size_take(size_range *of, float x)
 {
     const uint32_t size = canon_float_bits(x) & 0x7fffffffu;
-    of->least = size < of->least ? size : of->least;
-    of->most = size > of->most ? size : of->most;
+    of->min = size < of->min ? size : of->min;
+    of->max = size > of->max ? size : of->max;
 }
 
 /* Are all pairs of two quads plain? Pairs of 16-bit types are checked together, for pow those of two units. */
@@ -52,7 +52,7 @@ DEVICE bool pow_unit_plain(const unit_f32 *x, const unit_f32 *y, int32_t type)
         size_take(&of_x, x->v[j]);
         size_take(&of_y, y->v[j]);
     }
-    return of_x.least >= 0x00800000u && of_x.most < 0x7f800000u && of_y.most < canon_float_bits(0x1p22f);
+    return of_x.min >= 0x00800000u && of_x.max < 0x7f800000u && of_y.max < canon_float_bits(0x1p22f);
 }
 
 DEVICE bool atan2_plain(const quad_f32 *y, const quad_f32 *x, int32_t type)
@@ -69,7 +69,7 @@ DEVICE bool atan2_plain(const quad_f32 *y, const quad_f32 *x, int32_t type)
         const uint32_t x_size = canon_float_bits(x->v[j]) & 0x7fffffffu;
         size_take(&of, canon_bits_float(y_size > x_size ? y_size : x_size));
     }
-    return of.least >= canon_float_bits(0x1p-62f) && of.most <= canon_float_bits(0x1p124f);
+    return of.min >= canon_float_bits(0x1p-62f) && of.max <= canon_float_bits(0x1p124f);
 }
 
 /* A bit for each half of four words that is not 0. */

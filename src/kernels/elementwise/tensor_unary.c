@@ -142,15 +142,15 @@ KERNEL(tensor_unary_f32, elementwise_args, ELEMENTWISE_THREADS)
 
 DEVICE bool quad_in_range(quad_f32 x, math_pow_range_f32 range)
 {
-    uint32_t least = range.most;
-    uint32_t most = range.least;
+    uint32_t min = range.max;
+    uint32_t max = range.min;
     EACH
     {
         const uint32_t size = canon_float_bits(x.v[j]) & 0x7fffffffu;
-        least = size < least ? size : least;
-        most = size > most ? size : most;
+        min = size < min ? size : min;
+        max = size > max ? size : max;
     }
-    return least >= range.least && most <= range.most;
+    return min >= range.min && max <= range.max;
 }
 
 /* powf without its handling of special values and the ends of the range, for all slots. Quads that need it are loaded and

@@ -179,13 +179,13 @@ KERNEL(quant_encode_kblock, quant_encode_args, QUANT_THREADS)
     const float *x = AT_RANGE(staged, thread * (length + 1), length);
 
     search_found found;
-    if (limits.least < 0.0f)
+    if (limits.lowest < 0.0f)
         search_without_min(x, &limits, &found);
     else
         search_with_min(x, &limits, &found);
     const float inverse = search_inverse(found.scale[0] * found.d[0]), min = found.min[0] * found.dmin[0];
     for (uint32_t l = 0; l < length; l++) {
-        const float code = search_code(x[l], min, inverse, limits.least, limits.most) - limits.least;
+        const float code = search_code(x[l], min, inverse, limits.lowest, limits.highest) - limits.lowest;
         AT(codes, thread * length + l) = (uint8_t)(int32_t)code;
     }
     AT(scales, thread) = (uint8_t)(int32_t)(found.scale[0] + (args.type == BLOCK_Q3_K ? 32.0f : 0.0f));

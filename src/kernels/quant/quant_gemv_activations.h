@@ -318,22 +318,23 @@ DEVICE bool extreme_is_negative(const four_elements *four, uint32_t thread, int3
  * compared as unsigned integers, to the negative number of the largest magnitude. */
 DEVICE void code_kblock(const quant_gemv_activations_args *args, code_place to, uint32_t own, const four_elements *four)
 {
-    int32_t most = (int32_t)canon_float_bits(four[0].x[0]);
-    uint32_t least = canon_float_bits(four[0].x[0]);
+    int32_t highest = (int32_t)canon_float_bits(four[0].x[0]);
+    uint32_t lowest = canon_float_bits(four[0].x[0]);
     UNROLL
     for (uint32_t i = 1; i < 8; i++) {
         const uint32_t bits = canon_float_bits(four[i / 4].x[i % 4]);
-        most = larger(most, (int32_t)bits);
-        least = bits > least ? bits : least;
+        highest = larger(highest, (int32_t)bits);
+        lowest = bits > lowest ? bits : lowest;
     }
     UNROLL
     for (uint32_t mask = 16; mask > 0; mask /= 2) {
-        const uint32_t next = wave_shuffle_xor_u32(least, mask);
-        most = larger(most, other_lane(most, mask));
-        least = next > least ? next : least;
+        const uint32_t next = wave_shuffle_xor_u32(lowest, mask);
+        highest = larger(highest, other_lane(highest, mask));
+        lowest = next > lowest ? next : lowest;
     }
-    SETTLE(most); /* so that no instruction of three operands has one of another lane: without a card nobody can execute it */
-    const int32_t positive = larger(most, 0), negative = (int32_t)least < 0 ? (int32_t)(least & 0x7fffffffu) : 0;
+    SETTLE(
+        highest); /* otherwise one instruction would take three operands, one of them from another lane; only cards run that */
+    const int32_t positive = larger(highest, 0), negative = (int32_t)lowest < 0 ? (int32_t)(lowest & 0x7fffffffu) : 0;
     const int32_t largest = larger(positive, negative);
     const float magnitude = canon_bits_float((uint32_t)largest);
     const bool minus = extreme_is_negative(four, own, positive, negative);

@@ -77,10 +77,10 @@ DEVICE stage_columns stage_columns_of(int32_t type, const quant_gemv_args *args,
  * of the columns. It tells the stage's barrier how many bytes to expect. */
 typedef struct stage_source {
     const uint8_t *from;
-    uint32_t left;    /* bytes from there on, a multiple of 16; 0: nothing to fetch */
-    uint32_t further; /* bytes from chunk to chunk */
-    uint32_t most;    /* max bytes of a chunk */
-    uint32_t to;      /* in a stage, in words */
+    uint32_t left;      /* bytes from there on, a multiple of 16; 0: nothing to fetch */
+    uint32_t further;   /* bytes from chunk to chunk */
+    uint32_t max_bytes; /* of a chunk */
+    uint32_t to;        /* in a stage, in words */
     ring arrivals;
 } stage_source;
 
@@ -127,7 +127,7 @@ DEVICE void stage_fetch(const stage_source *from, uint32_t chunk, uint32_t numbe
     const uint32_t done = chunk * from->further;
     if (from->left == 0)
         return;
-    const uint32_t bytes = from->left - done < from->most ? from->left - done : from->most;
+    const uint32_t bytes = from->left - done < from->max_bytes ? from->left - done : from->max_bytes;
     const ring_cursor at = {number, 0};
     ring_expect(&from->arrivals, at, bytes);
     ring_copy(&from->arrivals, at, stage + from->to, from->from + done, bytes);
@@ -282,8 +282,8 @@ DEVICE bool stage_wants_block(const stage_source *from, uint32_t block)
 DEVICE void stage_fetch_words(int32_t type, const stage_source *source, uint32_t *to, const uint32_t *from, uint32_t chunk,
                               uint32_t words)
 {
-    const uint32_t most = stage_blocks(type) * words, done = chunk * most, all = source->blocks * words;
-    const uint32_t left = all - done < most ? all - done : most;
+    const uint32_t chunk_words = stage_blocks(type) * words, done = chunk * chunk_words, all = source->blocks * words;
+    const uint32_t left = all - done < chunk_words ? all - done : chunk_words;
     for (uint32_t i = thread_index() * 4; i < left; i += QUANT_THREADS * 4) {
         if (!stage_wants_block(source, i / words))
             continue;
@@ -470,11 +470,11 @@ DEVICE void stage_hold_rows(int32_t type, stage_ring *r, uint32_t chunk)
 DEVICE void stage_hold(const stage_ring *r, int32_t type, const uint32_t *from, uint32_t chunk, uint32_t words, uint32_t i,
                        bool whole, u32x4 *held)
 {
-    const uint32_t most = stage_blocks(type) * words, at = chunk * most + i, last = r->from.blocks * words - 4;
-    if (i >= most)
+    const uint32_t chunk_words = stage_blocks(type) * words, at = chunk * chunk_words + i, last = r->from.blocks * words - 4;
+    if (i >= chunk_words)
         return;
     if (whole)
-        *held = load_u32x4(from + (uint64_t)chunk * most + i);
+        *held = load_u32x4(from + (uint64_t)chunk * chunk_words + i);
     else
         *held = load_u32x4(from + (at < last ? at : last));
 }

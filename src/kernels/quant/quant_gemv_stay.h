@@ -21,7 +21,7 @@ typedef struct step_ring {
     uint32_t tile, chunk; /* to fetch next */
     const uint8_t *from;  /* this thread's row of it, from a multiple of 16 bytes on */
     uint32_t left;        /* bytes of the row from there on */
-    uint32_t most;        /* max bytes of a chunk */
+    uint32_t max_bytes;   /* of a chunk */
     ring_cursor fetch, now;
 } step_ring;
 
@@ -44,7 +44,7 @@ DEVICE void step_find_row(int32_t type, const quant_gemv_args *args, step_ring *
     const uint32_t skew = (uint32_t)((uintptr_t)begin & 15);
     r->from = begin - skew;
     r->left = (skew + args->blocks * (uint32_t)block_bytes(type) + 15) / 16 * 16;
-    r->most = stage_chunk_bytes(type) + (skew ? 16 : 0);
+    r->max_bytes = stage_chunk_bytes(type) + (skew ? 16 : 0);
 }
 
 /* Starts to copy the next chunk, if there is one, as soon as all waves have released its stage. All threads call it. */
@@ -55,7 +55,7 @@ DEVICE void step_fetch(int32_t type, const quant_gemv_args *args, step_ring *r)
     if (thread_index() % QUANT_TEAM < 2) {
         const uint32_t row = thread_index() / QUANT_TEAM * 2 + thread_index() % 2;
         const uint32_t done = r->chunk * stage_chunk_bytes(type), left = r->left - done;
-        const uint32_t bytes = left < r->most ? left : r->most;
+        const uint32_t bytes = left < r->max_bytes ? left : r->max_bytes;
         uint32_t *to = r->shared + (r->fetch.stage * step_stage_bytes(type) + row * stage_slot_bytes(type)) / 4;
         ring_acquire(&r->arrivals, r->fetch);
         ring_expect(&r->arrivals, r->fetch, bytes);

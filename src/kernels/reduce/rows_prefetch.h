@@ -43,15 +43,15 @@ DEVICE float words_largest(int32_t type, const uint32_t *words, const float *v)
     (void)v;
     EACH_PAIR larger[p % 4] =
         type == TYPE_F16 ? simt_larger_pair_f16(larger[p % 4], words[p]) : simt_larger_pair_bf16(larger[p % 4], words[p]);
-    float most[8];
+    float highest[8];
     UNROLL for (int32_t j = 0; j < 8; j++)
     {
         const uint16_t half = (uint16_t)(larger[j / 2] >> (16 * (j % 2)));
-        most[j] = type == TYPE_F16 ? widen_f16(half) : widen_bf16(half);
+        highest[j] = type == TYPE_F16 ? widen_f16(half) : widen_bf16(half);
     }
-    UNROLL for (int32_t s = 4; s > 0; s /= 2) UNROLL for (int32_t j = 0; j < s; j++) most[j] =
-        row_larger_f32(most[j], most[j + s]);
-    return most[0];
+    UNROLL for (int32_t s = 4; s > 0; s /= 2) UNROLL for (int32_t j = 0; j < s; j++) highest[j] =
+        row_larger_f32(highest[j], highest[j + s]);
+    return highest[0];
 #else
     (void)type;
     (void)words;

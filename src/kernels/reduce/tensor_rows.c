@@ -121,14 +121,14 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         const char *x = (const char *)args.x + row * args.n * bytes;                                                           \
         char *out = (char *)args.out + row * args.n * bytes;                                                                   \
         T *far_results = (T *)args.results + row * args.chunks;                                                                \
-        T most = -__builtin_inff();                                                                                            \
+        T highest = -__builtin_inff();                                                                                         \
         T center = 0;                                                                                                          \
         T scale = 0;                                                                                                           \
-        LOAD_ROW_##kind(most);                                                                                                 \
+        LOAD_ROW_##kind(highest);                                                                                              \
         barrier();                                                                                                             \
         if (args.op == ROW_SOFTMAX) {                                                                                          \
-            LARGEST(T, kind, most);                                                                                            \
-            center = most;                                                                                                     \
+            LARGEST(T, kind, highest);                                                                                         \
+            center = highest;                                                                                                  \
             for (int64_t i = thread; args.in_shared && i < args.n; i += threads)                                               \
                 AT(row_shared, i) = row_exponential_##kind(AT(row_shared, i), center);                                         \
             barrier();                                                                                                         \
@@ -154,10 +154,10 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
      : args.weight          ? ((value) - center) * scale * bits_to_##kind(bits_at(args.weight, i, bytes), args.type)            \
                             : ((value) - center) * scale)
 
-#define LOAD_ONE_BY_ONE(kind, most)                                                                                            \
+#define LOAD_ONE_BY_ONE(kind, highest)                                                                                         \
     for (int64_t i = thread; i < args.n; i += threads) {                                                                       \
-        const __typeof__(most) value_ = GLOBAL_ELEMENT(kind, i);                                                               \
-        most = canon_max_##kind(most, value_);                                                                                 \
+        const __typeof__(highest) value_ = GLOBAL_ELEMENT(kind, i);                                                            \
+        highest = canon_max_##kind(highest, value_);                                                                           \
         if (args.in_shared)                                                                                                    \
             AT(row_shared, i) = value_;                                                                                        \
     }
@@ -169,7 +169,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
     }
 
 /* By quads where rows allow it. */
-#define LOAD_ROW_f32(most)                                                                                                     \
+#define LOAD_ROW_f32(highest)                                                                                                  \
     if (args.quads) {                                                                                                          \
         for (int64_t first = 4 * thread; first < args.n; first += 16 * threads) {                                              \
             quad_bits loaded[4];                                                                                               \
@@ -181,14 +181,14 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
                 if (i < args.n) {                                                                                              \
                     const quad_f32 quad = quad_to_f32(loaded[a], args.type);                                                   \
                     if (args.op == ROW_SOFTMAX)                                                                                \
-                        EACH most = canon_max_f32(most, quad.v[j]);                                                            \
+                        EACH highest = canon_max_f32(highest, quad.v[j]);                                                      \
                     if (args.in_shared)                                                                                        \
                         store_f32x4(AT_RANGE(row_shared, i, 4), make_f32x4(quad.v[0], quad.v[1], quad.v[2], quad.v[3]));       \
                 }                                                                                                              \
             }                                                                                                                  \
         }                                                                                                                      \
     } else                                                                                                                     \
-        LOAD_ONE_BY_ONE(f32, most)
+        LOAD_ONE_BY_ONE(f32, highest)
 #define STORE_ROW_f32()                                                                                                        \
     if (args.quads) {                                                                                                          \
         for (int64_t i = 4 * thread; i < args.n; i += 4 * threads) {                                                           \
@@ -206,8 +206,8 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         }                                                                                                                      \
     } else                                                                                                                     \
         STORE_ONE_BY_ONE(float, f32)
-#define LOAD_ROW_f64(most) LOAD_ONE_BY_ONE(f64, most)
-#define STORE_ROW_f64()    STORE_ONE_BY_ONE(double, f64)
+#define LOAD_ROW_f64(highest) LOAD_ONE_BY_ONE(f64, highest)
+#define STORE_ROW_f64()       STORE_ONE_BY_ONE(double, f64)
 
 /* Long only when written out. NOLINTBEGIN(readability-function-size) */
 ROWS(float, f32)

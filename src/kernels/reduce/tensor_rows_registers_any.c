@@ -42,19 +42,19 @@ DEVICE float block_sum(float accumulator, float *folds)
 }
 
 /* The largest, whatever that is where one is NaN. */
-DEVICE float block_largest(float most, float *folds)
+DEVICE float block_largest(float highest, float *folds)
 {
     for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2) {
-        const float other = wave_shuffle_xor_f32(most, mask);
-        most = row_larger_f32(most, other);
+        const float other = wave_shuffle_xor_f32(highest, mask);
+        highest = row_larger_f32(highest, other);
     }
     if (lane() == 0)
-        AT(folds, wave_index()) = most;
+        AT(folds, wave_index()) = highest;
     barrier();
     for (uint32_t w = 0; w < waves_per_block(); w++)
-        most = row_larger_f32(most, AT(folds, w));
+        highest = row_larger_f32(highest, AT(folds, w));
     barrier();
-    return most;
+    return highest;
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------------------------ */
@@ -104,10 +104,10 @@ KERNEL(tensor_rows_registers_any, row_args, REDUCE_LANES)
     BY_TYPE(LOAD_ROW(float, ), LOAD_ROW(uint16_t, widen_f16), LOAD_ROW(uint16_t, widen_bf16))
     float sum = 0.0f;
     if (softmax) {
-        float most = -MATH_INF_F32;
-        EACH_ELEMENT most = row_larger_f32(most, v[j]);
-        most = block_largest(most, folds);
-        EACH_ELEMENT v[j] = row_exponential_f32(v[j], most);
+        float highest = -MATH_INF_F32;
+        EACH_ELEMENT highest = row_larger_f32(highest, v[j]);
+        highest = block_largest(highest, folds);
+        EACH_ELEMENT v[j] = row_exponential_f32(v[j], highest);
         EACH_ELEMENT sum = sum + v[j];
         const float scale = 1.0f / block_sum(sum, folds);
         EACH_ELEMENT v[j] = v[j] * scale;

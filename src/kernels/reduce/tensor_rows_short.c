@@ -61,21 +61,21 @@ DEVICE float short_fold(float even, float odd)
 
 DEVICE void short_softmax(int32_t each, float *v)
 {
-    float most[LANE_PAIRS], scale[LANE_PAIRS];
+    float highest[LANE_PAIRS], scale[LANE_PAIRS];
     EACH_ROW
     {
         float larger[2] = {v[2 * each * r], v[2 * each * r + 1]};
         EACH_HAD larger[j % 2] = row_larger_f32(larger[j % 2], v[j]);
-        most[r] = row_larger_f32(larger[0], larger[1]);
+        highest[r] = row_larger_f32(larger[0], larger[1]);
     }
-    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2) EACH_ROW most[r] =
-        row_larger_f32(most[r], wave_shuffle_xor_f32(most[r], mask));
+    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2) EACH_ROW highest[r] =
+        row_larger_f32(highest[r], wave_shuffle_xor_f32(highest[r], mask));
     EACH_ROW
     {
         float sums[2] = {0.0f, 0.0f};
         EACH_HAD
         {
-            v[j] = row_exponential_f32(v[j], most[r]);
+            v[j] = row_exponential_f32(v[j], highest[r]);
             sums[j % 2] = sums[j % 2] + v[j];
         }
         scale[r] = 1.0f / short_fold(sums[0], sums[1]);

@@ -58,11 +58,11 @@ DEVICE float wave_fold(const float *sums)
     return even + odd;
 }
 
-DEVICE float wave_largest(float most)
+DEVICE float wave_largest(float highest)
 {
-    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2) most =
-        row_larger_f32(most, wave_shuffle_xor_f32(most, mask));
-    return most;
+    UNROLL for (uint32_t mask = ROW_PAIR_LANES / 2; mask > 0; mask /= 2) highest =
+        row_larger_f32(highest, wave_shuffle_xor_f32(highest, mask));
+    return highest;
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------------------- */
@@ -201,8 +201,8 @@ DEVICE void softmax_rows(int32_t type, const row_args *args, uint32_t *staged)
         wave_barrier();
         wave_bring(args, 1, PAIR_PART, row + wave_step(), mine);
         words_widen(type, words, v);
-        const float most = wave_largest(words_largest(type, words, v));
-        EACH_VALUE v[j] = row_exponential_f32(v[j], most);
+        const float highest = wave_largest(words_largest(type, words, v));
+        EACH_VALUE v[j] = row_exponential_f32(v[j], highest);
         EACH_VALUE sums[j % 2] = sums[j % 2] + v[j];
         const float scale = 1.0f / wave_fold(sums);
         met = !args->apart || row >= wave_step(); /* in the first iteration, if not before */

@@ -180,11 +180,11 @@ DEVICE uint64_t batch_kept(const batch_lane *mine, const int32_t *sums)
     for (uint32_t r = 0; r < MATRIX_LANE_ROWS; r += 4) {
         const batch_four norm = batch_numbers(mine, 2, r);
         const float scale = batch_largest(batch_numbers(mine, 0, r)), residual = batch_largest(batch_numbers(mine, 1, r));
-        const float most = batch_largest(norm), least = -batch_largest(-norm), square = mine->g * least * least;
+        const float highest = batch_largest(norm), lowest = -batch_largest(-norm), square = mine->g * lowest * lowest;
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
             const f32x4 limit = mine->limits[c];
-            const float rest = fma_f32(limit.y, residual, fma_f32(limit.z, limit.z > 0.0f ? most : least, square));
+            const float rest = fma_f32(limit.y, residual, fma_f32(limit.z, limit.z > 0.0f ? highest : lowest, square));
             const float product = batch_largest_sum(sums + r * MATRIX_LANE_COLUMNS, c);
             if (!MATRIX_ANY(!(fma_f32(product * scale, limit.x, rest) < limit.w)))
                 continue;

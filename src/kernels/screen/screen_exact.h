@@ -154,12 +154,12 @@ DEVICE void exact_sort(uint64_t *keys, uint32_t count)
  * fewer. By all threads. */
 DEVICE canon_key exact_bound(const uint64_t *from, uint32_t count, uint32_t k, const exact_shared *at)
 {
-    canon_key least = CANON_KEY_WORST;
+    canon_key best = CANON_KEY_WORST;
     for (uint32_t i = thread_index(); i < count; i += block_size()) {
         const canon_key key = atomic_load_u64(&from[i]);
-        least = key < least ? key : least;
+        best = key < best ? key : best;
     }
-    AT(at->keys, thread_index()) = least;
+    AT(at->keys, thread_index()) = best;
     sort_power_of_two(at->keys, block_size());
     const canon_key bound = AT(at->keys, k - 1);
     barrier();

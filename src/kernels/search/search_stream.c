@@ -70,8 +70,8 @@ DEVICE void stream_copy(int32_t metric, const stream_shared *at, const tile_ring
     const row_word *tile = tiles_at(tiles, feed->tile);
     const int32_t rows = stream_tile_rows(at), first = feed->pair * STREAM_PAIR_FLOATS;
     const int32_t waves = STREAM_FEEDERS / (int32_t)wave_size(), own = stream_feeder();
-    const int32_t left = at->chunks * CANON_LANES - first, most = STREAM_SPAN * STREAM_PAIR_FLOATS,
-                  floats = left < most ? left : most;
+    const int32_t left = at->chunks * CANON_LANES - first, max = STREAM_SPAN * STREAM_PAIR_FLOATS,
+                  floats = left < max ? left : max;
     const bool norms = own == 0 && metric == CANON_COSINE && feed->pair + STREAM_SPAN >= at->pairs;
     float *stage = at->stages + feed->at.stage * (uint32_t)at->stage_floats;
     if (lane() == 0) {

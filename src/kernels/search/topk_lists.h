@@ -141,7 +141,7 @@ DEVICE uint32_t topk_count(const topk_view *view, canon_key bound)
 }
 
 /* Returns the smallest and the largest key in all lanes. Called by a whole wave. */
-DEVICE void topk_range(const topk_view *view, canon_key *least, canon_key *greatest)
+DEVICE void topk_range(const topk_view *view, canon_key *min, canon_key *max)
 {
     canon_key low = CANON_KEY_WORST, high = 0;
     UNROLL
@@ -160,8 +160,8 @@ DEVICE void topk_range(const topk_view *view, canon_key *least, canon_key *great
         low = other_low < low ? other_low : low;
         high = other_high > high ? other_high : high;
     }
-    *least = low;
-    *greatest = high;
+    *min = low;
+    *max = high;
 }
 
 /* Appends the lanes' keys that are at or before `bound` to `to`, which has `*kept` keys. Called by a whole wave. */

@@ -226,23 +226,23 @@ DEVICE uint32_t wave_shuffle_xor_u32(uint32_t value, uint32_t mask)
 #define SIMT_MIN_F64
 DEVICE double min_f64(double x, double y)
 {
-    double least;
-    __asm__("v_min_f64 %0, %1, %2" : "=v"(least) : "v"(x), "v"(y));
-    return least;
+    double result;
+    __asm__("v_min_f64 %0, %1, %2" : "=v"(result) : "v"(x), "v"(y));
+    return result;
 }
 
 DEVICE double max_f64(double x, double y)
 {
-    double most;
-    __asm__("v_max_f64 %0, %1, %2" : "=v"(most) : "v"(x), "v"(y));
-    return most;
+    double result;
+    __asm__("v_max_f64 %0, %1, %2" : "=v"(result) : "v"(x), "v"(y));
+    return result;
 }
 
 DEVICE double min_negated_f64(double x, double y)
 {
-    double least;
-    __asm__("v_min_f64 %0, %1, -%2" : "=v"(least) : "v"(x), "v"(y));
-    return least;
+    double result;
+    __asm__("v_min_f64 %0, %1, -%2" : "=v"(result) : "v"(x), "v"(y));
+    return result;
 }
 
 /* Sums rows of 16 lanes by DPP, whose shifts insert 0; then the scalar unit adds the totals of the rows before. */

@@ -491,7 +491,7 @@ SIMT_PAIRS(bf16)
 /* Not in constant memory, which serves one address at a time: when a block copies a table, every thread would wait. */
 #define MATH_TABLE static __attribute__((device)) const
 
-#define MATH_WITHIN_F32(x, most) __nvvm_fmin_f(x, most)
+#define MATH_WITHIN_F32(x, max)  __nvvm_fmin_f(x, max)
 #define MATH_LARGER_F32(a, b)    __nvvm_fmax_f(a, b)
 #define MATH_INVERSE_F32(d)      simt_inverse(d)
 #define MATH_INVERSE_ROOT_F32(x) simt_inverse_root(x)
