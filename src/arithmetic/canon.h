@@ -1,16 +1,17 @@
 /* Canonical arithmetic: the definition of every score, shared by all backends.
  *
- *   dot(a,b): both padded with +0 to a multiple of 64. 64 accumulators start at +0; element i goes to accumulator i mod 64 by
- *             one fused multiply-add, in increasing i. Then, for s = 32,16,8,4,2,1: acc[j] += acc[j+s] for j < s; the result is
- * acc[0]. l2(a,b):  the same with t = a[i]-b[i] and acc = fma(t,t,acc); then the correctly rounded square root. cosine:
- * dot(a,b) / (sqrt(dot(a,a)) * sqrt(dot(b,b))), each step rounded once; 0 where a norm is 0.
+ *   dot(a,b)  Both are padded with +0 to a multiple of 64. 64 accumulators start at +0; element i goes to accumulator i mod 64
+ *             by one fused multiply-add, in increasing i. Then acc[j] += acc[j+s] for j < s, for s = 32,16,8,4,2,1. The
+ *             result is acc[0].
+ *   l2(a,b)   The same with t = a[i]-b[i] and acc = fma(t,t,acc), then the correctly rounded square root.
+ *   cosine    dot(a,b) / (sqrt(dot(a,a)) * sqrt(dot(b,b))), each step rounded once; 0 if a norm is 0.
  *
- * The padding is part of the definition: fma(0,0,-0) is +0, so it turns an accumulator that underflowed to -0 into +0.
- * No product of two norms underflows to 0: the smallest non-zero sum of squares is 2^-149, whose root squared is 2^-149 again.
- * Nor does it overflow: roots of finite sums stay below 2^64. So a cosine is never 0/0.
+ * The padding is part of the definition: fma(0,0,-0) is +0, so it turns an accumulator that underflowed to -0 into +0. No
+ * product of two norms underflows to 0: the smallest non-zero sum of squares is 2^-149, whose root squared is 2^-149 again. No
+ * such product overflows: roots of finite sums stay below 2^64. So a cosine is never 0/0.
  *
- * A score is a result's number: the value above plus +0, so that -0 never appears and equal scores have equal bits.
- * This file is compiled by the host's C compiler and as device code, so it keeps to what C and the device dialects share.
+ * A score is the value above plus +0, so -0 never appears and equal scores have equal bits. This file is compiled for the host
+ * and for devices, so it uses only what C and the device dialects share.
  */
 #ifndef WW_ARITHMETIC_CANON_H
 #define WW_ARITHMETIC_CANON_H
@@ -22,19 +23,18 @@
 
 #define CANON_LANES 64
 
-/* The metrics by number, as ww_metric has them (a static assertion in vectors/ holds the two together). */
+/* Metric numbers, the same as ww_metric (a static assertion in vectors/ checks this). */
 #define CANON_COSINE 0
 #define CANON_L2     1
 #define CANON_DOT    2
 
-/* dim rounded up to whole runs of 64 elements: how many floats a stored row has. */
+/* The number of floats in a stored row: dim rounded up to a multiple of 64. */
 CANON_FUNCTION int32_t canon_padded(int32_t dim)
 {
     return (dim + CANON_LANES - 1) / CANON_LANES * CANON_LANES;
 }
 
-/* `sum` is dot(query,row), or for l2 the sum of squared differences; the norms are sqrt(dot(x,x)) and only cosine looks at
- * them. */
+/* `sum` is dot(query,row), or for l2 the sum of squared differences; the norms are sqrt(dot(x,x)) and only cosine uses them. */
 CANON_FUNCTION float canon_score(int32_t metric, float sum, float query_norm, float row_norm)
 {
     if (metric == CANON_L2)
@@ -59,11 +59,11 @@ CANON_FUNCTION float canon_bits_float(uint32_t bits)
     return value;
 }
 
-/* The order of results in one integer: a smaller key is a better result; equal scores are ordered by row. No two rows share
- * a key, so the k smallest keys are one set in whatever order they are looked at: that is what makes top-k parallel. */
+/* The order of results in one integer: a smaller key is a better result; equal scores are ordered by row. No two rows share a
+ * key, so the k smallest keys are the same set in any order of search. This makes top-k parallel. */
 typedef uint64_t canon_key;
 
-#define CANON_KEY_WORST UINT64_MAX /* worse than every row's: row numbers end below 2^32-1 */
+#define CANON_KEY_WORST UINT64_MAX /* worse than the key of every row: row numbers are below 2^32-1 */
 
 CANON_FUNCTION canon_key canon_make_key(int32_t metric, float score, uint32_t row)
 {

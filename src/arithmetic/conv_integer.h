@@ -1,6 +1,6 @@
-/* Convolutions of u8 and u32, which wrap: their sums are the same in any order, so an output is computed by itself, from the
- * definition. Plain ones see input o * stride - padding + tap * dilation; transposed ones input (o + padding - tap * dilation)
- * / stride where that is whole.
+/* Convolutions of u8 and u32. They wrap, so sums are the same in any order and each output is computed directly from the
+ * definition. A plain convolution reads input o * stride - padding + tap * dilation; a transposed one reads input (o + padding
+ * - tap * dilation) / stride if that is an integer.
  */
 #ifndef WW_ARITHMETIC_CONV_INTEGER_H
 #define WW_ARITHMETIC_CONV_INTEGER_H
@@ -17,7 +17,7 @@ enum { CONV_INTEGER_THREADS = 256 };
 typedef struct conv_integer_axis {
     int32_t in, kernel, out;
     int32_t padding, stride, dilation;
-    int64_t x_stride, w_stride; /* of the input and the kernel, in elements */
+    int64_t x_stride, w_stride; /* strides of the input and the kernel, in elements */
 } conv_integer_axis;
 
 enum { CONV_INTEGER_SIZE_MAX = INT32_MAX };
@@ -29,12 +29,12 @@ typedef struct conv_integer_args {
     int64_t x_image, x_channel;    /* strides */
     int64_t w_in, w_out, w_group;  /* from one channel to the next, and from one group to the next */
     conv_integer_axis y, along;    /* rows, and along a row */
-    int32_t group_ins, group_outs; /* channels of a group */
+    int32_t group_ins, group_outs; /* channels per group */
     int32_t out_channels;          /* of all groups */
     int32_t type, transposed, unused;
 } conv_integer_args;
 
-/* The input that a tap meets, or -1. */
+/* The index of the input that a tap reads, or -1. */
 CANON_FUNCTION int64_t conv_integer_input(const conv_integer_axis *a, int32_t transposed, int32_t out, int32_t tap)
 {
     const int64_t reach = transposed ? (int64_t)out + a->padding - (int64_t)tap * a->dilation

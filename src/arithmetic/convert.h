@@ -1,9 +1,10 @@
-/* One element from one type to another: the only place that says how.
+/* Converts one element from one type to another. This file is the only definition.
  *
- * Floats round to nearest, ties to even, and once: where two steps are taken (f64 or an integer to 16 or 8 bits) the first
- * rounds to odd, which keeps in the last bit that something was lost, so that the second rounds as if it saw all of it.
- * f16 and bf16 overflow to infinity. f8e4m3 has none: it saturates at 448, infinity too. A float becomes an integer towards
- * zero, saturated, NaN as 0. An integer becomes a smaller one by its low bits. A NaN becomes the type's one NaN.
+ * Floats round once, to nearest, ties to even. A conversion in two steps (f64 or an integer to 16 or 8 bits) first rounds to
+ * odd: the last bit records whether anything was lost, so the second step rounds as if it saw the exact value. f16 and bf16
+ * overflow to infinity. f8e4m3 has no infinity: larger values, including infinity, saturate at 448. A float becomes an integer
+ * by truncation, with saturation; NaN becomes 0. A smaller integer type keeps the low bits. A NaN becomes the canonical NaN of
+ * the type.
  */
 #ifndef WW_ARITHMETIC_CONVERT_H
 #define WW_ARITHMETIC_CONVERT_H
@@ -13,8 +14,8 @@
 
 #include "arithmetic/half.h"
 
-/* ---- one NaN a type ------------------------------------------------------------------------------------------------------
- * Chips disagree about the bits of a NaN that they compute, so that every result that is NaN is made this one. */
+/* ---- one NaN per type ----------------------------------------------------------------------------------------------------
+ * Chips compute NaNs with different bits, so every NaN result is replaced by this one. */
 
 CANON_FUNCTION float one_nan_f32(float x)
 {
@@ -31,7 +32,7 @@ CANON_FUNCTION double one_nan_f64(double x)
 
 /* ---- the small floats to f32 and back ------------------------------------------------------------------------------------ */
 
-/* The chips' own conversions agree with arithmetic/half.h except for NaNs, whose bits nobody looks at here. */
+/* The chip's own conversions agree with arithmetic/half.h except for NaNs, whose bits do not matter here. */
 #if defined(__AMDGCN__) || defined(__NVPTX__)
 CANON_FUNCTION float widen_f16(uint16_t bits)
 {
@@ -43,7 +44,7 @@ CANON_FUNCTION float widen_f16(uint16_t bits)
 CANON_FUNCTION uint16_t narrow_f16(float x)
 {
 #if defined(__AMDGCN__)
-    /* clang joins a product and its rounding to v_fma_mixlo_f16 with +0 added, which makes +0 of a product that is -0. */
+    /* Without this, clang fuses a product and its rounding into v_fma_mixlo_f16 and adds +0, which turns -0 into +0. */
     __asm__("" : "+v"(x));
 #endif
     const _Float16 half = (_Float16)x;
@@ -75,7 +76,8 @@ CANON_FUNCTION uint16_t narrow_bf16(float x)
     return x == x ? rounded : (uint16_t)0x7fc0u;
 }
 
-/* Exponent and fraction, put where f32 has them, are the value by 2^-120: the biases are 7 and 127. Exact, denormals too. */
+/* Exponent and fraction moved to their f32 positions give the value times 2^-120: the biases are 7 and 127. This is exact, also
+ * for denormals. */
 CANON_FUNCTION float widen_f8e4m3(uint8_t bits)
 {
     const uint32_t magnitude = bits & 0x7fu;
@@ -84,7 +86,7 @@ CANON_FUNCTION float widen_f8e4m3(uint8_t bits)
     return magnitude == 0x7fu ? canon_bits_float(0x7fc00000u) : canon_bits_float(canon_float_bits(value) | sign);
 }
 
-/* Below 2^-6, the smallest normal, the unit is 2^-9: the last place of 2^14, so that adding 2^14 rounds to it. */
+/* Below 2^-6, the smallest normal number, the unit is 2^-9. That is the last place of 2^14, so adding 2^14 rounds to it. */
 CANON_FUNCTION uint8_t narrow_f8e4m3(float x)
 {
     const uint32_t bits = canon_float_bits(x);
@@ -98,7 +100,7 @@ CANON_FUNCTION uint8_t narrow_f8e4m3(float x)
 
 /* ---- to odd -------------------------------------------------------------------------------------------------------------- */
 
-/* x as f32, towards zero, with the last bit set if that lost anything. */
+/* x as f32, rounded towards zero, with the last bit set if anything was lost. */
 CANON_FUNCTION float odd_f32(double x)
 {
     const float nearest = (float)x;

@@ -1,9 +1,9 @@
 /* Running sums along a dimension, in one order on every device.
  *
- * A line is cut into chunks of 64. Within a chunk elements are added one after the other, from the first on. The sums of whole
- * chunks are a line that is summed the same way, and what that has for the chunks before is added in front: element i of chunk
- * c > 0 is P[c - 1] + (x[64 c] + ... + x[i]). So the chunks of a line are independent of each other, and a line of n takes
- * log n / log 64 rounds. f16, bf16 and f8e4m3 are added in f32, sums of chunks included, and rounded once; integers wrap.
+ * A line is divided into chunks of 64. Elements within a chunk are added one after the other, starting at the first. The sums
+ * of whole chunks form a line of their own, with running sums P computed the same way: element i of chunk c > 0 is P[c - 1] +
+ * (x[64 c] + ... + x[i]). So the chunks of a line are independent, and a line of n elements takes log n / log 64 rounds. f16,
+ * bf16 and f8e4m3 are added in f32, including chunk sums, and rounded once; integers wrap.
  */
 #ifndef WW_ARITHMETIC_CUMSUM_H
 #define WW_ARITHMETIC_CUMSUM_H
@@ -15,15 +15,15 @@
 
 enum { CUMSUM_CHUNK = 64, CUMSUM_THREADS = 256 };
 
-/* Dense lines of [outer, n, inner], along the second; their chunks are [outer, chunks, inner]. */
+/* Dense lines along the second dimension of [outer, n, inner]; their chunks are [outer, chunks, inner]. */
 typedef struct cumsum_args {
     const void *in;
-    void *out;           /* of the same type and shape; or the chunks' sums, in the kind of the type */
-    const void *carries; /* running sums of the chunks' sums, in the kind; NULL if a line has one chunk, or for sums */
-    int64_t count;       /* chunks of all lines */
+    void *out;           /* same type and shape; or the sums of the chunks, in the kind of the type */
+    const void *carries; /* running sums over the chunks, in the kind; NULL if a line has one chunk, and when `sums` is set */
+    int64_t count;       /* total number of chunks */
     int64_t n, inner, chunks;
     int32_t type;
-    int32_t sums; /* of chunks alone */
+    int32_t sums; /* compute only the sums of chunks */
 } cumsum_args;
 
 /* Where a chunk lies. */

@@ -1,5 +1,5 @@
-/* One element of memory of a type, in the kind that it is computed in, for kernels and CPUs alike: for operations that take
- * elements one by one. Types are known to fit the kind.
+/* Loads and stores one element of any type in the kind used to compute it, for kernels and CPUs. For operations that work
+ * element by element. The caller makes sure that type and kind match.
  */
 #ifndef WW_ARITHMETIC_ELEMENT_H
 #define WW_ARITHMETIC_ELEMENT_H

@@ -1,5 +1,5 @@
-/* CANON_FUNCTION: how arithmetic that every target shares is declared. The same text is compiled by the host's C compiler, as
- * code of the emulator, and by clang as code of a GPU, where everything is inlined. */
+/* CANON_FUNCTION declares arithmetic shared by all targets. The same source is compiled by the host's C compiler, for the
+ * emulator, and by clang for GPUs, where everything is inlined. */
 #ifndef WW_ARITHMETIC_FUNCTION_H
 #define WW_ARITHMETIC_FUNCTION_H
 

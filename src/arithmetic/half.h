@@ -1,8 +1,8 @@
 /* The 16-bit floats, f16 (IEEE binary16) and bf16, to f32 and back.
  *
- * Widening is exact. Narrowing rounds to nearest, ties to even, and overflows to infinity. A NaN stays a NaN with its sign and
- * leading payload bits and becomes quiet, as the conversion instructions of x86 (F16C) and Arm have it, so that code that uses
- * them agrees. There are no branches, so that loops over them become vector code.
+ * Widening is exact. Narrowing rounds to nearest, ties to even, and overflows to infinity. A NaN keeps its sign and leading
+ * payload bits and becomes quiet, as with the conversion instructions of x86 (F16C) and Arm, so code that uses them agrees.
+ * There are no branches, so compilers can vectorize loops.
  */
 #ifndef WW_ARITHMETIC_HALF_H
 #define WW_ARITHMETIC_HALF_H
@@ -25,7 +25,7 @@ CANON_FUNCTION float half_bits_f32(uint32_t bits)
     return value;
 }
 
-/* The exponent is moved up by multiplying with 2^112, exact also for denormals; infinity and NaN are put right after. */
+/* Multiplying by 2^112 raises the exponent, exactly even for denormals; infinity and NaN are corrected afterwards. */
 CANON_FUNCTION float f32_from_f16(uint16_t half)
 {
     const uint32_t sign = (half & 0x8000u) << 16, magnitude = (half & 0x7fffu) << 13;
@@ -34,8 +34,8 @@ CANON_FUNCTION float f32_from_f16(uint16_t half)
     return half_bits_f32(sign | (magnitude >= 0x0f800000u ? special : finite));
 }
 
-/* Below 2^-14: in 0.5 + x the last bits count units of 2^-24, f16's smallest. Above, a carry runs on into the exponent. From
- * 65520 on, halfway from the largest f16 to the next power of two, it is infinity. */
+/* Below 2^-14 the last bits of 0.5 + x count units of 2^-24, the smallest f16. Above, a carry propagates into the exponent.
+ * From 65520 on, halfway between the largest f16 and the next power of two, the result is infinity. */
 CANON_FUNCTION uint16_t f16_from_f32(float value)
 {
     const uint32_t bits = half_f32_bits(value), magnitude = bits & 0x7fffffffu;

@@ -1,7 +1,7 @@
-/* The element functions of integers, computed in 64 bits for all of them and cut to their type when stored, which gives the
- * same low bits: they wrap.
+/* Element functions of integers. All are computed in 64 bits and truncated to their type when stored, which gives the same low
+ * bits: they wrap.
  *
- * A division by zero gives 0, its remainder the dividend, so that x == x / y * y + rem(x, y) always holds. The functions of
+ * Division by zero gives 0 and leaves the dividend as remainder, so x == x / y * y + rem(x, y) always holds. The functions for
  * floats are in f32.h and f64.h.
  */
 #ifndef WW_ARITHMETIC_INTEGERS_H
@@ -44,7 +44,7 @@ CANON_FUNCTION int64_t rem_i64(int64_t x, int64_t y)
     return y == 0 ? x : y == -1 ? 0 : x % y;
 }
 
-/* A negative exponent gives the reciprocal cut to an integer: 1 and -1 have one, all else is 0. */
+/* A negative exponent gives the truncated reciprocal: nonzero only for 1 and -1. */
 CANON_FUNCTION int64_t pow_i64(int64_t x, int64_t y)
 {
     uint64_t power = 1;

@@ -1,4 +1,4 @@
-/* The element-wise operations by number. One line in a .def file adds an operation to every kernel, to the CPU and to the
+/* Numbers of the element-wise operations. One line in a .def file adds an operation to every kernel, to the CPU and to the
  * names. */
 #ifndef WW_ARITHMETIC_OPERATIONS_H
 #define WW_ARITHMETIC_OPERATIONS_H
@@ -29,10 +29,10 @@ enum cmp_op {
     CMP_COUNT
 };
 
-/* Dimensions and inputs of an operation at most. */
+/* Maximum number of dimensions and inputs of an operation. */
 enum { ELEMENTWISE_RANK = 8, ELEMENTWISE_INPUTS = 3 };
 
-/* What a scatter does with an element: the last one stays, or all are added, each sum rounded. */
+/* How a scatter combines elements: it keeps the last one, or adds them all and rounds each sum. */
 enum { INDEX_SET, INDEX_ADD };
 
 #endif

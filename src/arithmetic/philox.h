@@ -1,8 +1,8 @@
-/* Random numbers by counting: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, 2011), and what is made of its words.
+/* Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, 2011) and the distributions made from its words.
  *
- * Block n of a seed is four words; which words make which element is said here, so that every device gives the same bits in
- * whatever order it makes them. Of an f32 kind element i is made of word i mod 4 of block i / 4 (normal ones of words 0 and 1,
- * or 2 and 3, in pairs); of f64 of the pair i mod 2 of block i / 2 (in pairs of elements for normal ones: all four words).
+ * Block n of a seed is four words. This file defines which words make which element, so every device gives the same bits in any
+ * order. In an f32 kind, element i uses word i mod 4 of block i / 4; two normal elements share words 0 and 1, or 2 and 3. In
+ * f64, element i uses pair i mod 2 of block i / 2; two normal elements share all four words.
  */
 #ifndef WW_ARITHMETIC_PHILOX_H
 #define WW_ARITHMETIC_PHILOX_H
@@ -33,7 +33,7 @@ MATH_FUNCTION philox_block philox(uint64_t seed, uint64_t number)
     return c;
 }
 
-/* low + u * span, u = 0, 1 * 2^-24, ... below 1. */
+/* low + u * span, where u is a multiple of 2^-24 in [0, 1). */
 MATH_FUNCTION float random_uniform_f32(uint32_t word, float low, float span)
 {
     return canon_fma_f32((float)(word >> 8) * 0x1p-24f, span, low);
@@ -45,8 +45,8 @@ MATH_FUNCTION double random_uniform_f64(uint32_t high, uint32_t low_word, double
     return canon_fma_f64((double)(int64_t)bits * 0x1p-53, span, low);
 }
 
-/* Box and Muller: a radius from u in (0, 1], an angle from [0, 2 pi): two numbers of two words each time. The radius reaches
- * 6.8 standard deviations with 32 bits, 8.6 with 53. */
+/* Box-Muller: a radius from u in (0, 1] and an angle in [0, 2 pi) give two numbers from two words. The radius reaches 6.8
+ * standard deviations with 32 bits, 8.6 with 53. */
 typedef struct normal_f32 {
     float first, second;
 } normal_f32;
@@ -77,7 +77,7 @@ MATH_FUNCTION normal_f64 random_normal_f64(philox_block words, double mean, doub
     return pair;
 }
 
-/* The four elements of a block of an f32 kind, and the two of one of f64. a and b are low and span, or mean and deviation. */
+/* The four elements of an f32 block, and the two of an f64 block. a and b are low and span, or mean and deviation. */
 typedef struct random_four {
     float v[4];
 } random_four;

@@ -1,9 +1,9 @@
-/* Reductions: what they are by number, the canonical order of sums, and the order of sorting. Shared by CPU code and kernels.
+/* Reductions: their numbers, the canonical order of sums, and the order of sorting. Shared by CPU code and kernels.
  *
- * The n elements of a result are taken in row-major order of the reduced dimensions. Chunks of 4096 of them are reduced each by
- * 64 accumulators: they start at the operation's neutral element, element i joins number i mod 64, in increasing i, and then,
- * for s = 32,16,8,4,2,1, number j takes in number j + s for j < s. If there was one chunk, that is the result; else the results
- * of the chunks are the elements of the next round.
+ * The n elements of a result are taken in row-major order of the reduced dimensions. Each chunk of 4096 elements is reduced
+ * with 64 accumulators that start at the operation's neutral element. Element i joins accumulator i mod 64, in increasing i.
+ * Then, for s = 32,16,8,4,2,1, accumulator j takes in accumulator j + s for j < s. With one chunk, that is the result;
+ * otherwise the results of the chunks are the elements of the next round.
  */
 #ifndef WW_ARITHMETIC_REDUCE_H
 #define WW_ARITHMETIC_REDUCE_H
@@ -14,14 +14,14 @@
 #include "arithmetic/math/f64.h"
 #include "arithmetic/types.h"
 
-/* As ww_reduce has them (static assertions in tensor/reduce.c). */
+/* Same values as ww_reduce (static assertions in tensor/reduce.c). */
 enum reduce_op { REDUCE_SUM, REDUCE_MIN, REDUCE_MAX, REDUCE_ARGMIN, REDUCE_ARGMAX, REDUCE_MEAN, REDUCE_PROD, REDUCE_COUNT };
 
 enum row_op { ROW_SOFTMAX, ROW_LAYER_NORM, ROW_RMS_NORM };
 
 enum { REDUCE_RANK = 8, REDUCE_CHUNK = 4096, REDUCE_LANES = CANON_LANES };
 
-/* Dimensions with the distance between their elements. */
+/* Dimensions and their strides. */
 typedef struct reduce_dims {
     int32_t rank;
     int32_t unused;
@@ -29,8 +29,8 @@ typedef struct reduce_dims {
     int64_t strides[REDUCE_RANK];
 } reduce_dims;
 
-/* Where element i of the dimensions is. Where there are several of them, i is below 2^32: division in 64 bits is a long piece
- * of code on GPUs. reduce_place_64 is for any i. */
+/* The offset of element i. If there are several dimensions, i must be below 2^32, because 64-bit division is slow on GPUs.
+ * reduce_place_64 accepts any i. */
 CANON_FUNCTION int64_t reduce_place(const reduce_dims *dims, int64_t i)
 {
     int64_t place = 0;
@@ -58,7 +58,7 @@ CANON_FUNCTION int64_t reduce_place_64(const reduce_dims *dims, int64_t i)
     return place;
 }
 
-/* ---- joining two: which of the four is known where this is inlined ------------------------------------------------------- */
+/* ---- joining two elements: the operation is a constant wherever this is inlined ------------------------------------------ */
 
 MATH_FUNCTION float reduce_neutral_f32(int32_t op)
 {
@@ -93,7 +93,7 @@ MATH_FUNCTION int64_t reduce_join_i64(int32_t op, int64_t a, int64_t b)
                               : (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-/* Does b take the place of a, which came before it? A NaN does, but from another. */
+/* Whether b replaces a, which came before it. A NaN replaces anything except another NaN. */
 #define REDUCE_BETTER(T, kind)                                                                                                 \
     MATH_FUNCTION int reduce_better_##kind(int32_t op, T a, T b)                                                               \
     {                                                                                                                          \
@@ -106,7 +106,7 @@ REDUCE_BETTER(int64_t, i64)
 
 /* ---- the order of sorting ------------------------------------------------------------------------------------------------ */
 
-/* Smaller keys come first. NaN is the largest of floats; zeros are equal. */
+/* Smaller keys come first. NaN sorts after all floats; zeros are equal. */
 CANON_FUNCTION uint64_t sort_key_f64(double x)
 {
     const uint64_t bits = canon_double_bits(x + 0.0);

@@ -1,9 +1,10 @@
-/* Pools and enlargements of images: each output from a few inputs around it. What backends share: the arithmetic of one output,
- * written once, and what the kernels take.
+/* Image pooling and upsampling: each output comes from a few inputs around it. Shared by all backends: the arithmetic of one
+ * output and the kernel arguments.
  *
- * An average is the sum of the window's elements from +0 on, row by row, divided by their number; f16, bf16 and f8e4m3 in f32,
- * rounded once, integers in 64 bits, divided towards zero. A maximum is the maximum of operations element by element: NaN if
- * there is one. Bilinear positions and weights are computed in f64; the weights are then rounded to what is computed in, and
+ * An average is the sum of the window's elements, row by row and starting at +0, divided by their number. f16, bf16 and f8e4m3
+ * are summed in f32 and rounded once; integers are summed in 64 bits and divided towards zero. A maximum is the element-wise
+ * maximum: NaN if any element is. Bilinear positions and weights are computed in f64; the weights are then rounded to the kind,
+ * and
  *   upper = fma(x01, wx, x00 * (1 - wx))    lower = fma(x11, wx, x10 * (1 - wx))    result = fma(lower, wy, upper * (1 - wy)).
  */
 #ifndef WW_ARITHMETIC_RESAMPLE_H
@@ -20,20 +21,20 @@ enum { RESAMPLE_AVERAGE, RESAMPLE_MAXIMUM, RESAMPLE_NEAREST, RESAMPLE_BILINEAR }
 enum { RESAMPLE_THREADS = 256 };
 
 /* Images of [count / outs_y / outs_x / channels, channels, y, x]; the output is dense. */
-typedef struct resample_args { /* a job of device/tensor_jobs.h, too */
+typedef struct resample_args { /* also a job of device/tensor_jobs.h */
     const void *in;
     void *out;
     int64_t count; /* outputs */
     int64_t image_stride, channel_stride, y_stride, x_stride;
     int32_t type, what;
     int32_t channels, in_y, in_x, outs_y, outs_x;
-    int32_t kernel_y, kernel_x, step_y, step_x, padding_y, padding_x; /* of pools */
-    int32_t padding_counts;                                           /* in averages, as zeros */
-    int32_t corners, unused;                                          /* bilinear: the corners of both images meet */
-    double scale_y, scale_x;                                          /* bilinear: inputs for an output */
+    int32_t kernel_y, kernel_x, step_y, step_x, padding_y, padding_x; /* for pooling */
+    int32_t padding_counts;                                           /* averages count padding as zeros */
+    int32_t corners, unused;                                          /* bilinear: the corners of both images coincide */
+    double scale_y, scale_x;                                          /* bilinear: inputs per output */
 } resample_args;
 
-/* An output's place: where its channel begins in the input, and its row and column. */
+/* The location of an output: where its channel starts in the input, and its row and column. */
 typedef struct resample_place {
     int64_t begin;
     int32_t y, x;
@@ -62,7 +63,7 @@ CANON_FUNCTION resample_place resample_place_of(const resample_args *args, int64
 
 /* ---- pools --------------------------------------------------------------------------------------------------------------- */
 
-/* The part of a window that lies inside of the image: from `begin` up to `end`. */
+/* The part of a window inside the image: [begin, end). */
 CANON_FUNCTION void resample_inside(int32_t out, int32_t step, int32_t padding, int32_t kernel, int32_t in, int32_t *begin,
                                     int32_t *end)
 {
@@ -87,7 +88,7 @@ CANON_FUNCTION int64_t resample_most_i64(int64_t x, int64_t y)
 {
     return x > y ? x : y;
 }
-/* Of equals only zeros differ, and their sum is the larger one; a sum with NaN is NaN. */
+/* Equal numbers differ only if they are zeros, and their sum is then the larger one; a sum with NaN is NaN. */
 CANON_FUNCTION float resample_most_f32(float x, float y)
 {
     const float equal = x == y && x != 0.0f ? x : x + y;
@@ -127,9 +128,9 @@ RESAMPLE_POOL(double, f64)
 RESAMPLE_POOL(int64_t, i64)
 #undef RESAMPLE_POOL
 
-/* ---- enlargements -------------------------------------------------------------------------------------------------------- */
+/* ---- upsampling ---------------------------------------------------------------------------------------------------------- */
 
-/* The place in the input of output o, exactly: the whole part of o * in / outs. */
+/* The input index of output o, exactly: the integer part of o * in / outs. */
 CANON_FUNCTION int64_t resample_nearest_place(int32_t out, int32_t in, int32_t outs)
 {
     return (int64_t)((uint64_t)(uint32_t)out * (uint32_t)in / (uint32_t)outs);

@@ -1,8 +1,8 @@
-/* CANON_SQRT: the correctly rounded square root of an f32, which is the compiler's own but on one target.
+/* CANON_SQRT: the correctly rounded square root of an f32. It is the compiler's own except on one target.
  *
- * clang before 18, and so the compiler that ROCm 5 brings, makes the chip's own instruction of a square root for AMD, which is
- * off by a unit in the last place now and then. Roots of small numbers are taken 2^16 times as large there, so that the
- * correction sees all of its bits.
+ * Before version 18, clang (including the compiler of ROCm 5) compiles a square root for AMD to the chip's instruction, which
+ * is sometimes off by one unit in the last place. There the roots of small numbers are scaled by 2^16, so the correction sees
+ * all bits.
  */
 #ifndef WW_ARITHMETIC_ROOT_H
 #define WW_ARITHMETIC_ROOT_H
@@ -11,9 +11,9 @@
 
 #include "arithmetic/function.h"
 
-/* The correctly rounded root of x from `near`, which is it or one of its two neighbours among floats; x is 0, +infinity, NaN,
- * or at least 2^-96, so that no product below loses bits. The root lies above the midpoint of near and its lower neighbour when
- * near * below < x: the product is the midpoint squared less a quarter of a unit squared, and no float x lies in between. fma
+/* The correctly rounded root of x from `near`, which is that root or one of its two neighbours. x is 0, +infinity, NaN, or at
+ * least 2^-96, so no product below loses bits. The root lies above the midpoint of near and its lower neighbour when near *
+ * below < x: the product is the midpoint squared minus a quarter of a unit squared, and no float x lies between these. fma
  * gives the sign of the difference without rounding it away. */
 CANON_FUNCTION float root_corrected(float x, float near)
 {

@@ -1,14 +1,14 @@
-/* Numbers of callers, f32, to the type of a collection's rows and back, as callers have them: u8 from 0 to 255.
+/* Converts the caller's f32 numbers to the type of a collection's rows and back. Here u8 is 0 to 255, as the caller sees it.
  *
- * To f16 and bf16 they are rounded to the nearest, ties to even; what would be infinite then does not fit. i8 and u8 take
- * integers that they hold, and nothing else. Back to f32 is exact.
+ * f16 and bf16 round to nearest, ties to even; a number that would become infinite does not fit. i8 and u8 accept only integers
+ * in their range. The conversion back to f32 is exact.
  */
 #ifndef WW_ARITHMETIC_ROW_VALUES_H
 #define WW_ARITHMETIC_ROW_VALUES_H
 
 #include "arithmetic/row_types.h"
 
-/* Does the type have an element for this number? A number that is not finite has none, but in f32. */
+/* Whether the type can hold this number. Only f32 holds numbers that are not finite. */
 CANON_FUNCTION bool row_value_fits(int32_t type, float x)
 {
     if (type == ROW_F16)
@@ -21,8 +21,8 @@ CANON_FUNCTION bool row_value_fits(int32_t type, float x)
     return x >= min && x <= max && x == (float)(int32_t)x;
 }
 
-/* `dim` numbers to elements. Returns whether all fit; if not, what was written means nothing. Plain loops, for the compiler to
- * make vectors of. */
+/* Converts `dim` numbers to elements. Returns whether all fit; if not, the output is meaningless. The loops are plain so that
+ * compilers vectorize them. */
 CANON_FUNCTION bool row_narrow(int32_t type, const float *from, int32_t dim, void *to)
 {
     uint32_t lost = 0;
@@ -44,7 +44,7 @@ CANON_FUNCTION bool row_narrow(int32_t type, const float *from, int32_t dim, voi
         const float min = type == ROW_I8 ? -128.0f : 0.0f, max = type == ROW_I8 ? 127.0f : 255.0f;
         uint8_t *bytes = (uint8_t *)to;
         for (int32_t i = 0; i < dim; i++) {
-            const bool within = from[i] >= min && from[i] <= max; /* else there is no such integer: 0 stands in */
+            const bool within = from[i] >= min && from[i] <= max; /* otherwise x is 0, which converts safely */
             const float x = within ? from[i] : 0.0f;
             const int32_t n = (int32_t)x;
             bytes[i] = (uint8_t)n;

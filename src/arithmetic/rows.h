@@ -1,4 +1,4 @@
-/* What softmax, norms and rotary embedding do to one element, in f32 and in f64: the same words for CPU code and kernels. */
+/* What softmax, norms and rotary embedding do to one element, in f32 and f64. Shared by CPU code and kernels. */
 #ifndef WW_ARITHMETIC_ROWS_H
 #define WW_ARITHMETIC_ROWS_H
 
@@ -7,7 +7,7 @@
 
 /* ---- exponentials of softmax --------------------------------------------------------------------------------------------- */
 
-/* Of two numbers the larger. Of a NaN and a number either: such a NaN is in the sum of exponentials, too. */
+/* The larger of two numbers. With one NaN it returns either: the NaN is also in the sum of exponentials. */
 #ifdef MATH_MAX_F32 /* the chip's own */
 MATH_FUNCTION float row_larger_f32(float a, float b)
 {
@@ -20,12 +20,12 @@ MATH_FUNCTION float row_larger_f32(float a, float b)
 }
 #endif
 
-/* e^(x - less) for x up to `less`, the largest of the row: shorter than canon_exp_f32, as there is nothing above 1. NaN where
- * one of them is, or both are infinite.
+/* e^(x - less) for x up to `less`, the largest of the row. Shorter than canon_exp_f32, because no result is above 1. NaN if
+ * either argument is NaN or both are infinite.
  *
- * With k the integer nearest to t / ln 2 and r = t - k ln 2 it is 2^k e^r. The upper part of ln 2 has 21 bits, so that the
- * first step to r is exact. k + 127 stands in the low bits of `shifted`: moved to where exponents are they are 2^k, and +0 for
- * -127, where t is cut off. So from -87.68 on down it is 0. The polynomial is within 2^-28.2 of e^r; with the roundings of r
+ * With k the integer nearest to t / ln 2 and r = t - k ln 2, the result is 2^k e^r. The upper part of ln 2 has 21 bits, so the
+ * first step to r is exact. The low bits of `shifted` hold k + 127. Moved to the exponent field they are 2^k, or +0 for k =
+ * -127, the limit for t. So the result is 0 from -87.68 down. The polynomial is within 2^-28.2 of e^r; with the roundings of r
  * and of the last two steps the error is below one unit in the last place of a result that is not subnormal. */
 MATH_FUNCTION float row_exponential_f32(float x, float less)
 {

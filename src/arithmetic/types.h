@@ -1,8 +1,8 @@
-/* The element types by number, as ww_dtype has them (static assertions in tensor/types.c hold the two together), and what is
- * known of each: TYPE(NAME, name, C type of its bits, kind). Adding a type begins here.
+/* The element types, with the same numbers as ww_dtype (static assertions in tensor/types.c check this), and their properties:
+ * TYPE(NAME, name, C type of its bits, kind). To add a type, start here.
  *
- * The kind says what an operation computes in: f32 for the floats of up to 32 bits, f64, or i64 for integers, which hold every
- * value of all of them and wrap when they are stored.
+ * The kind is what operations compute in: f32 for floats of up to 32 bits, f64, or i64 for integers. i64 holds every value of
+ * all integer types, and results wrap when they are stored.
  */
 #ifndef WW_ARITHMETIC_TYPES_H
 #define WW_ARITHMETIC_TYPES_H
@@ -33,7 +33,7 @@ enum {
 
 enum { KIND_F32, KIND_F64, KIND_I64, KIND_COUNT };
 
-/* The kind that a type is computed in: KIND_F32, ... */
+/* The kind of a type: KIND_F32, ... */
 CANON_FUNCTION int32_t type_kind(int32_t type)
 {
 #define TYPE(NAME, name, bits, kind) type == TYPE_##NAME ? KIND_##kind:

@@ -4,7 +4,7 @@
 
 #include "arithmetic/math/exp_log_f64.h"
 
-/* erfc(z) e^(z^2) in two parts, from t = (z-3)/(z+3) and growth = 1 + 2z: H(t) / growth, where H, between 1 and 1.3, has an
+/* erfc(z) e^(z^2) in two parts, from t = (z-3)/(z+3) and growth = 1 + 2z, as H(t) / growth. H is between 1 and 1.3 and has an
  * error of 2^-53.9 up to z = 28. */
 MATH_FUNCTION math_two_f64 math_erfc_share_f64(double t, double growth, double growth_lo, math_exp_f64 e)
 {
@@ -62,7 +62,7 @@ MATH_FUNCTION double math_erf_small_f64(double square)
     return q;
 }
 
-/* Below 0.9: x + x Q(x^2). Above: 1 - erfc. At 6 erf is 1 to less than a quarter of a unit. */
+/* Below 0.9: x + x Q(x^2). Above: 1 - erfc. From 6 on erf is 1 within a quarter of a unit. */
 MATH_FUNCTION double canon_erf_f64(double x)
 {
     const double size = canon_abs_f64(x);

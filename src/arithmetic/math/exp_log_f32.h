@@ -1,9 +1,9 @@
-/* Element functions of f32: the ones of a few operations, exponentials and logarithms.
+/* Element functions of f32: simple functions of a few operations, exponentials and logarithms.
  *
- * No f64 is used: consumer GPUs have it at 1/64 of the speed. Where one f32 is not enough a value is a sum of two, hi + lo,
- * with |lo| at most half a unit of hi. Polynomials are minimax fits, made with mpmath by the exchange method under the weight
- * that makes the error relative to the function, the coefficients rounded one after another and the rest fitted again; the
- * error that is left stands beside each.
+ * The code uses no f64, which runs at 1/64 of the speed on consumer GPUs. Where one f32 is not enough, a value is a sum of two,
+ * hi + lo, with |lo| at most half a unit of hi. Polynomials are minimax fits, made with mpmath by the exchange method with
+ * weights that make the error relative to the function. The coefficients were rounded one by one and the rest fitted again each
+ * time. The comment of each function states the remaining error.
  */
 #ifndef WW_ARITHMETIC_MATH_EXP_LOG_F32_H
 #define WW_ARITHMETIC_MATH_EXP_LOG_F32_H
@@ -13,7 +13,7 @@
 #define MATH_INF_F32 __builtin_inff()
 #define MATH_NAN_F32 __builtin_nanf("")
 
-/* Adding it rounds to an integer, which then stands in the low bits: |x| below 2^22. */
+/* Adding this rounds x to an integer and leaves it in the low bits, for |x| < 2^22. */
 #define MATH_ROUNDER_F32 0x1.8p23f
 
 /* ---- simple ones --------------------------------------------------------------------------------------------------------- */
@@ -43,8 +43,8 @@ MATH_FUNCTION float canon_sqrt_f32(float x)
     return CANON_SQRT(x);
 }
 
-/* 1 / root with the root's rounding error taken out again: x = (s + e)^2, so e is (x - s^2) / 2s, and 1/(s+e) = y - y^2 e.
- * Small x is scaled, so that the difference does not vanish. 0 gives the infinity of its sign. */
+/* 1 / root, corrected for the root's rounding error: x = (s + e)^2, so e is (x - s^2) / 2s, and 1/(s+e) = y - y^2 e. Small x is
+ * scaled so that the difference does not vanish. 0 gives infinity with its sign. */
 MATH_FUNCTION float canon_rsqrt_f32(float x)
 {
     const int small = x < 0x1p-64f;
@@ -57,7 +57,7 @@ MATH_FUNCTION float canon_rsqrt_f32(float x)
     return x > 0.0f && x < MATH_INF_F32 ? rescaled : y;
 }
 
-/* 0 of either sign gives +0, NaN itself. */
+/* Either zero gives +0; NaN gives NaN. */
 MATH_FUNCTION float canon_sign_f32(float x)
 {
     const float negative_or_zero = x < 0.0f ? -1.0f : 0.0f;
@@ -71,7 +71,7 @@ MATH_FUNCTION float canon_relu_f32(float x)
     return x <= 0.0f ? 0.0f : x;
 }
 
-/* NaN if one is; +0 is larger than -0, so that the order of many does not matter. */
+/* NaN if either is NaN. +0 is larger than -0, so the result over many elements does not depend on their order. */
 #ifdef MATH_MAX_F32 /* the chip's own */
 MATH_FUNCTION float canon_max_f32(float a, float b)
 {
@@ -100,7 +100,7 @@ MATH_FUNCTION float canon_min_f32(float a, float b)
 }
 #endif
 
-/* x but no more than `max`; NaN gives that. */
+/* The smaller of x and `max`; NaN gives `max`. */
 MATH_FUNCTION float math_within_f32(float x, float max)
 {
 #ifdef MATH_WITHIN_F32
@@ -110,7 +110,7 @@ MATH_FUNCTION float math_within_f32(float x, float max)
 #endif
 }
 
-/* The larger and the smaller of two; if one is NaN, either, but of a constant b that. */
+/* The larger and the smaller of two. If one is NaN, the result is either one, but b if b is a constant. */
 MATH_FUNCTION float math_larger_f32(float a, float b)
 {
 #ifdef MATH_LARGER_F32
@@ -125,7 +125,7 @@ MATH_FUNCTION float math_smaller_f32(float a, float b)
     return math_within_f32(a, b);
 }
 
-/* x but no more than `max`, no less than `min`; NaN stays NaN. */
+/* x limited to at most `max`, or to at least `min`; NaN stays NaN. */
 #ifdef MATH_MAX_F32
 MATH_FUNCTION float math_most_f32(float x, float max)
 {
@@ -158,7 +158,7 @@ MATH_FUNCTION float canon_ceil_f32(float x)
     return __builtin_ceilf(x);
 }
 
-/* To the nearest integer, halves away from zero. x less its integer part is exact. */
+/* To the nearest integer, halves away from zero. x minus its integer part is exact. */
 MATH_FUNCTION float canon_round_f32(float x)
 {
     const float whole = __builtin_truncf(x);
@@ -186,9 +186,9 @@ MATH_FUNCTION float math_exp_tail_f32(float r)
     return canon_fma_f32(q, r, 0.5f);
 }
 
-/* The parts of e^(x + x_lo), |x| at most 200. k is the integer nearest to x / ln 2. The upper part of ln 2 has 21 bits: x less
- * k of it is a multiple of 2^-21 or of x's last bit and below 0.35, so exact. hi holds half a unit of error, which lo takes up.
- */
+/* The parts of e^(x + x_lo), |x| at most 200. k is the integer nearest to x / ln 2. The upper part of ln 2 has 21 bits: x minus
+ * k times it is a multiple of 2^-21 or of x's last bit and below 0.35, so it is exact. lo holds the rounding error of hi, up to
+ * half a unit. */
 MATH_FUNCTION math_exp_f32 math_exp_parts_f32(float x, float x_lo)
 {
     const float shifted = canon_fma_f32(x, 0x1.715476p0f, MATH_ROUNDER_F32);
@@ -205,7 +205,7 @@ MATH_FUNCTION math_exp_f32 math_exp_parts_f32(float x, float x_lo)
     return parts;
 }
 
-/* The bounds give 0 and infinity, whatever lies beyond them. */
+/* x is clamped to bounds that give 0 and infinity. */
 MATH_FUNCTION float canon_exp_f32(float x)
 {
     const float above = x < -105.0f ? -105.0f : x;
@@ -214,8 +214,8 @@ MATH_FUNCTION float canon_exp_f32(float x)
     return math_scale_f32(1.0f + (e.hi + e.lo), e.k);
 }
 
-/* 2^k (hi + lo) + (2^k - 1). Where the 1 does not fit beside 2^k it goes to the small part, and where 2^k is near the largest
- * number all is four times smaller until the end. */
+/* 2^k (hi + lo) + (2^k - 1). If the 1 is lost beside 2^k, it is added to the small part. If 2^k is near the largest number,
+ * everything is scaled by 1/4 until the end. */
 MATH_FUNCTION float canon_expm1_f32(float x)
 {
     const float above = x < -20.0f ? -20.0f : x;
@@ -238,10 +238,10 @@ MATH_FUNCTION float canon_elu_f32(float x, float alpha)
     return x > 0.0f ? x : below;
 }
 
-/* What e^-h / (1 + e^-h), h >= 0, is made of. With e^-h = s (1 + g), s = 2^k, it is s (1 + g) / d. */
+/* The parts of e^-h / (1 + e^-h), h >= 0. With e^-h = s (1 + g) and s = 2^k, it is s (1 + g) / d. */
 typedef struct math_logistic_f32 {
     float power;  /* s 2^64: s itself may be too small */
-    float square; /* r^2, and what it is multiplied with to be added to r for g */
+    float square; /* r^2; g is r + square times the next field */
     float tail;
     float g;
     float d; /* 1 + s + s g, in two parts */
@@ -249,7 +249,7 @@ typedef struct math_logistic_f32 {
     float inverse; /* of d */
 } math_logistic_f32;
 
-/* h is r less k ln 2. k, from -190 to 0, is in the low bits of `shifted`. */
+/* -h is r + k ln 2. The low bits of `shifted` hold k, from -190 to 0. */
 MATH_FUNCTION math_logistic_f32 math_logistic_parts_f32(float shifted, float r)
 {
     math_logistic_f32 parts;
@@ -264,7 +264,7 @@ MATH_FUNCTION math_logistic_f32 math_logistic_parts_f32(float shifted, float r)
     return parts;
 }
 
-/* From 0 on it is 1 - sigmoid(-x). What roundings lost is had exactly by fma and taken into g. */
+/* For x >= 0 it is 1 - sigmoid(-x). fma gives the rounding errors exactly; they are added to g. */
 MATH_FUNCTION float canon_sigmoid_f32(float x)
 {
     const float h = math_most_f32(canon_abs_f32(x), 105.0f); /* where it is 0 */
@@ -282,7 +282,7 @@ MATH_FUNCTION float canon_sigmoid_f32(float x)
     return x > 0.0f ? 1.0f - below : below;
 }
 
-/* x sigmoid(z) as max(x, 0) - h sigmoid(-|z|), h = |x|. The remainder of h / d is had exactly by fma. */
+/* x sigmoid(z) as max(x, 0) - h sigmoid(-|z|), h = |x|. fma gives the remainder of h / d exactly. */
 MATH_FUNCTION float math_gated_f32(float x, float h, math_logistic_f32 of)
 {
     const float n = h * of.power;
@@ -292,7 +292,7 @@ MATH_FUNCTION float math_gated_f32(float x, float h, math_logistic_f32 of)
     return canon_fma_f32(product, -0x1p-64f, math_least_f32(x, -0.0f));
 }
 
-/* x sigmoid(x); -infinity gives its limit, -0. */
+/* x sigmoid(x); -infinity gives the limit, -0. */
 MATH_FUNCTION float canon_silu_f32(float x)
 {
     const float h = math_most_f32(canon_abs_f32(x), 112.0f); /* where it is 0 */
@@ -302,9 +302,9 @@ MATH_FUNCTION float canon_silu_f32(float x)
     return math_gated_f32(x, h, math_logistic_parts_f32(shifted, canon_fma_f32(k, 0x1.05c610p-29f, exact)));
 }
 
-/* 0.5 x (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2u). 2u = h q, q = c + d h^2, is made in two
- * parts, since its error is multiplied by itself in the tail. c has 20 bits behind the point, so that c less q is exact, and k
- * times the upper part of ln 2, of 15 bits, is. */
+/* 0.5 x (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2u). 2u = h q, q = c + d h^2, is computed in two
+ * parts, since its error is multiplied by 2u itself in the tail. c has 20 fractional bits, so c - q is exact; the upper part of
+ * ln 2 has 15 bits, so its product with k is exact. */
 MATH_FUNCTION float canon_gelu_f32(float x)
 {
     const float h = math_most_f32(canon_abs_f32(x), 11.0f); /* where it is 0 */
@@ -333,8 +333,8 @@ MATH_FUNCTION float math_exp2_tail_f32(float f)
     return canon_fma_f32(p, f, 0x1.62e430p-1f);
 }
 
-/* Below 1: x + x^3 T(x^2), T with an error of 2^-30 of tanh. Above: 1 - 2 / (e^2|x| + 1), where the quotient, 0.24 at most, may
- * be off by a unit or two of its own. NaN goes the first way. */
+/* Below 1: x + x^3 T(x^2), T with an error of 2^-30 of tanh. Above: 1 - 2 / (e^2|x| + 1), where the quotient is at most 0.24
+ * and may be off by one or two of its units. NaN takes the first path. */
 MATH_FUNCTION float canon_tanh_f32(float x)
 {
     const float size = canon_abs_f32(x);
@@ -359,7 +359,7 @@ MATH_FUNCTION float canon_tanh_f32(float x)
 }
 
 /* Below 1: x + x Q(x^2), Q with an error of 2^-29.5. Above: 1 - 2^(-x R(x)), where x R(x) is -log2(erfc x) with an error of
- * 2^-28.6 of erf; at 4 erf is 1 to less than a quarter of a unit. NaN goes the first way. */
+ * 2^-28.6 of erf; from 4 on erf is 1 within a quarter of a unit. NaN takes the first path. */
 MATH_FUNCTION float canon_erf_f32(float x)
 {
     const float size = canon_abs_f32(x);
@@ -403,8 +403,8 @@ MATH_FUNCTION float math_log_tail_f32(float f)
     return canon_fma_f32(p, f, 0x1.555556p-2f);
 }
 
-/* k ln 2 + f + bend, of 2^23 k. The upper part of ln 2 has 14 bits, so that its product with k is exact, and what the sum with
- * f loses is kept. */
+/* k ln 2 + f + bend, given 2^23 k. The upper part of ln 2 has 14 bits, so its product with k is exact. The rounding error of
+ * the sum with f is kept. */
 MATH_FUNCTION float math_log_sum_f32(float k, float f, float bend)
 {
     const float sum = canon_fma_f32(k, 0x1.62e4p-24f, f);
@@ -433,8 +433,8 @@ MATH_FUNCTION float canon_log_f32(float x)
     return x > 0.0f ? positive : zero_or_less;
 }
 
-/* log(u + c) with u + c = 1 + x, as exactly as counts: u = 2^k m, and c / m to two terms, since c is half a unit of u at most.
- * c / m is had times 4, whose power of two is in range for every k. */
+/* log(u + c) with u + c = 1 + x, exact enough: u = 2^k m, and c / m to two terms, since c is at most half a unit of u. The code
+ * computes 4 c / m, whose power of two is in range for every k. */
 MATH_FUNCTION float canon_log1p_f32(float x)
 {
     const float u = 1.0f + x;

@@ -1,5 +1,5 @@
-/* Element functions of f64: the ones of a few operations, exponentials and logarithms. The methods are those of exp_log_f32.h
- * with the numbers of f64; only what differs is explained here.
+/* Element functions of f64: simple functions of a few operations, exponentials and logarithms. The methods are those of
+ * exp_log_f32.h with the constants of f64; comments here explain only the differences.
  */
 #ifndef WW_ARITHMETIC_MATH_EXP_LOG_F64_H
 #define WW_ARITHMETIC_MATH_EXP_LOG_F64_H
@@ -9,7 +9,7 @@
 #define MATH_INF_F64 __builtin_inf()
 #define MATH_NAN_F64 __builtin_nan("")
 
-/* Adding it rounds to an integer, which then stands in the low bits: |x| below 2^51. */
+/* Adding this rounds x to an integer and leaves it in the low bits, for |x| < 2^51. */
 #define MATH_ROUNDER_F64 0x1.8p52
 
 /* ---- simple ones --------------------------------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ MATH_FUNCTION double math_sigmoid_times_f64(double x, double x_lo, double factor
     const math_exp_f64 e = math_exp_parts_f64(bounded, positive ? -x_lo : x_lo);
     const double m = 1.0 + e.hi;
     const double m_lo = ((1.0 - m) + e.hi) + e.lo;
-    const double power = math_power_f64(e.k < -200 ? -200 : e.k); /* less does not show beside 1 */
+    const double power = math_power_f64(e.k < -200 ? -200 : e.k); /* anything smaller vanishes beside 1 */
     const double d = 1.0 + power * m;
     const double d_lo = ((1.0 - d) + power * m) + power * m_lo;
     const double inverse = 1.0 / d;

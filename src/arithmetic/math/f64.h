@@ -1,6 +1,7 @@
 /* Element functions of f64, the same bits on every device (primitives.h says how).
  *
- * Measured on samples (docs/evidence/accuracy.md, made by bench/tensor/ulp.c) they stay within two units in the last place.
+ * Their errors, measured on samples (docs/evidence/accuracy.md, made by bench/tensor/ulp.c), stay within two units in the last
+ * place.
  */
 #ifndef WW_ARITHMETIC_MATH_F64_H
 #define WW_ARITHMETIC_MATH_F64_H

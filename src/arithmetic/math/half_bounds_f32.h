@@ -1,21 +1,21 @@
-/* pow and atan2 of numbers that come from f16 or bf16 and go back there: two bounds, between which the canonical form lies.
+/* pow and atan2 of numbers converted from f16 or bf16 and back: two bounds that enclose the canonical result.
  *
- * With two arguments there are too many numbers for forms that round as the canonical ones do for all of them
- * (half_f32.h). But where both bounds round to the same 16 bits, so does what is between, and that is nearly always; the
- * few others are for the canonical form. So the bits depend on the bounds being right and on nothing else, and a chip's own
- * inverse, logarithm and power of two are good enough.
+ * With two arguments there are too many inputs to test short forms on all of them, as half_f32.h does. But if both bounds round
+ * to the same 16 bits, everything between them does too, and that is nearly always so; the few other inputs take the canonical
+ * form. So the result only depends on the bounds being right, and a chip's own inverse, logarithm and power of two are accurate
+ * enough.
  *
- * Errors are counted in u = 2^-24, half a unit in the last place: a rounding is one u at most, and the canonical forms are
- * within two (docs/evidence/accuracy.md). `is_f16` is a constant: f16, else bf16. What the forms cannot do comes out as NaN or
- * infinite, or with bounds far apart: a NaN agrees with nothing.
+ * Errors are counted in u = 2^-24, half a unit in the last place: a rounding is at most one u, and the canonical forms are
+ * within two (docs/evidence/accuracy.md). `is_f16` is a constant: f16, else bf16. Inputs that the forms cannot handle give NaN,
+ * infinity or bounds far apart, so the bounds do not agree.
  */
 #ifndef WW_ARITHMETIC_MATH_HALF_BOUNDS_F32_H
 #define WW_ARITHMETIC_MATH_HALF_BOUNDS_F32_H
 
 #include "arithmetic/math/f32.h"
 
-/* A chip's own forms, of x >= 0, with the errors that its manual allows: 1 / x within 3 u; log2 x within 4 u of it, or 4 u
- * where it is less than 1; 2^x within 5 u. Subnormal numbers may count, and come out, as 0. */
+/* A chip's own functions for x >= 0, with the errors that its manual allows: 1 / x within 3 u; log2 x within a relative error
+ * of 4 u, or an absolute one below 1; 2^x within 5 u. Subnormal inputs and results may be treated as 0. */
 #ifndef MATH_QUICK_INVERSE_F32
 #define MATH_QUICK_INVERSE_F32(x) (1.0f / (x))
 #define MATH_QUICK_LOG2_F32(x)    (canon_log_f32(x) * 0x1.715476p0f)
@@ -23,16 +23,16 @@
 #endif
 
 typedef struct math_bounds_f32 {
-    float low, high; /* of the size of the result, or the other way round */
-    float value;     /* what it is, with its sign, where they agree */
+    float low, high; /* bounds of the magnitude of the result, in either order */
+    float value;     /* the result with its sign, if the bounds agree */
 } math_bounds_f32;
 
-/* With q = the smaller over the larger of |x|, |y|: atan q = q A(q^2), A with an error of 2 u, for bf16 12 u; subtracted from
- * pi/2, and that from pi. q has 4 u, its square 0.2 u more, the last steps of A one, the product one; each of the differences
- * a rounding and a constant's error, 2 u of them beside a result that is not less than the angle before. With the canonical
- * form's 2 u and a rounding of the bound that is 13.2 u, for bf16 23.2 u. The larger one of bf16 is taken by 1/4, so that its
- * inverse is a normal number; the coefficients make up for it; and its bounds are moved by more than what is lost at the end of
- * the range of floats, and less than what a bf16 shows. */
+/* With q = the smaller over the larger of |x|, |y|: atan q = q A(q^2), where A has an error of 2 u, or 12 u for bf16. The angle
+ * is subtracted from pi/2, and that from pi, as needed. The errors: 4 u for q, 0.2 u more for its square, 1 u for the last
+ * steps of A, 1 u for the product, and 2 u for the differences and their constants, whose results are never below the angle
+ * before. With 2 u for the canonical form and a rounding of the bound that is 13.2 u, or 23.2 u for bf16. For bf16 the larger
+ * number is multiplied by 1/4 so that its inverse is normal, and the coefficients compensate. Its bounds are moved apart by
+ * more than what is lost at the end of the range of floats, and by less than a bf16 can show. */
 MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int is_f16)
 {
     const float x_size = canon_abs_f32(x);
@@ -72,14 +72,15 @@ MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int is_f16
     return bounds;
 }
 
-/* 2^(y log2 |x|). The logarithm l has 4 u (1 + |l|), the exponent p one |p| more, the power 5; an error of the exponent
- * counts ln 2 times in the result. With the canonical form's 2 u and roundings of the bounds that is 8 + 2.8 |y| + 3.5 |p|;
- * when this is no longer small, its square counts too, and there is room for that. Beyond the floats p is so far out that the
- * error does not bring it back. The logarithm of an f16's 0 is a number that every y brings down to a power of 0. A bf16's
- * power is too small for the chip's own where it is still a subnormal bf16: such bounds are moved apart, and 0's with them.
+/* 2^(y log2 |x|). The errors: 4 u (1 + |l|) for the logarithm l, |p| u more for the exponent p, 5 u for the power. An error of
+ * the exponent counts ln 2 times in the result. With 2 u for the canonical form and the roundings of the bounds that is 8 + 2.8
+ * |y| + 3.5 |p|. When this is no longer small, its square counts too; the constants leave room for that. Beyond the range of
+ * floats, p is so far out that the error cannot bring it back. For an f16 0 the logarithm is a number from which every y gives
+ * a power of 0. The chip may flush a power that is still a subnormal bf16: such bounds are moved apart, and those of 0 with
+ * them.
  *
- * y is an integer where the rounder leaves it as it is; then the last bit says if it is odd. Beyond 2^22 it does neither, but
- * then the bounds are apart. */
+ * y is an integer if adding the rounder leaves it unchanged; the last bit then tells whether it is odd. Neither holds beyond
+ * 2^22, but there the bounds are apart. */
 MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int is_f16)
 {
     const float log = MATH_QUICK_LOG2_F32(canon_abs_f32(x));
@@ -99,15 +100,15 @@ MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int is_f16)
     return bounds;
 }
 
-/* pow without a chip's functions, for x and y that are plain (MATH_POW_PLAIN_F32), y within 2^22. The logarithm of a number of
- * 16 bits, k + f P(f) of 2^k (1 + f), has at most 3 u of itself, as all of them show (tests/arithmetic/test_math_half.c), and
- * the exponent p one more: 2.8 |p| u of the power. That has 1.8 u of its own, the polynomial 0.1, a product that is half of it
- * and a sum. With the canonical form's 2 u and a rounding of the bound it is 4.8 + 2.8 |p|. Both bounds have the sign of the
- * result. The canonical form scales by a power of two last, and so do they: what rounding that brings where the result is
+/* pow without a chip's functions, for plain x and y (MATH_POW_PLAIN_F32) and |y| up to 2^22. The logarithm of a 16-bit number
+ * 2^k (1 + f) is k + f P(f), with a relative error of at most 3 u, as a test of all of them shows
+ * (tests/arithmetic/test_math_half.c). The exponent p adds one u: 2.8 |p| u of the power. The power adds 1.8 u: 0.1 for the
+ * polynomial, a product that is half of it, and a sum. With 2 u for the canonical form and a rounding of the bound it is 4.8 +
+ * 2.8 |p|. Both bounds have the sign of the result. Like the canonical form they scale by a power of two last, so a rounding to
  * subnormal does not change their order. */
 typedef struct math_ends_f32 {
     float low, high;
-    int none; /* it is NaN */
+    int none; /* the result is NaN */
 } math_ends_f32;
 
 MATH_FUNCTION float math_short_log2_f32(float x)
@@ -125,7 +126,7 @@ MATH_FUNCTION float math_short_log2_f32(float x)
     return canon_fma_f32((float)(int32_t)k, 0x1p-23f, f * p);
 }
 
-/* 2^x is value 2^k, k of the low bits of `shifted`; every f16 is 0 or infinite where x is bounded, and every bf16 is. */
+/* 2^x is value 2^k; the low bits of `shifted` hold k. Where x is clamped, every f16 and bf16 result is 0 or infinite. */
 MATH_FUNCTION math_exp2_parts_f32 math_short_exp2_f32(float x, int is_f16)
 {
     const float bounded = __builtin_fminf(__builtin_fmaxf(x, is_f16 ? -100.0f : -170.0f), is_f16 ? 100.0f : 140.0f);
@@ -142,7 +143,7 @@ MATH_FUNCTION math_ends_f32 math_pow_ends_f32(float x, float y, int is_f16)
     const float exponent = y * math_short_log2_f32(canon_abs_f32(x));
     const math_exp2_parts_f32 power = math_short_exp2_f32(exponent, is_f16);
     const float part = canon_fma_f32(canon_abs_f32(exponent), 3 * 0x1p-24f, 5 * 0x1p-24f);
-    const float rounded = y + MATH_ROUNDER_F32; /* to an integer, whose last bit is the last */
+    const float rounded = y + MATH_ROUNDER_F32; /* to an integer; its lowest bit is the last bit of the float */
     const uint32_t sign = canon_float_bits(x) & canon_float_bits(rounded) << 31;
     const uint32_t half = is_f16 ? power.shifted : power.shifted >> 1;
     const float value = canon_bits_float((canon_float_bits(power.value) + (half << 23)) ^ (is_f16 ? sign : 0u));

@@ -1,20 +1,19 @@
-/* Functions of numbers that come from f16 or bf16 and go back there, in few operations.
+/* Functions of numbers converted from f16 or bf16 and back, in few operations.
  *
- * A result of 11 or 8 bits does not need all of an f32's care. For each of the 65536 numbers of either type these give a value
- * that rounds to the same 16 bits as the function's canonical form (f32.h), and that is all they promise: the numbers are
- * few enough to try, and tests/arithmetic/test_math_half.c tries them all. Coefficients were fitted as those of f32.h are and
- * then moved by some units until no number was left over; none may be changed without that test.
+ * A result of 11 or 8 bits does not need full f32 accuracy. For each of the 65536 numbers of either type these functions give a
+ * value that rounds to the same 16 bits as the canonical form (f32.h). They promise nothing else: tests/arithmetic/
+ * test_math_half.c tries all inputs. The coefficients were fitted like those of f32.h and then moved by a few units until no
+ * input failed; do not change one without running that test.
  *
- * `is_f16` is a constant: the number is an f16, whose range is narrow and whose rounding is the finer; else a bf16.
+ * `is_f16` is a constant. If set, the number is an f16, with a narrower range and finer rounding; otherwise a bf16.
  */
 #ifndef WW_ARITHMETIC_MATH_HALF_F32_H
 #define WW_ARITHMETIC_MATH_HALF_F32_H
 
 #include "arithmetic/math/f32.h"
 
-/* Where a chip has 1 / x within a unit in the last place, and 1 over the root of x within two, subnormals included
- * (MATH_NEAR_...): no f16 has an inverse that is so near to the middle between two f16, nor an inverse root; and a bf16 has
- * room for more. */
+/* MATH_NEAR_... are a chip's 1 / x within one unit in the last place and 1 / sqrt x within two, including subnormals. That is
+ * enough: no f16 has an inverse or inverse root so close to the midpoint of two f16, and a bf16 tolerates larger errors. */
 MATH_FUNCTION float half_recip_f32(float x)
 {
 #ifdef MATH_NEAR_INVERSE_F32
@@ -33,7 +32,7 @@ MATH_FUNCTION float half_rsqrt_f32(float x)
 #endif
 }
 
-/* The correctly rounded root of an f16, and one of a bf16 that rounds as it does. 0 and infinity are their own. */
+/* The correctly rounded root of an f16, or a root of a bf16 that rounds to the same bits. 0 and infinity stay. */
 MATH_FUNCTION float half_sqrt_f32(float x, int is_f16)
 {
 #ifdef MATH_NEAR_INVERSE_ROOT_F32
@@ -47,8 +46,8 @@ MATH_FUNCTION float half_sqrt_f32(float x, int is_f16)
 #endif
 }
 
-/* 2^(h c) in two factors: a power of two, and what is left of the exponent, which lies within half of it. c is a float and no
- * more, though log2 e is not: the numbers are few. */
+/* 2^(h c) as two factors: a power of two, and 2 to the rest of the exponent, at most 1/2 in magnitude. c is one float although
+ * log2 e needs more bits; the test covers all inputs. */
 typedef struct half_power_f32 {
     float power;
     float rest;
@@ -75,8 +74,8 @@ MATH_FUNCTION half_power_f32 half_power_of_f32(float h, float c, int is_f16)
     return parts;
 }
 
-/* The bounds give 0 and infinity. A bf16 reaches beyond what one power of two holds: its result is the square of half the
- * exponent's. */
+/* x is clamped to bounds that give 0 and infinity. A bf16 result can exceed what one power of two holds, so it is the square of
+ * the result for half the exponent. */
 MATH_FUNCTION float half_exp_f32(float x, int is_f16)
 {
     const float bounded = math_least_f32(math_most_f32(x, is_f16 ? 12.0f : 89.5f), is_f16 ? -25.0f : -105.0f);
@@ -85,7 +84,7 @@ MATH_FUNCTION float half_exp_f32(float x, int is_f16)
     return is_f16 ? root : root * root;
 }
 
-/* Of a bf16: e / (1 + e) times `times`, or from 0 on 1 / (1 + e) times it, e = 2^(2 h c) with h = |x|. */
+/* For bf16: times e / (1 + e), or times / (1 + e) for x >= 0, with e = 2^(2 h c) and h = |x|. */
 MATH_FUNCTION float short_logistic_bf16_f32(float x, float h, float c, float times)
 {
     const half_power_f32 of = half_power_of_f32(h, c, 0);
@@ -95,13 +94,13 @@ MATH_FUNCTION float short_logistic_bf16_f32(float x, float h, float c, float tim
     return x > 0.0f ? inverse : e * inverse;
 }
 
-/* Of a bf16 only: near 0 an f16 is a tie after the rounding to f32, so that all bits of that count. */
+/* Only for bf16: near 0 an f16 result is a tie after rounding to f32, so all bits would count. */
 MATH_FUNCTION float half_sigmoid_bf16_f32(float x)
 {
     return short_logistic_bf16_f32(x, math_most_f32(canon_abs_f32(x), 105.0f), -0x1.715476p-1f, 1.0f);
 }
 
-/* -infinity gives its limit, -0. */
+/* -infinity gives the limit, -0. */
 MATH_FUNCTION float half_silu_f32(float x, int is_f16)
 {
     if (!is_f16)
@@ -111,8 +110,8 @@ MATH_FUNCTION float half_silu_f32(float x, int is_f16)
     return above * MATH_SHORT_INVERSE_F32(canon_fma_f32(of.rest, of.power, 1.0f));
 }
 
-/* x sigmoid(2u) as half_silu_f32, 2u = -x q ln 2. The smallest f16 is a tie, half of it, after the rounding to f32, and stands
- * aside. */
+/* x sigmoid(2u) as in half_silu_f32, with 2u = -x q ln 2. For the smallest f16, the result rounded to f32 is a tie, half of it;
+ * it is a special case. */
 MATH_FUNCTION float half_gelu_f32(float x, int is_f16)
 {
     if (!is_f16) {
@@ -134,7 +133,8 @@ MATH_FUNCTION float half_gelu_f32(float x, int is_f16)
     return x == 0x1p-24f ? 0.0f : value;
 }
 
-/* k ln 2 + f P(f) of x = 2^k (1 + f), the error of f P 2^-22.5 of it, for bf16 2^-17. The smallest f16 is a normal float. */
+/* k ln 2 + f P(f) for x = 2^k (1 + f). f P has a relative error of 2^-22.5 (bf16: 2^-17). The smallest f16 is a normal
+ * float. */
 MATH_FUNCTION float half_log_f32(float x, int is_f16)
 {
     const int subnormal = !is_f16 && x < 0x1p-126f;
@@ -164,7 +164,7 @@ MATH_FUNCTION float half_log_f32(float x, int is_f16)
     return x == MATH_INF_F32 ? x : finite;
 }
 
-/* x P(x^2) / Q(x^2), the error 2^-25 of tanh; from 4.6 on it rounds to 1. */
+/* x P(x^2) / Q(x^2), with a relative error of 2^-25; from 4.6 on it rounds to 1. */
 MATH_FUNCTION float half_tanh_f32(float x, int is_f16)
 {
     const float h = math_most_f32(canon_abs_f32(x), 4.6f);

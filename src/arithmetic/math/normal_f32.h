@@ -1,8 +1,8 @@
 /* x times the normal distribution function at x, by a table.
  *
- * For h = |x| the distribution at -h is e^(-h^2/2) G(h), where G falls slowly from 1/2 to 0.03. G is a polynomial on every
- * interval of 1/2, around its middle: thirty of them, so that AVX-512 can keep a column of the table in two registers. A GPU
- * keeps it in shared memory, where the intervals that are wanted most lie in banks of their own.
+ * For h = |x| the distribution at -h is e^(-h^2/2) G(h), where G falls slowly from 1/2 to 0.03. G is approximated by a
+ * polynomial around the middle of each interval of length 1/2. There are thirty intervals, so AVX-512 can keep a column of the
+ * table in two registers. A GPU keeps the table in shared memory, where the intervals used most have their own banks.
  */
 #ifndef WW_ARITHMETIC_MATH_NORMAL_F32_H
 #define WW_ARITHMETIC_MATH_NORMAL_F32_H
@@ -11,9 +11,9 @@
 
 enum { MATH_NORMAL_TERMS = 7, MATH_NORMAL_COLUMN = 32, MATH_NORMAL_SIZE = MATH_NORMAL_TERMS * MATH_NORMAL_COLUMN };
 
-/* A column a coefficient, the constant first, made as those of exp_log_f32.h are; the error of the whole is 2^-28 of G. What
- * the constant lost by rounding is a bf16 in the lower half of the last coefficient, which needs no more than its upper half.
- * The last two intervals are there to fill the column. */
+/* One column per coefficient, the constant first, fitted like those of exp_log_f32.h; the total error is 2^-28 of G. The
+ * rounding error of the constant is a bf16 in the lower half of the last coefficient, which only needs its upper half. The last
+ * two intervals only fill the column. */
 MATH_FUNCTION const float *math_normal_table_f32(void)
 {
     static const float table[MATH_NORMAL_TERMS][MATH_NORMAL_COLUMN] = {
@@ -65,7 +65,7 @@ typedef struct math_normal_f32 {
     float c0, c1, c2, c3, c4, c5, c6;
 } math_normal_f32;
 
-/* |x| as far as it counts: from 14.5 on the distribution is 0, also where x is NaN. */
+/* |x| limited to 14.75: from 14.5 on the distribution is 0. NaN gives 14.75 too. */
 MATH_FUNCTION float math_normal_bounded_f32(float x)
 {
     return math_within_f32(canon_abs_f32(x), 14.75f);
@@ -76,12 +76,12 @@ MATH_FUNCTION uint32_t math_normal_interval_f32(float x)
     return canon_float_bits(math_normal_bounded_f32(x) + 0x1.8p22f) & 31u;
 }
 
-/* max(x, 0) - h times the distribution at -h, by the coefficients of x's interval. h^2 is made in two parts; -infinity gives
- * -0. */
+/* max(x, 0) - h times the distribution at -h, by the coefficients of x's interval. h^2 is computed in two parts; -infinity
+ * gives -0. */
 MATH_FUNCTION float math_gelu_erf_f32(float x, math_normal_f32 of)
 {
     const float h = math_normal_bounded_f32(x);
-    const float t = h - ((h + 0x1.8p22f) - 0x1.8p22f); /* less the nearest multiple of 1/2 */
+    const float t = h - ((h + 0x1.8p22f) - 0x1.8p22f); /* minus the nearest multiple of 1/2 */
     float p = canon_fma_f32(of.c6, t, of.c5);
     p = canon_fma_f32(p, t, of.c4);
     p = canon_fma_f32(p, t, of.c3);

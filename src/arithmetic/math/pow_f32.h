@@ -1,8 +1,8 @@
 /* x^y of f32, by a table of logarithms.
  *
- * The logarithm, to base 2, is needed with a relative error below 2^-34, since up to 128 times it is an exponent. For |x| = 2^k
- * m, m from 0.70 to 1.40, one of 128 intervals has an inverse c of 8 bits near 1/m, so few that r = m c - 1 is exact, and the
- * logarithm is k - log2 c + log2(1 + r), |r| < 2^-7.4. The interval around 1 has c = 1. A GPU keeps the table in shared memory.
+ * The base-2 logarithm needs a relative error below 2^-34, since exponents reach 128. Let |x| = 2^k m with m from 0.70 to 1.40.
+ * Each of 128 intervals of m has a constant c near 1/m with only 8 bits, so r = m c - 1 is exact. The logarithm is k - log2 c +
+ * log2(1 + r), |r| < 2^-7.4. The interval around 1 has c = 1. A GPU keeps the table in shared memory.
  */
 #ifndef WW_ARITHMETIC_MATH_POW_F32_H
 #define WW_ARITHMETIC_MATH_POW_F32_H
@@ -11,7 +11,7 @@
 
 enum { MATH_POW_TERMS = 3, MATH_POW_COLUMN = 128 };
 
-/* Columns: c, -log2 c to 15 bits behind the point, so that its sum with k is exact, and what that leaves out. */
+/* Columns: c; -log2 c to 15 fractional bits, so its sum with k is exact; and the remainder of -log2 c. */
 // NOLINTNEXTLINE(readability-function-size): a table
 MATH_FUNCTION const float *math_pow_table_f32(void)
 {
@@ -72,20 +72,20 @@ MATH_FUNCTION const float *math_pow_table_f32(void)
     return table[0];
 }
 
-#define MATH_POW_FIRST 0x3f338000u /* the bits of the first interval's begin */
+#define MATH_POW_FIRST 0x3f338000u /* the bits of the start of the first interval */
 
 /* The entry of an interval. */
 typedef struct math_pow_f32 {
     float c, log, log_lo;
 } math_pow_f32;
 
-/* Of most numbers: both are finite, x is neither 0 nor subnormal, y not beyond what math_pow_of_f32 bounds it to. The functions
- * below that take a constant `plain` need not look for all that where it says so; the bits are the same. */
+/* True for most numbers: both are finite, x is neither 0 nor subnormal, and y is within the bounds of math_pow_of_f32.
+ * Functions below with a constant `plain` skip those checks if it is set; the bits are the same. */
 #define MATH_POW_X_PLAIN_F32(x)  ((canon_float_bits(x) << 1) - 0x01000000u < 0xfe000000u)
 #define MATH_POW_PLAIN_F32(x, y) (MATH_POW_X_PLAIN_F32(x) & (canon_abs_f32(y) <= 0x1p40f))
 
-/* Of the bits of |x|, subnormals times 2^23, less those where the first interval begins: the upper 9, which are 2^23 times the
- * exponent of two, and the rest, of which the upper 7 are the interval. */
+/* The bits of |x| (subnormals are multiplied by 2^23 first) minus the bits of the start of the first interval. The upper 9 are
+ * 2^23 times the exponent of two. The upper 7 of the rest are the interval. */
 typedef struct math_pow_bits_f32 {
     uint32_t k, rest;
 } math_pow_bits_f32;
@@ -109,8 +109,8 @@ typedef struct math_two_f32 {
     float lo;
 } math_two_f32;
 
-/* log2 |x| of x's bits, by the entry of its interval; less_k is subtracted from the exponent of two. log(1+r) is r - r^2/2, in
- * two parts, and terms that are that small that one is enough; what is left of the series after r^5/5 is below 2^-39 of it. */
+/* log2 |x| from the bits of x and the table entry of its interval; less_k is subtracted from the exponent of two. log(1+r) is r
+ * - r^2/2 in two parts, plus terms so small that one part is enough. The series after r^5/5 adds less than 2^-39 of it. */
 MATH_FUNCTION math_two_f32 math_log2_of_f32(math_pow_bits_f32 bits, math_pow_f32 of, float less_k)
 {
     const float k_float = (float)(int32_t)bits.k - less_k;
@@ -129,7 +129,7 @@ MATH_FUNCTION math_two_f32 math_log2_of_f32(math_pow_bits_f32 bits, math_pow_f32
     return log;
 }
 
-/* log2 |x|; infinite, with no care for lo, where x is 0 or infinite. */
+/* log2 |x|; infinite if x is 0 or infinite, and lo is then meaningless. */
 MATH_FUNCTION math_two_f32 math_log2_two_f32(float x, math_pow_f32 of, int plain)
 {
     const float size = canon_abs_f32(x);
@@ -141,7 +141,7 @@ MATH_FUNCTION math_two_f32 math_log2_two_f32(float x, math_pow_f32 of, int plain
     return log;
 }
 
-/* 2^(hi + lo) is value 2^k, k of the low bits of `shifted`, which has zeros where half of them is not; |hi| up to 2^22. */
+/* 2^(hi + lo) is value 2^k for |hi| up to 2^22. The low bits of `shifted` hold k. */
 typedef struct math_exp2_parts_f32 {
     float value;
     uint32_t shifted;
@@ -157,7 +157,7 @@ MATH_FUNCTION math_exp2_parts_f32 math_exp2_parts_of_f32(float hi, float lo)
     return parts;
 }
 
-/* 2^(hi + lo), whatever hi, but not NaN; lo counts where hi is an exponent that a float has. The power of two in two steps. */
+/* 2^(hi + lo) for any hi except NaN; lo only matters if hi is in the range of exponents. Scales in two steps. */
 MATH_FUNCTION float math_exp2_two_f32(float hi, float lo)
 {
     const float bounded = math_least_f32(math_most_f32(hi, 140.0f), -170.0f);
@@ -168,15 +168,15 @@ MATH_FUNCTION float math_exp2_two_f32(float hi, float lo)
            canon_bits_float(((parts.shifted - half) << 23) + 0x3f800000u);
 }
 
-/* The same in one, of a power that is a normal number. */
+/* The same in one step, for a result that is a normal number. */
 MATH_FUNCTION float math_exp2_normal_f32(float hi, float lo)
 {
     const math_exp2_parts_f32 parts = math_exp2_parts_of_f32(hi, lo);
     return canon_bits_float(canon_float_bits(parts.value) + (parts.shifted << 23));
 }
 
-/* The bits of sizes of x from which on and up to which |x|^y is a normal number, and so is x; none for a y that is not plain.
- * The bits of a number, as a multiple of 2^23, are its logarithm and 127 with up to 0.0861 too little. */
+/* The range of bits of |x| for which |x| and |x|^y are normal numbers; empty if y is not plain. The bits of a number divided by
+ * 2^23 are its logarithm plus 127, too small by up to 0.0861. */
 typedef struct math_pow_range_f32 {
     uint32_t min, max;
 } math_pow_range_f32;
@@ -184,7 +184,7 @@ typedef struct math_pow_range_f32 {
 MATH_FUNCTION math_pow_range_f32 math_pow_range_of_f32(float y)
 {
     const float size = canon_abs_f32(y);
-    const float reach = size > 1.0f ? 125.0f * MATH_INVERSE_F32(size) : 125.0f; /* of the logarithm */
+    const float reach = size > 1.0f ? 125.0f * MATH_INVERSE_F32(size) : 125.0f; /* limit of the logarithm */
     const float above = reach > 0.09375f ? reach - 0.09375f : 0.0f;
     math_pow_range_f32 range = {1, 0};
     if (size <= 0x1p40f) {
@@ -194,7 +194,7 @@ MATH_FUNCTION math_pow_range_f32 math_pow_range_of_f32(float y)
     return range;
 }
 
-/* The sign of x^y from the size, and NaN for a negative x with a y that is no integer; x is not 0. */
+/* Applies the sign of x^y to its magnitude. NaN for a negative x if y is not an integer; x is not 0. */
 MATH_FUNCTION float math_pow_signed_f32(float x, float y, float value)
 {
     const float half = 0.5f * y;
@@ -203,7 +203,7 @@ MATH_FUNCTION float math_pow_signed_f32(float x, float y, float value)
     return __builtin_truncf(y) == y || x > 0.0f ? of_integer : MATH_NAN_F32;
 }
 
-/* x^y for x in the range of y; `bits` are its own. */
+/* x^y for x in the range of y; `bits` are the bits of x. */
 MATH_FUNCTION float math_pow_normal_f32(float x, math_pow_bits_f32 bits, float y, math_pow_f32 of)
 {
     const math_two_f32 log = math_log2_of_f32(bits, of, 0.0f);
@@ -212,7 +212,7 @@ MATH_FUNCTION float math_pow_normal_f32(float x, math_pow_bits_f32 bits, float y
     return math_pow_signed_f32(x, y, math_exp2_normal_f32(product, product_lo));
 }
 
-/* By the entry of x's interval. */
+/* x^y from the table entry of x's interval. */
 MATH_FUNCTION float math_pow_of_f32(float x, float y, math_pow_f32 of, int plain)
 {
     const math_two_f32 log = math_log2_two_f32(x, of, plain);
@@ -225,7 +225,7 @@ MATH_FUNCTION float math_pow_of_f32(float x, float y, math_pow_f32 of, int plain
     if (plain)
         return math_pow_signed_f32(x, y, value);
     const float y_size = canon_abs_f32(y);
-    const float y_bounded = math_choose_f32(y_size < 0x1p24f, y_size, 0x1p24f); /* from here on all are even */
+    const float y_bounded = math_choose_f32(y_size < 0x1p24f, y_size, 0x1p24f); /* from here on all integers are even */
     const int32_t y_whole = (int32_t)y_bounded;
     const float y_fraction = y_bounded - (float)y_whole;
     const uint32_t finite_negative = canon_float_bits(x) - 0x80000001u < 0x7f7fffffu; /* and not 0 */
@@ -237,7 +237,7 @@ MATH_FUNCTION float math_pow_of_f32(float x, float y, math_pow_f32 of, int plain
     return math_choose_f32((y == 0.0f) | (x == 1.0f), 1.0f, of_any);
 }
 
-/* x^y as C defines it: 1 for y = 0 and for x = 1, whatever the other; NaN for x < 0 with a y that is no integer. */
+/* x^y as C defines it: 1 for y = 0 and for x = 1, whatever the other is; NaN for x < 0 if y is not an integer. */
 MATH_FUNCTION float canon_pow_f32(float x, float y)
 {
     const float *table = math_pow_table_f32();

@@ -60,7 +60,7 @@ MATH_FUNCTION double canon_pow_f64(double x, double y)
     const double value = math_scale_f64(1.0 + (e.hi + e.lo), e.k);
 
     const double y_size = canon_abs_f64(y);
-    const double y_bounded = math_choose_f64(y_size < 0x1p53, y_size, 0x1p53); /* from here on all are even */
+    const double y_bounded = math_choose_f64(y_size < 0x1p53, y_size, 0x1p53); /* from here on all integers are even */
     const double y_fraction = y_bounded - __builtin_floor(y_bounded);
     const double y_half = 0.5 * y_bounded;
     const double y_half_fraction = y_half - __builtin_floor(y_half); /* a half for odd integers */

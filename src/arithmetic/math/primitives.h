@@ -1,11 +1,11 @@
-/* The operations that element functions are made of: bits, fused multiply-add, powers of two, exact sums of two.
+/* The building blocks of element functions: bits, fused multiply-add, powers of two, exact sums of two.
  *
- * f32.h and f64.h are compiled by the host's compilers and as device code, and give the same bits everywhere, because
- * they use only operations that IEEE 754 defines to the bit: + - * /, square root, fma where one is written, conversions, and
- * integer arithmetic on the bits. They call no mathematics library. Choices are selects, not branches, so that a compiler can
- * turn a loop over elements into vector code; the few functions that do branch say so.
+ * f32.h and f64.h are compiled for the host and for devices and give the same bits everywhere, because they use only operations
+ * that IEEE 754 defines to the bit: + - * /, square root, explicit fma, conversions, and integer arithmetic on the bits. They
+ * call no math library. Choices are selects, not branches, so compilers can vectorize loops over elements; the few functions
+ * that do branch say so.
  *
- * The payload of a NaN, and its sign, are the machine's own; that a result is NaN is defined.
+ * Whether a result is NaN is defined; the payload and sign of a NaN depend on the machine.
  */
 #ifndef WW_ARITHMETIC_MATH_PRIMITIVES_H
 #define WW_ARITHMETIC_MATH_PRIMITIVES_H
@@ -14,10 +14,10 @@
 
 #include "arithmetic/canon.h"
 
-/* Always inlined: a call in a loop would keep it from becoming vector code. */
+/* Always inlined: a call in a loop would prevent vectorization. */
 #define MATH_FUNCTION CANON_FUNCTION __attribute__((always_inline))
 
-/* Before a table: where it lies. A GPU's memory for constants may be the wrong place (simt_nvidia.h). */
+/* Goes before a table and says where it is stored. Constant memory of a GPU may be the wrong place (simt_nvidia.h). */
 #ifndef MATH_TABLE
 #define MATH_TABLE static const
 #endif
@@ -27,19 +27,19 @@
 #define CANON_SQRT_F64 __builtin_sqrt
 #endif
 
-/* 1 / d for d from 1/2 to 2^96, correctly rounded, where a chip has a shorter way than its division of any two numbers
+/* 1 / d for d from 1/2 to 2^96, correctly rounded. Defined by chips where it is shorter than general division
  * (simt_nvidia.h). */
 #ifndef MATH_INVERSE_F32
 #define MATH_INVERSE_F32(d) (1.0f / (d))
 #endif
 
-/* The same, except that it may be a unit too small where all bits of d's mantissa are set: what a chip's inverse, off by less
- * than a unit, and one step of Newton's give (simt_amd.h). */
+/* The same, but possibly one unit too small if all mantissa bits of d are set. That is the result of a chip's inverse, off by
+ * less than a unit, and one Newton step (simt_amd.h). */
 #ifndef MATH_SHORT_INVERSE_F32
 #define MATH_SHORT_INVERSE_F32(d) MATH_INVERSE_F32(d)
 #endif
 
-/* 1 over the square root, each rounded correctly: of x from 2^-64 on, and of 0, infinity, NaN and what is negative. */
+/* 1 over the square root, each rounded correctly, for x from 2^-64 on and for 0, infinity, NaN and negative numbers. */
 #ifndef MATH_INVERSE_ROOT_F32
 #define MATH_INVERSE_ROOT_F32(x) (1.0f / CANON_SQRT(x))
 #endif
@@ -68,8 +68,8 @@ MATH_FUNCTION double canon_bits_double(uint64_t bits)
     return value;
 }
 
-/* condition (0 or 1) ? a : b without a jump that a compiler could thread through others: for long chains of special values,
- * which gcc does not turn into vector code otherwise. */
+/* condition (0 or 1) ? a : b without a jump that a compiler could thread through others. For long chains of special values,
+ * which gcc does not vectorize otherwise. */
 MATH_FUNCTION float math_choose_f32(int condition, float a, float b)
 {
     const uint32_t mask = 0u - (uint32_t)condition;

@@ -1,14 +1,14 @@
-/* The remainder of f32, with the sign of the dividend. It has a near form, as sin and cos have (trig_f32.h). */
+/* The remainder of f32, with the sign of the dividend. Like sin and cos it has a near form (trig_f32.h). */
 #ifndef WW_ARITHMETIC_MATH_REM_F32_H
 #define WW_ARITHMETIC_MATH_REM_F32_H
 
 #include "arithmetic/math/exp_log_f32.h"
 
-/* The remainder of x / y cut to an integer: its sign is that of x, also where it is 0, as C's fmod has it. It is exact. NaN for
- * y = 0 and for infinite x. */
+/* The remainder of x / y truncated to an integer, as in C's fmod: it is exact and has the sign of x, even if it is 0. NaN for y
+ * = 0 and for infinite x. */
 #define MATH_REM_FAR_F32(x, y) (!(canon_abs_f32(x) < 0x1p22f * canon_abs_f32(y)))
 
-/* |x| below 2^22 |y|. The quotient rounded, then cut, is the integer or one more; x less that multiple of y fits a float. */
+/* |x| below 2^22 |y|. The truncated quotient is the integer or one more; x minus that multiple of y fits a float. */
 MATH_FUNCTION float canon_rem_near_f32(float x, float y)
 {
     const float x_size = canon_abs_f32(x);
@@ -18,7 +18,7 @@ MATH_FUNCTION float canon_rem_near_f32(float x, float y)
     return math_with_sign_f32(rest < 0.0f ? rest + y_size : rest, x);
 }
 
-/* Branches, and loops: 40 bits of the quotient at a time. */
+/* Branches and loops, 40 bits of the quotient at a time. */
 MATH_FUNCTION float canon_rem_f32(float x, float y)
 {
     if (!MATH_REM_FAR_F32(x, y))

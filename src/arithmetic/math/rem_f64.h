@@ -16,7 +16,7 @@ MATH_FUNCTION double canon_rem_near_f64(double x, double y)
     return math_with_sign_f64(rest < 0.0 ? rest + y_size : rest, x);
 }
 
-/* Branches, and loops: 11 bits of the quotient at a time. */
+/* Branches and loops, 11 bits of the quotient at a time. */
 MATH_FUNCTION double canon_rem_f64(double x, double y)
 {
     if (!MATH_REM_FAR_F64(x, y))

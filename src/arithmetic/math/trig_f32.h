@@ -1,8 +1,8 @@
 /* Element functions of f32: sin and cos, atan2.
  *
- * sin and cos have a far range that is rare and takes a branch. For loops that are to become vector code there is the near
- * form of each, which gives the same bits inside its range: take it for a block of elements, and if MATH_SIN_FAR_F32 says that
- * one of them lies outside, the complete function for that one. rem_f32.h does the same.
+ * sin and cos have a far range that is rare and takes a branch. For vectorized loops each has a near form, which gives the same
+ * bits inside its range: use it for a block of elements, and use the complete function for elements that MATH_SIN_FAR_F32
+ * reports as outside. rem_f32.h does the same.
  */
 #ifndef WW_ARITHMETIC_MATH_TRIG_F32_H
 #define WW_ARITHMETIC_MATH_TRIG_F32_H
@@ -15,21 +15,21 @@
 typedef struct math_angle_f32 {
     float r;
     float lo;
-    uint32_t quarter; /* its two low bits count */
+    uint32_t quarter; /* only the two low bits count */
 } math_angle_f32;
 
 #define MATH_ANGLE_NEAR_F32 0x1p17f
 #define MATH_SIN_FAR_F32(x) (!(canon_abs_f32(x) <= MATH_ANGLE_NEAR_F32))
 
-/* |x| up to 2^17, so quarters below 2^17. pi/2 is three floats. x less the quarters of the first is exact: a multiple of 2^-23
- * (or of x's last bit, if that is less) below 1. The product with the second is made exact by fma, and what its difference
- * loses is taken into lo. Rounding 2/pi moves the choice of the quarter by 2^-8 of one at most, hence 0.79. */
+/* For |x| up to 2^17, so fewer than 2^17 quarters. pi/2 is the sum of three floats. x minus quarters times the first is exact:
+ * a multiple of 2^-23 (or of x's last bit, if smaller) below 1. fma makes the product with the second exact, and the rounding
+ * error of the difference goes into lo. Rounding 2/pi shifts the boundaries of quarters by at most 2^-8, hence 0.79. */
 MATH_FUNCTION math_angle_f32 math_angle_near_f32(float x)
 {
     const float shifted = canon_fma_f32(x, 0x1.45f306p-1f, MATH_ROUNDER_F32);
     const float k = shifted - MATH_ROUNDER_F32;
     const float first = canon_fma_f32(-k, 0x1.921fb6p0f, x);
-    const float second = k * 0x1.777a5cp-25f; /* pi/2 less its first float is negative */
+    const float second = k * 0x1.777a5cp-25f; /* pi/2 minus its first float is negative */
     const float second_lo = canon_fma_f32(k, 0x1.777a5cp-25f, -second);
     math_angle_f32 angle;
     angle.r = first + second;
@@ -40,8 +40,8 @@ MATH_FUNCTION math_angle_f32 math_angle_near_f32(float x)
     return angle;
 }
 
-/* 96 bits of 2/pi, of which the first has the weight 2^(1 - e): what is before them makes multiples of 4 quarters of a number
- * that is a whole multiple of 2^e, and what is after them less than 2^-70. */
+/* 96 bits of 2/pi; the first has the weight 2^(1 - e). For multiples of 2^e, earlier bits contribute only multiples of 4
+ * quarters and later bits less than 2^-70. */
 MATH_FUNCTION void math_two_over_pi_f32(uint32_t e, uint32_t window[3])
 {
     static const uint32_t bits[8] = {0,           0xa2f9836eu, 0x4e441529u, 0xfc2757d1u,
@@ -54,8 +54,8 @@ MATH_FUNCTION void math_two_over_pi_f32(uint32_t e, uint32_t window[3])
     }
 }
 
-/* The rest, finite: the 24 bits of x times 2/pi, modulo 4, in integers. The fraction of a quarter has 64 bits then, and no
- * float is nearer to a multiple of pi/2 than 2^-30. */
+/* For larger finite x: the 24 bits of x times 2/pi, modulo 4, in integers. The fraction of a quarter then has 64 bits, and no
+ * float is closer to a multiple of pi/2 than 2^-30. */
 MATH_FUNCTION math_angle_f32 math_angle_far_f32(float x)
 {
     const uint32_t bits = canon_float_bits(x);
@@ -67,7 +67,7 @@ MATH_FUNCTION math_angle_f32 math_angle_far_f32(float x)
     const uint64_t high = (uint64_t)mantissa * window[0] + (middle >> 32);
     const uint64_t top = high << 32 | (uint32_t)middle;
     const uint64_t fraction = top << 2 | (uint32_t)low >> 30;
-    const int64_t rest = (int64_t)fraction >> 2; /* of the nearest quarter, in units of 2^-62 */
+    const int64_t rest = (int64_t)fraction >> 2; /* distance to the nearest quarter, in units of 2^-62 */
     const float hi = (float)rest;
     const float lo = (float)(rest - (int64_t)hi);
     const float sign = bits >> 31 ? -1.0f : 1.0f;
@@ -136,7 +136,7 @@ MATH_FUNCTION float canon_cos_f32(float x)
 
 /* ---- atan2 --------------------------------------------------------------------------------------------------------------- */
 
-/* Neither NaN nor infinite, nor so small or large together that they are scaled. */
+/* Neither is NaN or infinite, and the larger magnitude needs no scaling. */
 #define MATH_ATAN2_PLAIN_F32(y, x) math_within_range_f32(canon_max_f32(canon_abs_f32(x), canon_abs_f32(y)), 0x1p-62f, 0x1p124f)
 
 MATH_FUNCTION int math_within_range_f32(float x, float min, float max)
@@ -146,16 +146,16 @@ MATH_FUNCTION int math_within_range_f32(float x, float min, float max)
 
 enum { MATH_PLAIN = 1, MATH_PLAIN_16 = 2 };
 
-/* Of a number of 16 bits, correctly rounded: no such mantissa has all its bits set. */
+/* The correctly rounded inverse of a 16-bit number: no such mantissa has all f32 bits set. */
 MATH_FUNCTION float math_inverse_of_16_f32(float d)
 {
     return MATH_SHORT_INVERSE_F32(d);
 }
 
 /* The angle of the point (x, y). With q = the smaller over the larger of |x|, |y|: atan q = q + q^3 A(q^2), A with an error of
- * 2^-31, plus what the quotient lost; then it is subtracted from pi/2 or pi, each in two parts. The larger one is scaled to
- * where it has an inverse; an infinite one makes q 0, two of them 1. A constant `plain` says that there is none of that, and
- * MATH_PLAIN_16 also that both are numbers of 16 bits. */
+ * 2^-31, plus the rounding error of the quotient. It is then subtracted from pi/2 or pi, each in two parts. The larger number
+ * is scaled so that its inverse exists; if one is infinite, q is 0, and if both are, q is 1. A constant `plain` rules out these
+ * cases; MATH_PLAIN_16 also means that both are 16-bit numbers. */
 MATH_FUNCTION float math_atan2_f32(float y, float x, int plain)
 {
     const float x_size = canon_abs_f32(x);
@@ -193,7 +193,7 @@ MATH_FUNCTION float math_atan2_f32(float y, float x, int plain)
     const float of_steep = steep ? -1.0f : 1.0f;
     const float way = canon_bits_float(canon_float_bits(of_steep) ^ (canon_float_bits(x) & 0x80000000u));
     const float base = canon_fma_f32(steep ? 0.0f : way, -0x1.921fb6p0f, 0x1.921fb6p0f);
-    const float base_lo = base * -0x1.de12cap-26f; /* pi/2 is its float times 1 less so much */
+    const float base_lo = base * -0x1.de12cap-26f; /* the relative error of pi/2 as a float */
     const float sum = canon_fma_f32(q, way, base);
     const float angle = sum + (canon_fma_f32(q, way, base - sum) + canon_fma_f32(bend, way, base_lo));
     const float value = math_with_sign_f32(angle, y);

@@ -43,7 +43,7 @@ MATH_FUNCTION uint64_t math_high_u64(uint64_t a, uint64_t b)
     return a_high * b_high + (middle >> 32) + (other >> 32);
 }
 
-/* 192 bits of 2/pi from bit `first` of the table on, whose first word is zero. */
+/* 192 bits of 2/pi starting at bit `first` of the table, whose first word is zero. */
 MATH_FUNCTION void math_two_over_pi_f64(uint32_t first, uint64_t window[3])
 {
     static const uint64_t bits[21] = {0,
@@ -73,8 +73,8 @@ MATH_FUNCTION void math_two_over_pi_f64(uint32_t first, uint64_t window[3])
         window[i] = bits[word + i] << shift | (shift ? bits[word + i + 1] >> (64 - shift) : 0);
 }
 
-/* The 53 bits of a finite x times 2/pi, modulo 4. No double is nearer to a multiple of pi/2 than 2^-62, so that 64 bits from
- * the first that is set are there, with an error of 2^-137. */
+/* The 53 bits of a finite x times 2/pi, modulo 4. No double is closer to a multiple of pi/2 than 2^-62, so 64 bits are
+ * available from the first set bit on, with an error of 2^-137. */
 MATH_FUNCTION math_angle_f64 math_angle_far_f64(double x)
 {
     const uint64_t bits = canon_double_bits(x);
@@ -169,8 +169,8 @@ MATH_FUNCTION double canon_cos_f64(double x)
 
 /* ---- atan2 --------------------------------------------------------------------------------------------------------------- */
 
-/* As for f32, except that a quotient above tan(pi/8), q, becomes (q-1)/(q+1), whose angle is pi/4 less: A, with an error of
- * 2^-59, has half the terms then. */
+/* As for f32, except that a quotient q above tan(pi/8) becomes (q-1)/(q+1), whose angle is smaller by pi/4. This halves the
+ * number of terms of A, which has an error of 2^-59. */
 MATH_FUNCTION double canon_atan2_f64(double y, double x)
 {
     const double x_size = canon_abs_f64(x);
