@@ -1,5 +1,5 @@
 /* Shared by the reduction kernels: joining across lanes, writing results, and the rounds after the first. One block does those
- * rounds, either in another launch or at the end of the first: the last block to finish sees the results of all.
+ * rounds, either in another launch or at the end of the first, where the last block to finish sees all results.
  */
 #ifndef WW_KERNELS_REDUCE_REDUCE_ROUNDS_H
 #define WW_KERNELS_REDUCE_REDUCE_ROUNDS_H
@@ -17,7 +17,7 @@
 #define divided_f64(value, by) ((value) / (double)(by))
 #define divided_i64(value, by) (value)
 
-/* As block_is_last(), which leaves `ready` at 0 again. */
+/* Same as block_is_last(); resets `ready` to 0. */
 DEVICE bool reduce_is_last(uint32_t *ready, uint32_t blocks, uint32_t *ticket)
 {
     const bool last = block_is_last(ready, blocks, ticket);
@@ -48,7 +48,7 @@ DEVICE void between_put_i64(void *between, int64_t at, int64_t value)
 
 enum { REST_BYTES = 128, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
 
-/* Joins 64 accumulators, one a thread, in the order of folding. */
+/* Joins 64 accumulators, one per thread, in the canonical order. */
 #define REST_FOLD(kind, sum)                                                                                                   \
     do {                                                                                                                       \
         AT(folds, thread) = sum;                                                                                               \
@@ -58,10 +58,10 @@ enum { REST_BYTES = 128, REST_GROUPS = REDUCE_THREADS / REDUCE_LANES };
         barrier();                                                                                                             \
     } while (0)
 
-/* put_KIND: a result as it is written. rest_KIND: what the `n` numbers in `x` come to, at most REDUCE_FINISH_CHUNKS chunks of
- * them; 64 threads take a chunk, one accumulator each, with many loads under way; what comes out is at most a chunk, and stays
- * in shared memory. By a block of REDUCE_THREADS; thread 0 has the result. chunk_ends_KIND: what comes of a chunk, `value`, if
- * it is `mine` to say so: element `at` of this round's; and of the only result the rest, by the last block. By all threads. */
+/* put_KIND writes a result. rest_KIND reduces the `n` numbers in `x`, at most REDUCE_FINISH_CHUNKS chunks. 64 threads reduce a
+ * chunk, one accumulator each, with many loads in flight; the results of chunks stay in shared memory. Called by a block of
+ * REDUCE_THREADS; thread 0 gets the result. chunk_ends_KIND stores the result of a chunk, `value`, as element `at` of this
+ * round, if `mine`. For a single result, the last block then does the rest. Called by all threads. */
 #define REDUCE_ROUNDS(T, kind)                                                                                                 \
     DEVICE void put_##kind(const reduce_args *args, int64_t at, T value)                                                       \
     {                                                                                                                          \

@@ -22,9 +22,10 @@
  * Sorting (src/gpu/tensor/rows.c):
  *   tensor_top_row          the first 256 or fewer elements of a row of up to 4096: a block finds the last of them by bisection
  *   tensor_sort_registers   rows up to 128 elements of up to 32 bits, on gfx908, gfx90a and gfx942: lanes hold them in
- * registers tensor_sort_row_1024    rows up to 1024 elements of up to 32 bits: one block radix-sorts a row, or up to 16 short
- * ones tensor_sort_row         rows up to 4096 elements of up to 32 bits: one block radix-sorts a row tensor_sort_keys, _tile,
- * _step, _put   all other rows: bitonic sort, tiles of 2048 elements in shared memory
+ *                           registers
+ *   tensor_sort_row_1024    rows up to 1024 elements of up to 32 bits: one block radix-sorts a row, or up to 16 short ones
+ *   tensor_sort_row         rows up to 4096 elements of up to 32 bits: one block radix-sorts a row
+ *   tensor_sort_keys, _tile, _step, _put   all other rows: bitonic sort, tiles of 2048 elements in shared memory
  */
 #ifndef WW_KERNELS_REDUCE_ROW_ARGUMENTS_H
 #define WW_KERNELS_REDUCE_ROW_ARGUMENTS_H
@@ -45,7 +46,7 @@ enum {
     ROW_PAIR_LANES = 32,          /* lanes per part that hold elements in pairs */
     ROW_SHORT = 512,              /* max elements of short rows, one or several together, that 32 lanes hold */
     ROW_SHORT_THREADS = 256,      /* per block for short rows */
-    ROW_PAIR_THREADS = 512,       /* per block for a row of the most parts */
+    ROW_PAIR_THREADS = 512,       /* per block for a row with the maximum number of parts */
     ROW_PAIR_THREADS_MIN = 64,    /* per block for a row of one part */
     ROW_PREFETCH_RESIDENT = 1024, /* threads per compute unit that have enough registers if blocks loop over rows */
     ROW_PART_4096 = 4096,         /* elements that 32 lanes hold if they have enough registers */

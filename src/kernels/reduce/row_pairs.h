@@ -17,20 +17,20 @@
 
 enum { LANE_PAIRS = PAIR_PART / REDUCE_LANES, PARTS = REDUCE_CHUNK / PAIR_PART };
 
-/* A lane's place: the element of the tensor and of its row that it has first, how many pairs it has, its part of the row, and
- * how many parts there are. */
+/* A lane's work: its first element in the tensor and in the row, its number of pairs, its part of the row, and the number of
+ * parts. */
 typedef struct pair_place {
     int64_t begin;
     int32_t first, count, part, parts;
 } pair_place;
 
-/* Rows that a block has at a time. */
+/* Rows that a block processes at a time. */
 DEVICE int64_t pair_rows(const row_args *args)
 {
     return args->n > PAIR_PART ? 1 : (int64_t)(block_size() / ROW_PAIR_LANES);
 }
 
-/* Of the block's rows, which begin with row `first`. */
+/* For a block whose rows start at row `first`. */
 DEVICE pair_place pair_place_of(const row_args *args, int64_t first)
 {
     const int32_t n = (int32_t)args->n, group = (int32_t)thread_index() / ROW_PAIR_LANES;
@@ -46,16 +46,16 @@ DEVICE pair_place pair_place_of(const row_args *args, int64_t first)
     return place;
 }
 
-/* ---- what all lanes of a row have of their parts ------------------------------------------------------------------------- */
+/* ---- combining the parts of a row ---------------------------------------------------------------------------------------- */
 
-/* What waits in shared memory: the accumulators of each chunk between two parts, the sum of each chunk, the largest of each
- * part. Between writing the same again there is a barrier: that of another of them. */
+/* Shared memory: the accumulators of each chunk between two parts, the sum of each chunk, and the largest element of each part.
+ * Between two writes to the same array there is always the barrier of another. */
 typedef struct pair_shared {
     float *sums, *folds, *maxima;
 } pair_shared;
 
-/* The sum of a row, from what the last part of each chunk has; those of up to four chunks are the accumulators of the next
- * round, in which all others are 0. */
+/* The sum of a row, from the accumulators of the last part of each chunk. The sums of up to four chunks are the accumulators of
+ * the next round; all others are 0. */
 DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_shared *shared)
 {
     const bool last = place->part % PARTS == PARTS - 1 || place->part == place->parts - 1;
@@ -78,7 +78,7 @@ DEVICE float pair_fold(const pair_place *place, const float *sums, const pair_sh
     return chunks == 1 ? first : (first + third) + (second + fourth);
 }
 
-/* Lets the parts of a chunk come one after the other: `statement` adds to `sums`. */
+/* Runs `statement`, which adds to `sums`, for the parts of a chunk one after the other. */
 #define IN_TURN(place, shared, sums, statement)                                                                                \
     UNROLL_BY(1) for (int32_t round = 0; round < PARTS && round < (place)->parts; round++)                                     \
     {                                                                                                                          \
@@ -113,7 +113,7 @@ DEVICE float pair_largest(const pair_place *place, float largest, const pair_sha
 
 /* ---- elements ------------------------------------------------------------------------------------------------------------ */
 
-/* Of two of 16 bits in a word the first and the second. */
+/* The first and the second of two 16-bit elements in a word. */
 DEVICE float word_low(int32_t type, uint32_t word)
 {
     return type == TYPE_F16 ? widen_f16((uint16_t)word) : canon_bits_float(word << 16);
@@ -157,7 +157,7 @@ DEVICE void pair_store(int32_t type, void *data, int64_t at, float low, float hi
 #define EACH_VALUE UNROLL for (int32_t j = 0; j < 2 * LANE_PAIRS; j++)
 #define EACH_PAIR  UNROLL for (int32_t p = 0; p < LANE_PAIRS; p++)
 
-/* In a kernel with row_args: for the type of its elements. */
+/* Runs the code for the element type; for kernels with row_args. */
 #define BY_TYPE(words, ...)                                                                                                    \
     if (args->type == TYPE_F32)                                                                                                \
         words(TYPE_F32, __VA_ARGS__);                                                                                          \
@@ -166,7 +166,7 @@ DEVICE void pair_store(int32_t type, void *data, int64_t at, float low, float hi
     else                                                                                                                       \
         words(TYPE_BF16, __VA_ARGS__);
 
-/* `count` pairs from element `begin` of the tensor on. What is not there is a value that changes nothing. */
+/* Loads `count` pairs starting at element `begin` of the tensor. The others become `missing`, a value that changes nothing. */
 DEVICE void pairs_load(int32_t type, const row_args *args, int64_t begin, int32_t count, float missing, float *v)
 {
     EACH_PAIR
@@ -179,7 +179,8 @@ DEVICE void pairs_load(int32_t type, const row_args *args, int64_t begin, int32_
     }
 }
 
-/* Times `scale`, and weighed: there are no biases without weights. Those come by twos, for which there are registers. */
+/* Stores the pairs times `scale`, with weights and biases if `weighed`. There are no biases without weights. Both are loaded
+ * for two pairs at a time, because there are no registers for more. */
 DEVICE void pairs_put(int32_t type, bool whole, const row_args *args, const pair_place *place, bool weighed, float scale,
                       const float *v)
 {
@@ -226,8 +227,7 @@ DEVICE float values_largest(const float *v)
     return row_larger_f32(larger[0], larger[1]);
 }
 
-/* Replaces `v` by its exponentials; `lane_max` is the lane's largest element. Returns the factor that they must be multiplied
- * with. */
+/* Replaces `v` by its exponentials; `lane_max` is the lane's largest element. Returns the factor for them. */
 DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, float lane_max, float *v)
 {
     float sums[2] = {0.0f, 0.0f};
@@ -237,14 +237,14 @@ DEVICE float softmax_values(const pair_place *place, const pair_shared *shared, 
     return 1.0f / pair_fold(place, sums, shared);
 }
 
-/* 0 for what is not there; by a branch of its own where there are registers for it. */
+/* Sets missing values to 0. `branch` tests first whether any is missing, if there are registers for it. */
 DEVICE void pairs_clear(const pair_place *place, bool branch, float *v)
 {
     if (!branch || place->count < LANE_PAIRS)
         EACH_VALUE v[j] = j / 2 < place->count ? v[j] : 0.0f;
 }
 
-/* The distances of `v` from the mean, or from 0, likewise. */
+/* Replaces `v` by its distances from the mean, or from 0. Returns the factor for them. */
 DEVICE float norm_values(const row_args *args, const pair_place *place, const pair_shared *shared, bool branch, float *v)
 {
     float sums[2] = {0.0f, 0.0f}, center = 0.0f;
@@ -252,7 +252,7 @@ DEVICE float norm_values(const row_args *args, const pair_place *place, const pa
         IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = sums[j % 2] + v[j])
         center = pair_fold(place, sums, shared) / (float)args->n;
     }
-    EACH_VALUE v[j] = v[j] - center; /* of 0 it changes nothing */
+    EACH_VALUE v[j] = v[j] - center; /* a center of 0 changes nothing */
     pairs_clear(place, branch, v);
     IN_TURN(place, shared, sums, EACH_VALUE sums[j % 2] = fma_f32(v[j], v[j], sums[j % 2]))
     return canon_rsqrt_f32(pair_fold(place, sums, shared) / (float)args->n + (float)args->eps);

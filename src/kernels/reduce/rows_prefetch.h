@@ -6,7 +6,7 @@
 
 #include "kernels/reduce/row_pairs.h"
 
-/* Begins to bring the block's rows from `first` on, which lie side by side, to `to`. */
+/* Starts to load the block's rows, which are adjacent and start at `first`, into `to`. */
 DEVICE void rows_bring(const row_args *args, int64_t first, int64_t rows, uint32_t *to)
 {
     const int64_t left = args->rows - first, here = left < rows ? left : rows;
@@ -17,7 +17,7 @@ DEVICE void rows_bring(const row_args *args, int64_t first, int64_t rows, uint32
     copies_commit();
 }
 
-/* The lane's words, of which the first is number `first`. */
+/* Loads the lane's words, starting at word `first`. */
 DEVICE void words_load(const uint32_t *rows, int32_t first, const pair_place *place, uint32_t missing, uint32_t *words)
 {
     if (place->count == LANE_PAIRS)
@@ -35,7 +35,7 @@ DEVICE void words_widen(int32_t type, const uint32_t *words, float *v)
     }
 }
 
-/* The largest of the lane's values, from words where the chip compares two at a time. */
+/* The largest of the lane's values; computed from words if the chip compares two values at a time. */
 DEVICE float words_largest(int32_t type, const uint32_t *words, const float *v)
 {
 #ifdef SIMT_PAIRS_OF_16
@@ -59,7 +59,7 @@ DEVICE float words_largest(int32_t type, const uint32_t *words, const float *v)
 #endif
 }
 
-/* A row of softmax: either all of it is NaN, or nothing. */
+/* Stores a row of softmax. If one element is NaN, all are. */
 DEVICE void softmax_put(int32_t type, bool whole, const row_args *args, const pair_place *place, float scale, const float *v)
 {
     uint16_t *out = (uint16_t *)args->out + place->begin;
@@ -89,7 +89,7 @@ DEVICE void softmax_store(int32_t type, const row_args *args, const pair_place *
         softmax_put(type, false, args, place, scale, v);
 }
 
-/* A whole part of a norm, with weights if `given` is 1, and with biases, too, if it is 2. Those come by quads. */
+/* Stores a whole part of a norm, with weights if `given` is 1, and also with biases if it is 2, loaded four words at a time. */
 DEVICE void norm_put(int32_t type, int32_t given, const row_args *args, const pair_place *place, float scale, const float *v)
 {
     enum { FOUR = 4 };
@@ -133,7 +133,7 @@ DEVICE void norm_store(int32_t type, const row_args *args, const pair_place *pla
 
 enum { PREFETCH_SOFTMAX, PREFETCH_NORM };
 
-/* Brings the lane's words, which begin with number `first` of the block's rows, as values; returns the largest, for softmax. */
+/* Loads the lane's words, starting at word `first` of the block's rows, as values. For softmax, returns the largest. */
 DEVICE float values_load(int32_t what, int32_t type, const uint32_t *rows, int32_t first, const pair_place *place, float *v)
 {
     const uint32_t minus_infinities = type == TYPE_F16 ? 0xfc00fc00u : 0xff80ff80u;
@@ -151,8 +151,8 @@ DEVICE void values_store(int32_t what, int32_t type, const row_args *args, const
         norm_store(type, args, place, scale, v);
 }
 
-/* All rows of a block, by all its threads. `staged` has room for two rows (or groups of rows): one that is worked on, and the
- * next. `what`, PREFETCH_..., is a constant. */
+/* Processes all rows of a block. All threads call it. `staged` has room for two rows (or groups of rows): the current one and
+ * the next. `what`, PREFETCH_..., is a constant. */
 DEVICE void rows_prefetch(int32_t what, const row_args *args, const pair_shared *shared, uint32_t *staged)
 {
     const int32_t half = (int32_t)block_size() * LANE_PAIRS; /* words of the block's rows */
@@ -167,7 +167,7 @@ DEVICE void rows_prefetch(int32_t what, const row_args *args, const pair_shared 
         const int32_t begin = (int32_t)(place.begin - (int64_t)first * args->n) / 2;
         float v[2 * LANE_PAIRS], largest = 0.0f;
         copies_wait(0);
-        barrier(); /* all are done with the other half, too */
+        barrier(); /* also: all threads are done with the other half */
         rows_bring(args, first + step, rows, staged + (half - at));
         if (args->type == TYPE_F16)
             largest = values_load(what, TYPE_F16, staged + at, begin, &place, v);

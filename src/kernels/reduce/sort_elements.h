@@ -1,4 +1,4 @@
-/* Keys of elements that are sorted: smaller ones come first. */
+/* Sort keys of elements: smaller keys come first. */
 #ifndef WW_KERNELS_REDUCE_SORT_ELEMENTS_H
 #define WW_KERNELS_REDUCE_SORT_ELEMENTS_H
 
@@ -6,7 +6,7 @@
 
 #include "kernels/reduce/row_arguments.h"
 
-/* The same order as that of sort_key_f64 and sort_key_i64, in 32 bits. */
+/* The same order as sort_key_f64 and sort_key_i64, in 32 bits. */
 DEVICE uint32_t sort_key_32(uint64_t bits, int32_t type)
 {
     if (type == TYPE_F32 || type == TYPE_F16 || type == TYPE_BF16 || type == TYPE_F8E4M3) {
@@ -18,7 +18,7 @@ DEVICE uint32_t sort_key_32(uint64_t bits, int32_t type)
     return type == TYPE_U32 ? (uint32_t)bits : (uint32_t)bits_to_i64(bits, type) ^ 0x80000000u;
 }
 
-/* The same in 16 bits, of types that have no more: what 32 bits have of them, without what is the same in all. */
+/* The same in 16 bits, for types of up to 16 bits: the 32-bit key without the bits that are equal in all keys. */
 DEVICE uint32_t sort_key_16(uint64_t bits, int32_t type)
 {
     if (type != TYPE_F16 && type != TYPE_BF16)
@@ -28,7 +28,7 @@ DEVICE uint32_t sort_key_16(uint64_t bits, int32_t type)
     return (plain & 0x7fffu) > infinity ? 0xfffeu : ordered;
 }
 
-/* The key of an element, of 16 or 32 bits. */
+/* The key of an element, with 16 or 32 bits. */
 DEVICE uint32_t sort_key_of(const sort_args *args, uint32_t bits)
 {
     if (type_bytes(args->type) <= 2)
@@ -36,7 +36,7 @@ DEVICE uint32_t sort_key_of(const sort_args *args, uint32_t bits)
     return sort_key_32(bits, args->type) ^ (args->descending ? UINT32_MAX : 0u);
 }
 
-/* Can quads of rows of `length` elements be loaded or stored at once? */
+/* Whether rows of `length` elements can be loaded or stored by quads. */
 DEVICE bool has_quads(const void *data, int64_t length, int32_t bytes)
 {
     return bytes == 4 && length % 4 == 0 && (uint64_t)data % 16 == 0;

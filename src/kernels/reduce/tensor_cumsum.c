@@ -1,5 +1,5 @@
-/* Running sums: a thread has a chunk of a line (arithmetic/cumsum.h). Neighbours have neighbouring lines where the dimension is
- * not the last, and neighbouring chunks where it is: 256 bytes of f32 each, which the cache holds meanwhile.
+/* Running sums: one chunk of a line per thread (arithmetic/cumsum.h). Along the last dimension, neighbouring threads have
+ * neighbouring chunks, 256 bytes of f32 each, which stay in the cache; otherwise they have neighbouring lines.
  */
 #include "kernels/simt/simt.h"
 

@@ -1,14 +1,13 @@
-/* Reductions in canonical order (reduce.h), a kernel for each kind.
- * Adjacent elements: 16 lanes reduce a chunk of 4096, four accumulators each, so that a step of 64 elements is one load of four
- * per lane and the fold never leaves the group. For a single result, the last block to finish does the rounds after the first.
- * Adjacent results that tensor_reduce_columns.c does not take: a block has 64 of them, and four threads for each, with every
- * fourth accumulator.
+/* Reductions in canonical order (reduce.h), one kernel per kind. Adjacent elements: 16 lanes reduce a chunk of 4096, four
+ * accumulators each, so a step of 64 elements is one load of four per lane and the fold never leaves the group. For a single
+ * result, the last block to finish does the rounds after the first. Adjacent results that tensor_reduce_columns.c does not
+ * handle: a block computes 64 of them with four threads each; a thread has every fourth accumulator.
  */
 #include "kernels/reduce/reduce_rounds.h"
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
-/* Whole steps by quads, eight of them under way. Returns where they end. */
+/* Reduces whole steps by quads, with eight loads in flight. Returns where they end. */
 DEVICE int64_t join_steps(int32_t op, int32_t type, const void *x, int64_t i, int64_t end, float *sums)
 {
     enum { PREFETCH = 8 };
@@ -31,7 +30,7 @@ DEVICE int64_t join_steps(int32_t op, int32_t type, const void *x, int64_t i, in
     return i;
 }
 
-/* What is reduced most by a loop of its own; rows of 16-bit types mostly go elsewhere, too (tensor_reduce_half.c). */
+/* The common cases have their own loops. Most rows of 16-bit types go to tensor_reduce_half.c instead. */
 DEVICE int64_t join_quads(const reduce_args *args, const void *x, int64_t i, int64_t end, float *sums)
 {
     if (args->type == TYPE_F32 && args->op == REDUCE_SUM)
@@ -92,7 +91,7 @@ REDUCE_ROWS(int64_t, i64)
 
 enum { SHARES = REDUCE_THREADS / REDUCE_COLUMNS, SHARE_LANES = REDUCE_LANES / SHARES };
 
-/* Thread (share, column) has the accumulators share, share + 4, ...: those that a fold of 32, 16, 8 or 4 joins are its own. */
+/* Thread (share, column) has the accumulators share, share + 4, ..., so it can do the folds of 32, 16, 8 and 4 alone. */
 #define REDUCE_COLUMNS_OF(T, kind)                                                                                             \
     KERNEL(tensor_reduce_columns_##kind, reduce_args, REDUCE_THREADS)                                                          \
     {                                                                                                                          \

@@ -1,8 +1,8 @@
-/* The index of the first best element of a row: a block finds it for a stretch; if a row has several stretches, another launch
+/* The index of the first best element of a row. A block finds it for a segment; if a row has several segments, another launch
  * compares them.
  *
- * Floats of up to 32 bits that are adjacent are loaded by quads, a stretch by 32 lanes. For 16-bit types it finds the best
- * value first, one comparison per element; then the lanes that have the best of all search their elements again for it. A
+ * Adjacent floats of up to 32 bits are loaded by quads, and 32 lanes handle a segment. For 16-bit types the kernel first finds
+ * the best value, with one comparison per element; then the lanes that have it search their elements again for its index. A
  * thread reads its elements in increasing order, so the first of equals stays; between threads the smaller index wins.
  */
 #include "kernels/elementwise/elements.h"
@@ -16,7 +16,7 @@
 #define value_of_f64(bits)   canon_bits_double((uint64_t)(bits))
 #define value_of_i64(bits)   (bits)
 
-/* The better of (a, i) and (b, j); of equals the one with the smaller index. -1 is not an index. */
+/* The better of (a, i) and (b, j); the smaller index if they are equal. -1 is not an index. */
 #define TAKE_BETTER(kind, a, i, b, j)                                                                                          \
     if ((j) >= 0 && ((i) < 0 || reduce_better_##kind(args.op, a, b) || (!reduce_better_##kind(args.op, b, a) && (j) < (i)))) { \
         a = b;                                                                                                                 \
@@ -77,25 +77,25 @@ REDUCE_ARG(int64_t, i64)
 
 /* ---- by quads ------------------------------------------------------------------------------------------------------------ */
 
-/* As reduce_better, in two comparisons: false where a is NaN, true where only b is. */
+/* Same as reduce_better, in two comparisons: false if a is NaN, true if only b is. */
 DEVICE bool quad_better(int32_t op, float a, float b)
 {
     return (op == REDUCE_ARGMAX ? !(b <= a) : !(b >= a)) && a == a;
 }
 
-/* Elements are numbered from the stretch's first; -1 is none. */
+/* Elements are numbered from the start of the segment; -1 means none. */
 typedef struct arg_best {
     float value;
     int32_t place;
 } arg_best;
 
-/* Is the value as good as `best`, which none is better than? */
+/* Whether the value is as good as `best`, the best of all. */
 DEVICE bool arg_is_best(float value, float best)
 {
     return value == best || (value != value && best != best);
 }
 
-/* The best value of all lanes, from those that have any: -0 or +0 where both are equally good. */
+/* The best value of the lanes that have one. A zero can have either sign. */
 DEVICE float arg_best_value(int32_t op, arg_best mine)
 {
     float best = mine.place >= 0 ? mine.value : op == REDUCE_ARGMAX ? -MATH_INF_F32 : MATH_INF_F32;
@@ -109,15 +109,15 @@ DEVICE float arg_best_value(int32_t op, arg_best mine)
 
 enum { ARG_AHEAD = 8, ARG_STEP = 4 * ARG_GROUP };
 
-/* Up to eight of the lane's quads, from `first` on, below `end`. */
+/* Loads up to eight of the lane's quads in [first, end). */
 DEVICE void arg_load(int32_t type, const char *x, int32_t first, int32_t end, quad_bits *loaded)
 {
     UNROLL for (int32_t a = 0; a < ARG_AHEAD; a++) if (first + a * ARG_STEP < end) loaded[a] =
         quad_load(x, first + a * ARG_STEP, bytes_f32(type));
 }
 
-/* Of the lane's quads from `first` on, below `end`: the best value, be it -0 or +0, and the first of the eight quads that
- * have it. The next eight are on their way meanwhile. What is in front is waited for halfway. */
+/* Returns the best value of the lane's quads in [first, end), and where the first group of eight quads with it starts. A zero
+ * can have either sign. The next eight quads are in flight meanwhile. Waits for the previous launch halfway. */
 DEVICE arg_best arg_of_quads(int32_t op, int32_t type, const char *x, int32_t first, int32_t end, bool *met)
 {
     arg_best best = {0.0f, -1};
@@ -143,7 +143,7 @@ DEVICE arg_best arg_of_quads(int32_t op, int32_t type, const char *x, int32_t fi
     return best;
 }
 
-/* The first in eight quads from `begin` on, below `end`, that is `best`. */
+/* The first element equal to `best` in the eight quads from `begin` on, below `end`. */
 DEVICE int32_t arg_find(int32_t type, const char *x, int32_t begin, int32_t end, float best)
 {
     int32_t place = begin;
@@ -165,7 +165,8 @@ DEVICE int32_t arg_find_type(int32_t type, const char *x, arg_best found, int32_
                                : arg_find(TYPE_F8E4M3, x, found.place, end, best);
 }
 
-/* The best of f32, where bytes are twice as many and none is read again: each element against the best so far. */
+/* The best of f32 elements. They are twice as many bytes, so nothing is read again: each element is compared with the best so
+ * far. */
 DEVICE arg_best arg_of_words(int32_t op, const char *x, int32_t first, int32_t end, bool *met)
 {
     enum { PREFETCH = 4 };
@@ -201,12 +202,12 @@ DEVICE arg_best arg_of_type(int32_t op, int32_t type, const char *x, int32_t fir
                                : arg_of_quads(op, TYPE_F8E4M3, x, first, end, met);
 }
 
-/* 32 lanes have a stretch. */
+/* 32 lanes per segment. */
 KERNEL(tensor_reduce_arg_quads, reduce_arg_args, REDUCE_THREADS)
 {
     const int64_t item = (int64_t)block_index() * (REDUCE_THREADS / ARG_GROUP) + thread_index() / ARG_GROUP;
     int64_t out = item, each = args.n;
-    if (args.parts > 1) { /* divisions of 64 bits would take longer than a short row does */
+    if (args.parts > 1) { /* 64-bit divisions would take longer than a short row */
         out = item / args.parts;
         each = (args.n / 4 + args.parts - 1) / args.parts * 4;
     }
@@ -221,7 +222,7 @@ KERNEL(tensor_reduce_arg_quads, reduce_arg_args, REDUCE_THREADS)
     arg_best best = args.op == REDUCE_ARGMAX ? arg_of_type(REDUCE_ARGMAX, args.type, x, first, limit, &met)
                                              : arg_of_type(REDUCE_ARGMIN, args.type, x, first, limit, &met);
     const float value = arg_best_value(args.op, best);
-    uint32_t place = UINT32_MAX; /* no number is as large */
+    uint32_t place = UINT32_MAX; /* larger than any index */
     if (best.place >= 0 && arg_is_best(best.value, value))
         place = (uint32_t)arg_find_type(args.type, x, best, limit, value);
     UNROLL for (uint32_t mask = ARG_GROUP / 2; mask > 0; mask /= 2)

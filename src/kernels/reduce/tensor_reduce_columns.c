@@ -11,7 +11,7 @@ enum {
     COLUMNS = REDUCE_COLUMNS,
     THREADS = REDUCE_COLUMNS_THREADS,
     WIDE_UNITS = COLUMNS / 4,
-    WIDE_APART = THREADS / WIDE_UNITS, /* of the two accumulators of a thread */
+    WIDE_APART = THREADS / WIDE_UNITS, /* distance of the two accumulators of a thread */
     WIDE_PREFETCH = 4,
     NARROW_UNITS = COLUMNS / 8,
     NARROW_PREFETCH = 8,
@@ -49,7 +49,7 @@ DEVICE quad_bits narrow_load(int32_t type, const char *x, int64_t at)
     return type == TYPE_F8E4M3 ? quad_load(x + at, 0, 2) : quad_load(x + 2 * at, 0, 4);
 }
 
-/* Elements `stride` apart, of eight results, into the accumulators of one number. What is in front is waited for halfway. */
+/* Joins elements of eight results, `stride` apart, to one accumulator of each result. Waits for the previous launch halfway. */
 DEVICE void join_narrow(int32_t op, int32_t type, const reduce_args *args, const columns_part *part, bool *met, float *folded)
 {
     const int32_t unit = (int32_t)thread_index() % NARROW_UNITS, lane = (int32_t)thread_index() / NARROW_UNITS;
@@ -78,7 +78,7 @@ DEVICE void join_narrow(int32_t op, int32_t type, const reduce_args *args, const
     UNROLL for (int32_t j = 0; j < 8; j++) AT(folded, lane * COLUMNS + 8 * unit + j) = sums[j];
 }
 
-/* The same of four results of f32, into those of two numbers. */
+/* The same for four f32 results and two accumulators of each. */
 DEVICE void join_wide(int32_t op, const reduce_args *args, const columns_part *part, float *folded)
 {
     const int32_t unit = (int32_t)thread_index() % WIDE_UNITS, lane = (int32_t)thread_index() / WIDE_UNITS;
@@ -108,7 +108,7 @@ DEVICE void join_wide(int32_t op, const reduce_args *args, const columns_part *p
 
 /* ---- folding ------------------------------------------------------------------------------------------------------------- */
 
-/* What the 64 accumulators of each result come to: thread t below 64 has result t. `folded` may be written again behind it. */
+/* Folds the 64 accumulators of each result; thread t < 64 returns result t. `folded` may be overwritten afterwards. */
 DEVICE float fold_columns(int32_t op, float *folded)
 {
     const int32_t column = (int32_t)thread_index() % COLUMNS, group = (int32_t)thread_index() / COLUMNS;

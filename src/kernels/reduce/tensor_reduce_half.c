@@ -18,7 +18,7 @@ DEVICE void join_unit(int32_t op, int32_t type, u32x4 unit, float *sums)
 }
 
 /* Joins `count` steps of 64 elements; `x` is the lane's first. It waits for the previous launch halfway. From there on the next
- * launch may start, too, and has loads in flight when this one ends. */
+ * launch may also start, so it has loads in flight when this one ends. */
 DEVICE void join_row(int32_t op, int32_t type, const uint16_t *x, int32_t count, bool *met, float *sums)
 {
     int32_t i = 0;

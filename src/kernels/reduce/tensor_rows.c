@@ -13,13 +13,13 @@
 #define shuffle_f32(value, mask) wave_shuffle_xor_f32(value, mask)
 #define shuffle_f64(value, mask) canon_bits_double(wave_shuffle_xor_u64(canon_double_bits(value), (mask)))
 
-/* What a sum is over: the elements, their distance from the center squared, or e^(x - center), which stays where x was. */
+/* What is summed: the elements, their squared distances from the center, or e^(x - center), which replaces x. */
 enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
 
 #define GLOBAL_ELEMENT(kind, i) bits_to_##kind(bits_at(x, i, bytes), args.type)
 
-/* Joins 64 accumulators, one a thread, in the order of folding. The results of all groups are in `folds`, the thread's own
- * group's is returned. */
+/* Joins 64 accumulators, one per thread, in the canonical order. Leaves the results of all groups in `folds` and returns that
+ * of the thread's own group. */
 #define FOLD(T, kind, accumulator)                                                                                             \
     do {                                                                                                                       \
         AT(folds, thread) = accumulator;                                                                                       \
@@ -32,14 +32,14 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
 
 #define RESULT(i) (*(args.chunks <= ROW_RESULTS_SHARED ? &AT(results, i) : &far_results[i]))
 
-/* What accumulator `sum` becomes with a value of the row; exponentials of a row in shared memory were made before. */
+/* Accumulator `sum` joined with a value of the row; for a row in shared memory, the exponentials are already computed. */
 #define JOINED(kind, what, in_shared, sum, value, center)                                                                      \
     ((what) == SUM_SQUARES                      ? row_square_##kind(sum, value, center)                                        \
      : (what) == SUM_EXPONENTIALS && !in_shared ? (sum) + row_exponential_##kind(value, center)                                \
                                                 : (sum) + (value))
 
-/* Elements first, first + 64, ... below `end`, into `sum`. Eight are on their way together: each addition waits for the one
- * before, but not for memory. */
+/* Joins elements first, first + 64, ... below `end` to `sum`. Eight loads are in flight together, so each addition waits for
+ * the one before, but not for memory. */
 #define JOIN_LANE(T, kind, what, in_shared, element, first, end, sum, center)                                                  \
     do {                                                                                                                       \
         int64_t i_ = first;                                                                                                    \
@@ -56,7 +56,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
 
 #define SHARED_ELEMENT(kind, i) AT(row_shared, i)
 
-/* Sums the row into `total`, which all threads have then. */
+/* Sums the row into `total` in all threads. */
 #define SUM_ROW(T, kind, what, center, total)                                                                                  \
     do {                                                                                                                       \
         for (int64_t base_ = 0; base_ < args.chunks; base_ += groups) {                                                        \
@@ -91,7 +91,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         total = RESULT(0);                                                                                                     \
     } while (0)
 
-/* The largest of the threads' values, for all of them. */
+/* The largest of the threads' values, in all threads. */
 #define LARGEST(T, kind, value)                                                                                                \
     do {                                                                                                                       \
         for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2) {                                                           \
@@ -145,7 +145,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         STORE_ROW_##kind();                                                                                                    \
     }
 
-/* Element i as it is written. */
+/* Element i as it is stored. */
 #define FINISHED(T, kind, value, i)                                                                                             \
     (args.op == ROW_SOFTMAX ? (args.in_shared ? (value) : row_exponential_##kind(value, center)) * scale                        \
      : args.bias            ? row_affine_##kind(((value) - center) * scale,                                                     \
@@ -168,7 +168,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
         bits_put(out, i, bytes, kind##_to_bits(FINISHED(T, kind, value_, i), args.type));                                      \
     }
 
-/* By quads where rows allow it. */
+/* Loads by quads if the rows allow it. */
 #define LOAD_ROW_f32(highest)                                                                                                  \
     if (args.quads) {                                                                                                          \
         for (int64_t first = 4 * thread; first < args.n; first += 16 * threads) {                                              \
@@ -209,7 +209,7 @@ enum { SUM_PLAIN, SUM_SQUARES, SUM_EXPONENTIALS };
 #define LOAD_ROW_f64(highest) LOAD_ONE_BY_ONE(f64, highest)
 #define STORE_ROW_f64()       STORE_ONE_BY_ONE(double, f64)
 
-/* Long only when written out. NOLINTBEGIN(readability-function-size) */
+/* Long only after macro expansion. NOLINTBEGIN(readability-function-size) */
 ROWS(float, f32)
 ROWS(double, f64)
 /* NOLINTEND(readability-function-size) */

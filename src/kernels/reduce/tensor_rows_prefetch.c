@@ -1,4 +1,5 @@
-/* softmax and norms of rows of 16-bit types by parts of 1024, for which many waves have registers (rows_prefetch.h). */
+/* softmax and norms of rows of 16-bit types in parts of 1024, small enough for many waves to have registers
+ * (rows_prefetch.h). */
 #define PAIR_PART ROW_PART
 #include "kernels/reduce/rows_prefetch.h"
 

@@ -1,5 +1,5 @@
-/* softmax of rows of more than 2048 elements of 16-bit types: 32 lanes hold a chunk of 4096 (rows_prefetch.h). Fewer waves do
- * the work of a row other than its exponentials, and none waits for another's sums.
+/* softmax of rows of more than 2048 elements of 16-bit types: 32 lanes hold a chunk of 4096 (rows_prefetch.h). Fewer waves
+ * repeat the work of a row other than its exponentials, and no wave waits for the sums of another.
  */
 #define PAIR_PART ROW_PART_4096
 #include "kernels/reduce/rows_prefetch.h"

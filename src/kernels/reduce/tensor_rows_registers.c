@@ -19,7 +19,7 @@ DEVICE void norm_registers(const row_args *args, const pair_shared *shared)
 {
     const pair_place place = pair_place_of(args, block_index() * pair_rows(args));
     float v[2 * LANE_PAIRS];
-    launches_wait(); /* at once: there is no register left to say when */
+    launches_wait(); /* at the start: no register is left to remember it for later */
     launches_next();
     BY_TYPE(pairs_load, args, place.begin, place.count, 0.0f, v)
     const float scale = norm_values(args, &place, shared, false, v);

@@ -1,5 +1,5 @@
-/* softmax and norms of short rows that tensor_rows_registers.c does not take, of any length, in f32. One block per row; memory
- * is read once and written once.
+/* softmax and norms, in f32, of short rows of any length that tensor_rows_registers.c does not handle. One block per row;
+ * memory is read once and written once.
  *
  * Thread t of 64 has the elements t, t + 64, ..., which are those of accumulator t (reduce.h). So its sum is a loop over its
  * own registers, and neighbouring threads read adjacent elements. A missing element has a value that changes no sum; if there
@@ -10,11 +10,11 @@
 #include "arithmetic/rows.h"
 #include "kernels/reduce/row_arguments.h"
 
-/* A thread's place in its row. */
+/* A thread's part of its row. */
 typedef struct thread_place {
     int64_t row_first; /* the row's first element */
-    int32_t first;     /* of the row: the thread's first */
-    int32_t count;     /* of the thread */
+    int32_t first;     /* the thread's first element in the row */
+    int32_t count;     /* elements of the thread */
 } thread_place;
 
 DEVICE thread_place thread_place_of(const row_args *args)
@@ -27,7 +27,7 @@ DEVICE thread_place thread_place_of(const row_args *args)
     return place;
 }
 
-/* ---- what all threads have of their parts -------------------------------------------------------------------------------- */
+/* ---- combining the parts of a row ---------------------------------------------------------------------------------------- */
 
 /* The sum of the row from the threads' accumulators. */
 DEVICE float block_sum(float accumulator, float *folds)
@@ -41,7 +41,7 @@ DEVICE float block_sum(float accumulator, float *folds)
     return sum;
 }
 
-/* The largest, whatever that is where one is NaN. */
+/* The largest; undefined if one is NaN. */
 DEVICE float block_largest(float highest, float *folds)
 {
     for (uint32_t mask = wave_size() / 2; mask > 0; mask /= 2) {
@@ -59,7 +59,7 @@ DEVICE float block_largest(float highest, float *folds)
 
 /* ---- elements ------------------------------------------------------------------------------------------------------------ */
 
-/* EACH_ELEMENT goes through the values of a thread, EACH_PRESENT through those that are there. */
+/* EACH_ELEMENT loops over all values of a thread, EACH_PRESENT only over those inside the row. */
 enum { LANE_ELEMENTS = ROW_PART / REDUCE_LANES };
 #define EACH_ELEMENT UNROLL for (int32_t j = 0; j < LANE_ELEMENTS; j++)
 #define EACH_PRESENT(statement)                                                                                                \
@@ -72,7 +72,7 @@ enum { LANE_ELEMENTS = ROW_PART / REDUCE_LANES };
 
 #define LOAD_ROW(T, widen) EACH_PRESENT(v[j] = widen(ROW_ELEMENT(const T, args.x, begin)))
 
-/* Weights, and biases if there are any, which are not without weights. */
+/* Applies weights, and biases if present. There are no biases without weights. */
 #define WEIGH_ROW(T, widen)                                                                                                    \
     if (args.bias) {                                                                                                           \
         EACH_PRESENT(v[j] = row_affine_f32(v[j], widen(ROW_ELEMENT(const T, args.weight, place.first)),                        \

@@ -8,10 +8,10 @@
 #define PAIR_PART ROW_SHORT
 #include "kernels/reduce/row_pairs.h"
 
-/* What 32 lanes have: the lane's first element, how many of the lane's pairs are there, and how many each row has. */
+/* The lane's work: its first element, how many of its pairs exist, and how many pairs each row has. */
 typedef struct short_place {
     int64_t begin;
-    int32_t count, each, first; /* `first`: of the row, the lane's first element */
+    int32_t count, each, first; /* `first`: the lane's first element in the row */
 } short_place;
 
 DEVICE short_place short_place_of(const row_args *args)
@@ -27,7 +27,7 @@ DEVICE short_place short_place_of(const row_args *args)
     return place;
 }
 
-/* The weight or the bias of every pair. */
+/* Loads the weight or the bias of every pair. */
 DEVICE void short_load_affine(int32_t type, const void *data, const short_place *place, float *v)
 {
     int32_t of_row = 0;
@@ -55,7 +55,7 @@ DEVICE float short_fold(float even, float odd)
     return even + odd;
 }
 
-/* Rows of `each` pairs, a constant: what is not there of a single row is -infinity. */
+/* softmax of rows of `each` pairs, a constant. Missing elements of a single row are -infinity. */
 #define EACH_ROW UNROLL for (int32_t r = 0; r < LANE_PAIRS / each; r++)
 #define EACH_HAD UNROLL for (int32_t j = 2 * each * r; j < 2 * each * (r + 1); j++)
 
@@ -140,7 +140,7 @@ DEVICE void norm_short(const row_args *args)
         BY_TYPE(short_load_affine, args->bias, &place, biases)
     }
     BY_LENGTH(short_norm, args, &place, v)
-    if (args->bias) /* which is not there without weights */
+    if (args->bias) /* never without weights */
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above */
         EACH_VALUE v[j] = row_affine_f32(v[j], weights[j], biases[j]);
     else if (args->weight)

@@ -7,12 +7,12 @@
 enum {
     STRETCH = ROW_WAVE_MULTIPLE,
     WORDS = STRETCH / REDUCE_LANES,
-    STRETCHES = PAIR_PART / STRETCH, /* of a chunk */
-    CHUNKS = ROW_WAVE_CHUNKS,        /* of a row, at most */
+    STRETCHES = PAIR_PART / STRETCH, /* per chunk */
+    CHUNKS = ROW_WAVE_CHUNKS,        /* max per row */
 };
 
-/* The lanes' first row; and how far it is from each to the next. Rows go around the blocks, so that one has as many as
- * another, give or take one. */
+/* The lanes' first row, and the distance to their next one. Rows are dealt to the blocks in turn, so their counts differ by at
+ * most one. */
 DEVICE int32_t wave_first(void)
 {
     return (int32_t)(thread_index() / ROW_PAIR_LANES * block_count() + block_index());
@@ -29,11 +29,11 @@ DEVICE int64_t wave_place(const row_args *args, int32_t row)
     return (int64_t)row * (int32_t)args->n + 2 * (int32_t)(thread_index() % ROW_PAIR_LANES);
 }
 
-/* Of n elements, which are in up to `chunks` chunks. */
+/* Loops over the segments of n elements in up to `chunks` chunks. */
 #define EACH_SEGMENT(chunks, n) UNROLL for (int32_t s = 0; s < (chunks) * STRETCHES; s++) if (s < (n) / STRETCH)
 #define EACH_WORD               UNROLL for (int32_t p = s * WORDS; p < (s + 1) * WORDS; p++)
 
-/* Begins to bring a row of n elements to `to`, if it is there. */
+/* Starts to load a row of n elements into `to`, if the row exists. */
 DEVICE void wave_bring(const row_args *args, int32_t chunks, int32_t n, int32_t row, uint32_t *to)
 {
     const uint32_t lane_of = thread_index() % ROW_PAIR_LANES;
@@ -66,13 +66,12 @@ DEVICE float wave_largest(float highest)
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------------------- */
-/* A lane keeps words as they come, half as many as there are values, and widens them for each sum again: as values they would
- * leave fewer waves. Rows are of whole stretches, so that there is one test for eight words; from one side of such a test to
- * the other nothing is kept widened. */
+/* A lane keeps its 16-bit elements as words and widens them again for each sum: kept as f32 they would need twice the registers
+ * and allow fewer waves. Rows consist of whole segments, so there is one test per eight words. No widened value lives across
+ * such a test. */
 
-/* Of each pair its weights and its biases, two words; without weights they are 1, without biases -0, with which the product and
- * the sum change nothing. They wait as f32, four numbers, where rows are of one chunk, and else as they are, for which there is
- * room. */
+/* The weights and biases of each pair, two words. Missing weights are 1 and missing biases -0, which change nothing. For rows
+ * of one chunk shared memory holds them as f32, four numbers; for longer rows there is only room for the words. */
 DEVICE f32x4 affine_of(int32_t type, uint32_t weights, uint32_t biases)
 {
     return make_f32x4(word_low(type, weights), word_high(type, weights), word_low(type, biases), word_high(type, biases));
@@ -91,7 +90,7 @@ DEVICE void affine_fill(int32_t type, int32_t chunks, const row_args *args, floa
     }
 }
 
-/* Of the pairs that a lane has, number p. */
+/* The weights and biases of the lane's pair p. */
 DEVICE f32x4 affine_at(int32_t type, int32_t chunks, const float *affine, int32_t p)
 {
     const int32_t each = chunks == 1 ? 4 : 2;
@@ -116,14 +115,14 @@ DEVICE void norm_write(int32_t type, int32_t chunks, const row_args *args, int32
     }
 }
 
-/* The sum of a row from those of its chunks, one or two: of one that is not there it is 0. */
+/* The sum of a row from the accumulators of its one or two chunks. A missing chunk has 0. */
 DEVICE float norm_sum(int32_t chunks, const float *sums)
 {
     const float first = wave_fold(sums);
     return chunks == 1 ? first : first + wave_fold(sums + 2);
 }
 
-/* Shared memory has weights and biases first, and then a row for each 32 lanes. */
+/* Shared memory holds weights and biases first, then one row per 32 lanes. */
 DEVICE void norm_rows(int32_t type, int32_t chunks, const row_args *args, float *affine)
 {
     const int32_t first = wave_first(), n = (int32_t)args->n;
@@ -182,7 +181,7 @@ NORM_WAVE(tensor_norm_wave_2, CHUNKS, ROW_WAVE_THREADS_2)
 
 /* ---- softmax ------------------------------------------------------------------------------------------------------------- */
 
-/* Shared memory has a row for each 32 lanes. */
+/* Shared memory holds one row per 32 lanes. */
 DEVICE void softmax_rows(int32_t type, const row_args *args, uint32_t *staged)
 {
     const int32_t first = wave_first();

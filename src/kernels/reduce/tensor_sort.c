@@ -27,13 +27,13 @@ DEVICE void sort_put(const sort_args *args, int64_t row, uint32_t rank, uint32_t
         args->indices[at] = place;
 }
 
-/* Elements are sorted as words: sixteen bits of the key and the element's place, which leads to the rest. A thread has `own`
- * consecutive words and counts their digits in its own column, without conflicts. A prefix sum over all columns, digit by
+/* Elements are sorted as words: sixteen bits of the key and the element's place, which gives access to the rest. A thread has
+ * `own` consecutive words and counts their digits in its own column, without conflicts. A prefix sum over all columns, digit by
  * digit, gives the number of words before them: those with smaller digits, and those with the same digit in earlier threads.
  * Words and columns use the same shared memory in turn.
  *
- * A thread's sixteen words are 64 bytes from those of the next, which would be the same banks. `spread` makes threads that are
- * served together start with different quads. */
+ * A thread's sixteen words are 64 bytes apart from those of the next, so they would use the same banks. `spread` makes threads
+ * that are served together start with different quads. */
 enum {
     DIGIT_BITS = 4,
     DIGITS = 1 << DIGIT_BITS,
@@ -77,7 +77,7 @@ DEVICE void words_put(uint32_t *to, const uint32_t *words)
     *(u32x4 *)to = quad;
 }
 
-/* Index of this thread's count of a digit. In the sum, a thread takes the DIGITS consecutive counts of counts_quad(), which
+/* Index of this thread's count of a digit. For the sum, a thread takes the DIGITS consecutive counts of counts_quad(), which
  * belong to several threads. */
 DEVICE uint32_t count_at(const sort_shared *shared, uint32_t digit)
 {
@@ -158,9 +158,9 @@ DEVICE uint32_t *halves_quad(const sort_shared *shared, uint32_t i)
     return AT_RANGE(shared->words, first - column + spread(column), 4);
 }
 
-/* Takes the sum of a thread's words, in both halves. Returns what comes before the first of them, in both halves. Four threads
- * have all words of one wave and digit, and the lower halves of all four come before the upper ones. The total of a wave is
- * kept in the place of its last lane's words. */
+/* Takes the sums of a thread's words, one per half, and returns the sums before its first word, one per half. Four threads have
+ * all words of one wave and digit, and the lower halves of all four come before the upper ones. The total of a wave is kept in
+ * the place of its last lane's words. */
 DEVICE uint32_t halves_before(const sort_shared *shared, uint32_t sum)
 {
     const uint32_t lower = (1u << HALF_BITS) - 1;

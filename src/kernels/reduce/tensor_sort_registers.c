@@ -1,23 +1,23 @@
 /* Sorts rows of up to 128 elements of up to 32 bits in registers, for AMD chips that compute f64 as fast as f32.
  *
  * A lane has eight pairs of a key and a place. Each pair is a positive f64 with the same order, so one instruction gives the
- * smaller of two. Up to sixteen lanes have a row, and merge sequences that double in length (Batcher's bitonic sort, with the
+ * smaller of two. Up to sixteen lanes share a row and merge sequences that double in length (Batcher's bitonic sort, with the
  * second sequence reversed, so that all are ascending). Eighteen steps out of 28 compare pairs of one lane. In the others both
  * lanes compute the minimum; the upper lane, which keeps the larger, has the signs of its pairs flipped. Lanes exchange pairs
- * by DPP. Shared memory has the elements in their original order, where the places lead in the end.
+ * by DPP. Shared memory keeps the elements in their original order; the sorted places are then used to look them up.
  */
 #include "kernels/reduce/sort_elements.h"
 
 enum {
     OWN = SORT_REGISTERS_OWN, /* pairs of a lane */
     QUADS = OWN / 4,
-    PLACE_BITS = 12, /* of a pair: the number in the row */
+    PLACE_BITS = 12, /* bits of a pair that hold the index in the row */
     BLOCK = SORT_REGISTERS_THREADS * OWN,
 };
 
 /* ---- pairs --------------------------------------------------------------------------------------------------------------- */
 
-/* No NaN, no denormal: what is above the key and the place is the exponent of 2. */
+/* Never NaN or denormal: the bits above the key and the place are the exponent of 2. */
 DEVICE double pair_of(uint32_t key, uint32_t place)
 {
     const uint32_t high = 0x40000000u | key >> (32 - PLACE_BITS), low = key << PLACE_BITS | place;
@@ -29,7 +29,7 @@ DEVICE uint32_t pair_place(double pair)
     return (uint32_t)canon_double_bits(pair) & (SORT_REGISTERS_ROW - 1);
 }
 
-/* Puts the smaller first. */
+/* Swaps two pairs if needed, so the smaller comes first. */
 DEVICE void order(double *pairs, uint32_t first, uint32_t second)
 {
     const double x = pairs[first], y = pairs[second];
@@ -37,7 +37,7 @@ DEVICE void order(double *pairs, uint32_t first, uint32_t second)
     pairs[second] = max_f64(x, y);
 }
 
-/* Pairs of one lane: nineteen comparisons sort eight. */
+/* Sorts the eight pairs of one lane with nineteen comparisons. */
 DEVICE void sort_own(double *pairs)
 {
     order(pairs, 0, 2), order(pairs, 1, 3), order(pairs, 4, 6), order(pairs, 5, 7);
@@ -48,7 +48,7 @@ DEVICE void sort_own(double *pairs)
     order(pairs, 1, 2), order(pairs, 3, 4), order(pairs, 5, 6);
 }
 
-/* Sorts pairs of one lane that go up and then down, or the other way round. */
+/* Sorts the pairs of one lane that ascend and then descend, or the reverse. */
 DEVICE void merge_own(double *pairs)
 {
     UNROLL for (uint32_t apart = OWN / 2; apart > 0; apart /= 2)
@@ -66,14 +66,14 @@ DEVICE void turn_signs(double *pairs, uint32_t sign)
     UNROLL for (uint32_t i = 0; i < OWN; i++) pairs[i] = canon_bits_double(canon_double_bits(pairs[i]) ^ (uint64_t)sign << 32);
 }
 
-/* The sign of pairs in lanes whose number has bit `bit`. */
+/* The sign bit in lanes whose index has bit `bit`, else 0. */
 DEVICE uint32_t sign_of(uint32_t bit)
 {
     return lane() << (31 - bit) & 0x80000000u;
 }
 
-/* Compares the pairs of a lane with those of lane() ^ mask, `backwards` if that lane's sequence is, and keeps the smaller;
- * where signs are turned these are the larger. */
+/* Compares the pairs of a lane with those of lane() ^ mask, in reverse order if `backwards`, and keeps the smaller. Where signs
+ * are flipped these are the larger. */
 #define COMPARE(pairs, mask, backwards)                                                                                        \
     do {                                                                                                                       \
         double others[OWN];                                                                                                    \
@@ -82,7 +82,7 @@ DEVICE uint32_t sign_of(uint32_t bit)
         UNROLL for (uint32_t i = 0; i < OWN; i++)(pairs)[i] = min_negated_f64((pairs)[i], others[i]);                          \
     } while (0)
 
-/* Sequences of 16, 32, 64 and 128 pairs, as far as rows go. */
+/* Merges to sequences of 16, 32, 64 and 128 pairs, up to the length of rows. */
 DEVICE void sort_pairs(uint32_t padded, double *pairs)
 {
     const uint32_t one = sign_of(0), two = sign_of(1), four = sign_of(2), eight = sign_of(3);
@@ -127,11 +127,11 @@ DEVICE void sort_pairs(uint32_t padded, double *pairs)
 
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
-/* Where a lane is: it loads and stores the quads `quad` and `quad` + `apart` of its row. */
+/* A lane's place. It loads and stores the quads `quad` and `quad` + `apart` of its row. */
 typedef struct short_row {
-    int64_t block_row; /* the block's first */
-    uint32_t number;   /* of the row in the block */
-    uint32_t first;    /* element of it, in shared memory */
+    int64_t block_row; /* the block's first row */
+    uint32_t number;   /* index of the row in the block */
+    uint32_t first;    /* its first element, in shared memory */
     uint32_t quad;
     uint32_t apart; /* half of the row's quads */
     bool there;
@@ -150,7 +150,7 @@ DEVICE short_row short_row_of(const sort_args *args)
     return at;
 }
 
-/* Where the block's rows of `length` elements begin, if there are any. */
+/* The address of the block's rows of `length` elements, if `data` is not NULL. */
 DEVICE void *block_begin(void *data, const short_row *at, int64_t length, int32_t bytes)
 {
     return data ? (char *)data + at->block_row * length * bytes : NULL;
@@ -179,13 +179,13 @@ DEVICE void short_bring(const sort_args *args, const short_row *at, uint32_t *el
     }
 }
 
-/* The places of four pairs in a word. */
+/* The places of four pairs, packed in a word. */
 DEVICE uint32_t pair_places(const double *pairs)
 {
     return pair_place(pairs[0]) | pair_place(pairs[1]) << 8 | pair_place(pairs[2]) << 16 | pair_place(pairs[3]) << 24;
 }
 
-/* The first k of the row: the quad of number `quad`, whose places are in a word. */
+/* Writes quad `quad` of the first k elements of the row; `places` has its four places. */
 DEVICE void short_write(const sort_args *args, const short_row *at, uint32_t quad, uint32_t places, const uint32_t *elements)
 {
     const int32_t bytes = type_bytes(args->type);
@@ -226,7 +226,7 @@ KERNEL(tensor_sort_registers, sort_args, SORT_REGISTERS_THREADS)
     short_bring(&args, &at, (uint32_t *)elements, pairs);
     sort_pairs((uint32_t)args.padded, pairs);
     UNROLL for (uint32_t i = 0; i < QUADS; i++) AT(sorted, thread_index() * QUADS + i) = pair_places(pairs + 4 * i);
-    wave_barrier(); /* a row is a wave's */
+    wave_barrier(); /* a row belongs to one wave */
     UNROLL for (uint32_t i = 0; i < QUADS; i++)
     {
         const uint32_t quad = at.quad + i * at.apart;
