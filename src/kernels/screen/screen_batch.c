@@ -2,11 +2,11 @@
  * registers.
  *
  * A block keeps its queries and walks over tiles of rows. Codes pass through shared memory in stages of 64 bytes of each row,
- * several being loaded while one is multiplied (matrix_i8.h); short queries stay there, long ones are loaded with the rows. A
- * tile's numbers (scales, residuals, norms) and masks come with its first stage. No score is written: a pair that the limit
- * does not exclude is appended to its query's list; in a sample, the best of 32 rows is.
+ * with several loading while one is multiplied (matrix_i8.h). Short queries stay there; long ones are loaded with the rows. A
+ * tile's numbers (scales, residuals, norms) and masks come with its first stage. No score is written: a row that the limit does
+ * not exclude is appended to its query's list; in a sample, the best of 32 rows is.
  *
- * When a query's list is full its limit is closed: the query will be searched again with a better threshold, or in another way.
+ * When a query's list is full, its limit is closed: the query is searched again with a better threshold or in another way.
  */
 #include "kernels/screen/screen_limits.h"
 #include "kernels/simt/matrix_i8.h"
@@ -14,8 +14,8 @@
 enum {
     TILE_ROWS = SCREEN_TILE_WORDS * 64,
     TILE_QUERIES = SCREEN_TILE_QUERIES,
-    SLAB = TILE_ROWS * 16, /* words of a stage's rows; and of its queries */
-    SLOTS = 4,             /* tiles that may be known at once: one worked on, and one a stage ahead */
+    SLAB = TILE_ROWS * 16, /* words of the rows of a stage, and of its queries */
+    SLOTS = 4,             /* tiles with numbers in memory: the current one, and one per stage ahead */
     NUMBERS = 3,           /* scale, residual, norm */
     TILE_BUCKETS = TILE_ROWS / SCREEN_BUCKET_ROWS,
     BRAKE_TILES = 16 /* after this many a block checks which lists are full */
@@ -27,17 +27,17 @@ typedef struct batch_shared {
     uint32_t *queries; /* as many */
     float *numbers;    /* SLOTS x NUMBERS x TILE_ROWS */
     uint64_t *bits;    /* SLOTS x 4: two words of the live mask, two of the search's mask */
-    f32x4 *limits;     /* TILE_QUERIES: scale, a, b, h; for a sample h is what products lack, times the scale */
+    f32x4 *limits;     /* TILE_QUERIES: scale, a, b, h; for a sample, h is the offset of the products times the scale */
     uint64_t *best;    /* TILE_BUCKETS x TILE_QUERIES, for a sample */
 } batch_shared;
 
 /* Which tile, and which part of it, to load next. */
 typedef struct batch_feed {
-    uint32_t number; /* of the tile, in the order of this block */
+    uint32_t number; /* index of the tile in the order of this block */
     uint32_t stage, slot;
     int32_t chunk;
     segment_place place;      /* where the last word was */
-    const uint32_t *codes[2]; /* this thread's piece of the tile's two words */
+    const uint32_t *codes[2]; /* this thread's piece of each of the tile's two words */
 } batch_feed;
 
 DEVICE bool batch_resident(const screen_scan_args *args)
@@ -116,12 +116,12 @@ DEVICE void batch_fetch(bool sample, const screen_scan_args *args, batch_feed *f
     copies_commit();
 }
 
-/* ---- behind the product -------------------------------------------------------------------------------------------------- */
+/* ---- after the product --------------------------------------------------------------------------------------------------- */
 
 /* What a lane needs to test its 64 sums: where its rows and queries start in the tile, and their numbers. */
 typedef struct batch_lane {
     uint32_t first_row, first_query;
-    const float *numbers; /* shared: this tile's */
+    const float *numbers; /* shared: of this tile */
     f32x4 limits[MATRIX_LANE_COLUMNS];
     float g;
 } batch_lane;
@@ -147,8 +147,8 @@ DEVICE bool batch_keeps(const batch_lane *mine, uint32_t c, screen_vector row, f
 /* Sums are tested one row or four rows at a time. Kept ones are recorded only if the wave may have any (MATRIX_ANY), which is
  * rare. */
 #if defined(MATRIX_FOUR_ROWS)
-/* Four rows stand side by side, and are discarded together where their largest sum is, with the numbers that bound those of all
- * four: then each of them is by its own, since every step of the test is monotonic, and rounds alike. */
+/* Four adjacent rows are discarded together if their largest sum is, with numbers that bound those of all four. Each row would
+ * then also be discarded by its own numbers, because every step of the test is monotonic and rounds the same way. */
 typedef float batch_four __attribute__((ext_vector_type(4)));
 
 DEVICE batch_four batch_numbers(const batch_lane *mine, uint32_t which, uint32_t r)
@@ -161,8 +161,8 @@ DEVICE float batch_largest(batch_four of)
     return __builtin_fmaxf(__builtin_fmaxf(of.x, of.y), __builtin_fmaxf(of.z, of.w));
 }
 
-/* The largest of query c's sums with four rows, and at least 0: times the largest scale that is no less than any of the four
- * times its own. */
+/* The largest of query c's sums with four rows, at least 0. Times the largest scale it is at least each sum times its own
+ * scale. */
 DEVICE float batch_largest_sum(const int32_t *sums, uint32_t c)
 {
     int32_t largest = 0;
@@ -239,8 +239,8 @@ DEVICE void batch_append(const screen_scan_args *args, const batch_lane *mine, c
     }
 }
 
-/* Replaces the tile's scales and residuals by guesses, and for rows that do not count by the worst ones. All threads call it.
- */
+/* Replaces the tile's scales and residuals by estimates, and by the worst ones for rows that are not admitted. All threads call
+ * it. */
 DEVICE void batch_guess(const screen_scan_args *args, float *numbers, const uint64_t *bits)
 {
     const uint32_t row = thread_index(), w = row / 64;
@@ -286,7 +286,7 @@ DEVICE void batch_half(const batch_lane *mine, uint32_t tile, const uint32_t hal
         keys[c] = rows[c] == none ? CANON_KEY_WORST : canon_make_key(CANON_DOT, best[c], tile * TILE_ROWS + rows[c]);
 }
 
-/* Lowers the buckets' keys by the lane's sums. */
+/* Updates the best keys of the buckets with the lane's sums. */
 DEVICE void batch_name(const batch_lane *mine, uint32_t tile, uint64_t *best, const int32_t *sums)
 {
     UNROLL

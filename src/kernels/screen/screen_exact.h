@@ -13,7 +13,7 @@
 #include "kernels/search/select_keys.h"
 #include "kernels/search/sort_keys.h"
 
-/* Keys that fit in shared memory, twice the largest k; and how many more each thread may bring before they are cut to k. */
+/* Keys that fit in shared memory, twice the largest k; and how many more each thread may add before they are cut to k. */
 enum { EXACT_KEYS = 4096, EXACT_LOADS = 4 };
 
 /* Chunks of a row whose loads are in flight together. */
@@ -48,8 +48,7 @@ DEVICE exact_row exact_row_at(const kernel_rows *rows, uint32_t position)
     const segment_place place = segment_place_of(rows, position / 64);
     const uint32_t within = position - place.word_begin * 64;
     exact_row found;
-    const uint32_t first =
-        row_type_is_f32(ROW_TYPE(rows)) ? within : within / 64 * 64; /* the word, where rows have another type */
+    const uint32_t first = row_type_is_f32(ROW_TYPE(rows)) ? within : within / 64 * 64; /* for other row types, the word */
     found.numbers = IN_GLOBAL(const float, place.segment->rows) + (size_t)first * (size_t)ROW_FLOATS(rows);
     found.norm = IN_GLOBAL(const float, place.segment->norms)[within];
     found.row = place.segment->first_row + within;
@@ -112,8 +111,8 @@ DEVICE f32x4 exact_sums_typed(const kernel_rows *rows, const float *query, const
     return acc;
 }
 
-/* The key of the row at `position` for a query, in all lanes of the group. By a whole wave; groups that are not `active` read
- * nothing. */
+/* The key of the row at `position` for a query, in all lanes of the group. A whole wave calls it; groups that are not `active`
+ * read nothing. */
 DEVICE canon_key exact_key(bool active, const kernel_rows *rows, const screen_queries *queries, uint32_t query,
                            uint32_t position)
 {
@@ -133,8 +132,8 @@ DEVICE canon_key exact_key(bool active, const kernel_rows *rows, const screen_qu
 
 /* ---- the best of many ---------------------------------------------------------------------------------------------------- */
 
-/* Sorts `count` keys in shared memory: a few by counting, with two barriers instead of dozens. By all threads; ends with a
- * barrier. */
+/* Sorts `count` keys in shared memory. A few are sorted by counting, with two barriers instead of dozens. All threads call it;
+ * it ends with a barrier. */
 DEVICE void exact_sort(uint64_t *keys, uint32_t count)
 {
     if (count > SELECT_CANDIDATES) {
@@ -150,8 +149,8 @@ DEVICE void exact_sort(uint64_t *keys, uint32_t count)
     barrier();
 }
 
-/* A key that at least k of `count` keys are at or before, for k up to the threads of the block; CANON_KEY_WORST if there are
- * fewer. By all threads. */
+/* Returns a key such that at least k of `count` keys are at or before it; CANON_KEY_WORST if there are fewer. k is at most the
+ * number of threads of the block. All threads call it. */
 DEVICE canon_key exact_bound(const uint64_t *from, uint32_t count, uint32_t k, const exact_shared *at)
 {
     canon_key best = CANON_KEY_WORST;
@@ -166,8 +165,8 @@ DEVICE canon_key exact_bound(const uint64_t *from, uint32_t count, uint32_t k, c
     return bound;
 }
 
-/* Brings those of `count` keys that are at or before `bound`, and at least the k best of them, to shared memory, and cuts to k
- * when there are many. Returns how many are there. By all threads. */
+/* Copies the keys at or before `bound`, and at least the k best of them, to shared memory. If there are many, it cuts them to
+ * k. Returns their number. All threads call it. */
 DEVICE uint32_t exact_collect(const uint64_t *from, uint32_t count, uint32_t k, canon_key bound, const exact_shared *at)
 {
     if (thread_index() == 0)
@@ -186,7 +185,7 @@ DEVICE uint32_t exact_collect(const uint64_t *from, uint32_t count, uint32_t k, 
         barrier();
         if (found > EXACT_KEYS - EXACT_LOADS * block_size()) {
             sort_keys(at->keys, found);
-            bound = AT(at->keys, k - 1) - 1; /* no key comes twice */
+            bound = AT(at->keys, k - 1) - 1; /* no two keys are equal */
             if (thread_index() == 0)
                 AT(at->length, 0) = k;
             barrier();
@@ -197,8 +196,8 @@ DEVICE uint32_t exact_collect(const uint64_t *from, uint32_t count, uint32_t k, 
     return found;
 }
 
-/* Leaves the k best of `count` keys in order in shared memory, or as many as there are, and returns their number. The keys may
- * come from other blocks. By all threads; ends with a barrier. */
+/* Leaves the k best of `count` keys, or all if there are fewer, in order in shared memory and returns their number. The keys
+ * may come from other blocks. All threads call it; it ends with a barrier. */
 DEVICE uint32_t exact_best(const uint64_t *from, uint32_t count, uint32_t k, const exact_shared *at)
 {
     if (k <= SELECT_K_MAX && count <= SELECT_REGISTERS * block_size()) {
@@ -219,9 +218,10 @@ DEVICE uint32_t exact_best(const uint64_t *from, uint32_t count, uint32_t k, con
     return found < k ? found : k;
 }
 
-/* ---- what comes of a sample, and of a list ------------------------------------------------------------------------------- */
+/* ---- results of a sample and of a list ----------------------------------------------------------------------------------- */
 
-/* A query's threshold from the sample: the worst of the exact scores of the k rows that look best. By all threads. */
+/* Sets a query's threshold from the sample: the worst exact score of the k rows with the best estimates. All threads call
+ * it. */
 DEVICE void exact_pick(const kernel_rows *rows, const screen_queries *queries, uint32_t query, const uint64_t *samples,
                        uint32_t buckets, uint32_t k, const exact_shared *at)
 {
@@ -244,8 +244,8 @@ DEVICE void exact_pick(const kernel_rows *rows, const screen_queries *queries, u
     barrier();
 }
 
-/* The k best of a query's keys in their place, where the host may look for them; they stay in shared memory, too. Returns their
- * number. By all threads. */
+/* Writes the k best keys of a query to `best`, where the host can read them. They also stay in shared memory. Returns their
+ * number. All threads call it. */
 DEVICE uint32_t exact_finish(uint32_t query, const uint64_t *list, uint32_t count, uint32_t k, uint64_t *best,
                              const exact_shared *at)
 {

@@ -1,4 +1,4 @@
-/* The limits of queries, and estimates without a bound for choosing a sample: what the screen's kernels share. */
+/* Shared by the screen's kernels: the limits of queries, and estimates without a bound for choosing a sample. */
 #ifndef WW_KERNELS_SCREEN_SCREEN_LIMITS_H
 #define WW_KERNELS_SCREEN_SCREEN_LIMITS_H
 
@@ -9,7 +9,7 @@
 #include "kernels/screen/screen_args.h"
 #include "kernels/search/segment_walk.h"
 
-/* The limit that query number `query` has from its threshold; for a slot without a query one that discards all. */
+/* The limit of query `query` from its threshold; for an empty slot, a limit that discards everything. */
 DEVICE screen_limit screen_limit_of(const kernel_rows *rows, const screen_queries *queries, uint32_t query)
 {
     screen_limit none;
@@ -28,7 +28,7 @@ DEVICE screen_limit screen_limit_of(const kernel_rows *rows, const screen_querie
     return screen_limit_for(rows->metric, rows->chunks * CANON_LANES, vector, threshold);
 }
 
-/* The same for rows whose codes are less than their numbers (arithmetic/row_types.h), and for all others. */
+/* The same for all rows, including those whose codes are smaller than their numbers (arithmetic/row_types.h). */
 DEVICE screen_limit screen_limit_of_codes(const kernel_rows *rows, const screen_queries *queries, uint32_t query)
 {
     const screen_limit limit = screen_limit_of(rows, queries, query);
@@ -44,7 +44,7 @@ DEVICE screen_limit screen_limit_of_codes(const kernel_rows *rows, const screen_
     return screen_limit_offset(limit, rows->chunks * CANON_LANES, vector, ROW_U8_OFFSET, numbers.offset);
 }
 
-/* What estimates need of a query: its scale, and in h what the products lack, times that. */
+/* What estimates need from a query: its scale, and in h the offset of the products times the scale. */
 DEVICE screen_limit screen_estimate_of(const screen_queries *queries, uint32_t query)
 {
     screen_limit given;
@@ -55,15 +55,15 @@ DEVICE screen_limit screen_estimate_of(const screen_queries *queries, uint32_t q
     return given;
 }
 
-/* screen_discards() with fewer roundings, for what was multiplied as a float already. */
+/* screen_discards() with fewer roundings, for a product that is already a float. */
 DEVICE float screen_value(screen_limit limit, screen_vector row, float product)
 {
     const float value = fma_f32(limit.b, row.norm, fma_f32(limit.a, row.residual, product * row.scale * limit.scale));
     return fma_f32(limit.g * row.norm, row.norm, value);
 }
 
-/* The score without any bound, larger is better: (product * query's scale + its offset) * factor + more. Only to choose rows
- * by, so how it is rounded does not matter. */
+/* The score without any bound, larger is better: (product * query's scale + its offset) * factor + more. It only serves to
+ * choose rows, so rounding does not matter. */
 typedef struct screen_guess {
     float factor, more;
 } screen_guess;
@@ -76,8 +76,8 @@ DEVICE screen_guess screen_guess_of(int32_t metric, screen_vector row)
     return guess;
 }
 
-/* An estimate whose last five bits are a number below 32: what they were does not matter for a choice. Infinite ones become
- * NaN, which no maximum takes. */
+/* An estimate with its last five bits replaced by a number below 32; a choice does not need these bits. Infinities become NaN,
+ * which a maximum ignores. */
 DEVICE float screen_labelled(float estimate, uint32_t number)
 {
     return canon_bits_float((canon_float_bits(estimate) & ~31u) | number);

@@ -2,10 +2,10 @@
  *
  * An item is a part of a list and up to four of the queries that read it, so a list's codes come from memory once for all its
  * queries, or from the cache for the four after the first. A block takes an item, and its waves share the words of 64 rows
- * (screen_small.h). An entry has the number of its row: that is what a sample names and what is kept, so that the kernels
- * behind (screen_score.c) find vectors in the segments as always.
+ * (screen_small.h). An entry has the number of its row. Samples and lists contain these numbers, so the later kernels
+ * (screen_score.c) find vectors in the segments as usual.
  *
- * Whether a row is live and admitted is looked up in the segments: of a sample for every row, else for kept ones only.
+ * Whether a row is live and admitted is looked up in the segments: for every row in a sample, otherwise only for kept rows.
  */
 #include "kernels/screen/screen_small.h"
 #include "kernels/search/pack_row.h"
@@ -38,10 +38,10 @@ KERNEL(screen_lists_gather, screen_lists_gather_args, SCREEN_THREADS)
 
 /* ---- reading them -------------------------------------------------------------------------------------------------------- */
 
-/* What a block knows of its item, in shared memory. */
+/* A block's item, in shared memory. */
 typedef struct lists_shared {
-    screen_limit *limits; /* SCREEN_LIST_QUERIES; behind the item's queries ones that discard all */
-    uint32_t *slots;      /* as many: of the queries; behind the item's the first of them again */
+    screen_limit *limits; /* SCREEN_LIST_QUERIES; past the item's queries they discard everything */
+    uint32_t *slots;      /* slots of the queries, as many; past the item's queries the first again */
     uint32_t *buckets;    /* as many */
 } lists_shared;
 
@@ -51,11 +51,11 @@ DEVICE bool lists_admits(const kernel_rows *rows, uint32_t number)
     return (segment_admitted(rows, place.segment, number / 64 - place.word_begin) >> number % 64 & 1) != 0;
 }
 
-/* By all threads; ends with a barrier. */
+/* All threads call it; it ends with a barrier. */
 DEVICE void lists_take_item(const bool sample, const screen_lists_args *args, const screen_list_item *item,
                             const lists_shared *at)
 {
-    barrier(); /* nobody needs the last item any more */
+    barrier(); /* all threads are done with the last item */
     if (thread_index() < SCREEN_LIST_QUERIES) {
         const bool real = thread_index() < item->pairs;
         const screen_list_pair pair =
@@ -69,7 +69,7 @@ DEVICE void lists_take_item(const bool sample, const screen_lists_args *args, co
     barrier();
 }
 
-/* Names the best of each 32 entries of the wave's, the first of which is `first`, for query q of the item. */
+/* Records the best of each 32 of the wave's entries, which start at `first`, for query q of the item. */
 DEVICE void lists_name(const screen_lists_args *args, const lists_shared *at, const kernel_list *list, uint32_t q,
                        uint32_t first, float estimate)
 {
@@ -86,7 +86,7 @@ DEVICE void lists_name(const screen_lists_args *args, const lists_shared *at, co
         best > worst ? canon_make_key(CANON_DOT, best, IN_GLOBAL(const uint32_t, list->numbers)[entry]) : CANON_KEY_WORST;
 }
 
-/* Appends the entries that a query keeps, of a whole wave. */
+/* Appends the entries that a query keeps. A whole wave calls it. */
 DEVICE void lists_append(const screen_lists_args *args, uint32_t query, bool kept, uint32_t number)
 {
     const uint64_t ballot = wave_ballot(kept);
@@ -118,7 +118,7 @@ DEVICE void lists_name_all(const screen_lists_args *args, const screen_list_item
     }
 }
 
-/* First which queries keep the lane's entry, a bit each: seldom any. */
+/* First finds which queries keep the lane's entry, one bit each; usually none does. */
 DEVICE void lists_append_all(const screen_lists_args *args, const screen_list_item *item, const kernel_list *list,
                              const lists_shared *at, uint32_t mine, const screen_vector *row, const int32_t *products)
 {
@@ -138,11 +138,11 @@ DEVICE void lists_append_all(const screen_lists_args *args, const screen_list_it
         lists_append(args, AT(at->slots, q), (kept >> q & 1) != 0, number);
 }
 
-/* As many entries as the wave has lanes, from `first` on. */
+/* Processes one entry per lane of the wave, starting at `first`. */
 DEVICE void lists_entries(const bool sample, const screen_lists_args *args, const screen_list_item *item,
                           const kernel_list *list, const lists_shared *at, uint32_t first)
 {
-    /* A zero that the compiler does not know, so that it reads shared memory each time and holds nothing of it in registers. */
+    /* A zero unknown to the compiler: it must read shared memory each time instead of keeping the values in registers. */
     const uint32_t zero = wave_shuffle_u32(0, 0);
     const lists_shared again = {at->limits + zero, at->slots + zero, at->buckets + zero};
     const uint32_t mine = first + small_own();
@@ -163,7 +163,7 @@ DEVICE void lists_entries(const bool sample, const screen_lists_args *args, cons
 
 DEVICE void screen_lists(const bool sample, const screen_lists_args *args, const lists_shared *at)
 {
-    const uint32_t pieces = 64 / wave_size(); /* of a word */
+    const uint32_t pieces = 64 / wave_size(); /* per word */
     UNROLL_BY(1)
     for (uint32_t number = block_index(); number < args->item_count; number += block_count()) {
         const screen_list_item item = IN_GLOBAL(const screen_list_item, args->items)[number];

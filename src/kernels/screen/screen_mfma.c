@@ -1,17 +1,18 @@
-/* The screen for many queries on chips with MFMA: 256 rows x 128 queries a block, rows in registers, queries in shared memory.
+/* The screen for many queries on chips with MFMA: 256 rows x 128 queries per block, rows in registers, queries in shared
+ * memory.
  *
- * A block keeps its queries and walks over rows, each wave over its own. Codes of rows go from memory straight into registers,
- * one chunk of 64 bytes ahead of the one that is multiplied; codes of short queries stay in shared memory, where no wave waits
- * for another, and those of long ones are loaded slab by slab, into two alternating slabs.
+ * A block keeps its queries and walks over rows, each wave over its own. Codes of rows are loaded directly into registers, one
+ * chunk of 64 bytes ahead of the one being multiplied. Codes of short queries stay in shared memory, and no wave waits for
+ * another; those of long queries are loaded into two alternating slabs.
  *
- * Behind the product each sum is compared with the least that the row may have for the query, an integer (screen_product_min()
- * of arithmetic/screen.h): three fused multiply-adds, two rows at a time, and a comparison.
+ * After the product, each sum is compared with the smallest sum that the row needs to be kept for the query, an integer
+ * (screen_product_min() of arithmetic/screen.h): three fused multiply-adds, two rows at a time, and a comparison.
  */
 #include "kernels/screen/screen_limits.h"
 #include "kernels/simt/matrix_mfma.h"
 
 enum {
-    WIDE_ROWS = SCREEN_THREADS, /* of a block's step: a row a thread */
+    WIDE_ROWS = SCREEN_THREADS, /* rows per step of a block, one per thread */
     WIDE_QUERIES = MFMA_COLUMNS,
     WIDE_SLAB = WIDE_QUERIES * 16, /* words: 64 bytes of each query */
     WIDE_SLABS = 3,                /* queries of up to this many chunks stay; longer ones use two */
@@ -23,10 +24,10 @@ typedef struct wide_shared {
     uint32_t *queries; /* WIDE_SLABS slabs */
     f32x4 *gates;      /* WIDE_QUERIES: three numbers of a screen_gate, the third twice, for two rows */
     uint32_t *rho;     /* the bits of the largest screen_rho() of the block's queries */
-    float *measures; /* three numbers of a screen_measure for each row of this wave: the first of all, the second, the third */
+    float *measures;   /* for each row of this wave the three numbers of a screen_measure: all first, all second, all third */
 } wide_shared;
 
-/* Where a wave is: its rows begin at row `first` of word `word`. All of it is the same for all lanes. */
+/* A wave's place: its rows start at row `first` of word `word`. Equal in all lanes. */
 typedef struct wide_place {
     segment_place place;
     uint32_t word, first;
@@ -39,7 +40,7 @@ DEVICE bool wide_resident(const screen_scan_args *args)
     return args->rows.chunks <= WIDE_SLABS;
 }
 
-/* The place of the wave's rows in step `step` of all; behind the end the last word's. */
+/* The place of the wave's rows in step `step`; past the end, that of the last word. */
 DEVICE void wide_find(const screen_scan_args *args, uint32_t step, wide_place *at)
 {
     const uint32_t row = step * WIDE_ROWS + wave_index() * wave_size();
@@ -86,7 +87,7 @@ DEVICE f32x4 wide_gate(screen_gate gate)
     return make_f32x4(gate.first, gate.second, gate.third, gate.third);
 }
 
-/* The gates of the block's queries, and what their rows' measures need of them. */
+/* Computes the gates of the block's queries, and the value that the measures of rows need from them. */
 DEVICE void wide_make_gates(const screen_scan_args *args, const wide_shared *at)
 {
     const uint32_t thread = thread_index(), query = block_index_y() * WIDE_QUERIES + thread;
@@ -139,11 +140,11 @@ DEVICE screen_vector wide_load_numbers(const wide_place *place)
     return numbers;
 }
 
-/* Puts the measures of the wave's rows where its lanes look for them. By a whole wave. */
+/* Stores the measures of the wave's rows in shared memory. A whole wave calls it. */
 DEVICE void wide_measure(const screen_scan_args *args, const wide_shared *at, screen_vector row)
 {
     int32_t padded = args->rows.chunks * CANON_LANES;
-    SETTLE(padded); /* so that what follows from it takes no register all the time */
+    SETTLE(padded); /* keeps values derived from it out of registers */
     const screen_measure measure = screen_measure_of(args->rows.metric, padded, row, canon_bits_float(AT(at->rho, 0)), 1);
     AT(at->measures, lane()) = measure.first;
     AT(at->measures, wave_size() + lane()) = measure.second;
@@ -153,14 +154,13 @@ DEVICE void wide_measure(const screen_scan_args *args, const wide_shared *at, sc
 
 /* ---- the test ------------------------------------------------------------------------------------------------------------ */
 
-/* Of four rows, from row `row` of the wave on. */
+/* A number of four rows, starting at row `row` of the wave. */
 DEVICE mfma_quad wide_four(const wide_shared *at, uint32_t which, uint32_t row)
 {
     return *(const mfma_quad *)AT_RANGE(at->measures, which * wave_size() + row, 4);
 }
 
-/* Appends what is kept of the lane's rows of a strip, one by one: there is seldom any. Bit 4 * c + r is row r and a query of
- * sixteen c. */
+/* Appends the kept rows of the lane's strip one by one: they are rare. Bit 4 * c + r is row r and a query of sixteen c. */
 DEVICE void wide_append(const screen_scan_args *args, const wide_place *place, uint32_t strip, uint32_t kept)
 {
     if (place->word >= args->tile_end * SCREEN_TILE_WORDS || place->word >= args->rows.word_count)
@@ -178,8 +178,8 @@ DEVICE void wide_append(const screen_scan_args *args, const wide_place *place, u
     }
 }
 
-/* Tests the wave's rows against half of the block's queries and lists what is kept of them: the gates of all would take more
- * registers than there are. By a whole wave. */
+/* Tests the wave's rows against half of the block's queries and lists those that are kept. There are not enough registers for
+ * the gates of all queries. A whole wave calls it. */
 DEVICE void wide_test_half(const screen_scan_args *args, const wide_shared *at, const wide_place *place, const uint32_t half,
                            const int32_t *sums)
 {
@@ -190,7 +190,7 @@ DEVICE void wide_test_half(const screen_scan_args *args, const wide_shared *at, 
         gates[c] = AT(at->gates, mfma_column(half * (MFMA_SIXTEENS / 2) + c));
     UNROLL
     for (uint32_t s = 0; s < MFMA_STRIPS; s++) {
-        SCHEDULE_APART(); /* nor do the measures of all */
+        SCHEDULE_APART(); /* nor for the measures of all rows */
         const mfma_quad first = wide_four(at, 0, mfma_row(s)), second = wide_four(at, 1, mfma_row(s));
         const mfma_quad third = wide_four(at, 2, mfma_row(s));
         uint32_t kept = 0;
@@ -221,15 +221,15 @@ DEVICE void wide_test_half(const screen_scan_args *args, const wide_shared *at, 
 
 /* ---- the walk ------------------------------------------------------------------------------------------------------------ */
 
-/* Where a wave is in its walk, and what it has loaded. */
+/* A wave's place in its walk, and what it has loaded. */
 typedef struct wide_walk {
     wide_place place, next;
-    mfma_rows rows; /* of the chunk that comes */
-    uint32_t turn;  /* which of two slabs has the queries of that chunk, where they do not stay */
+    mfma_rows rows; /* of the next chunk */
+    uint32_t turn;  /* which of two slabs has the queries of that chunk, if they are not resident */
 } wide_walk;
 
-/* Multiplies the chunk that was loaded while the next is: of the same rows, or the first of those that follow. By all threads.
- */
+/* Multiplies the loaded chunk while loading the next one, of the same rows or the first of the next rows. All threads call
+ * it. */
 DEVICE void wide_chunk(const bool begin, const screen_scan_args *args, const wide_shared *at, int32_t chunk, wide_walk *walk,
                        int32_t *sums)
 {
@@ -272,7 +272,7 @@ DEVICE void screen_mfma(const screen_scan_args *args, const wide_shared *at)
             wide_chunk(false, args, at, chunk, &walk, sums);
         wide_test_half(args, at, &walk.place, 0, sums);
         wide_test_half(args, at, &walk.place, 1, sums);
-        wave_barrier(); /* the measures' place is the next rows' */
+        wave_barrier(); /* the next rows overwrite the measures */
         if (++done % BRAKE_STEPS == 0)
             wide_brake(args, at);
         walk.place = walk.next;

@@ -1,5 +1,5 @@
-/* What follows the screen's codes for many queries (screen_exact.h): thresholds from samples, and results, or all rows within
- * a range, from lists. A block or more a query.
+/* The steps after the screen for many queries (screen_exact.h): thresholds from samples, and results or all rows within a range
+ * from lists. One or more blocks per query.
  */
 #include "kernels/screen/screen_exact.h"
 #include "kernels/search/range_list.h"
@@ -12,8 +12,8 @@ KERNEL(screen_pick, screen_pick_args, SCREEN_THREADS)
                args.k, &at);
 }
 
-/* Leaves the `found` best of a list in it, for more to be listed behind them, and makes the last of k the threshold. A list
- * that was full stays as it is. By all threads. */
+/* Keeps the `found` best of a list, so that more can be appended, and makes the k-th the threshold. A list that was full stays
+ * unchanged. All threads call it. */
 DEVICE void score_again(const screen_score_args *args, uint32_t query, uint32_t kept, uint32_t found, const exact_shared *at)
 {
     uint64_t *list = args->lists + (size_t)query * args->capacity;
@@ -33,7 +33,7 @@ DEVICE void score_again(const screen_score_args *args, uint32_t query, uint32_t 
         queries->thresholds[query] = AT(at->keys, found - 1);
 }
 
-/* Four blocks on a multiprocessor: left to itself ptxas aims at the six that shared memory allows, and spills. */
+/* Four blocks per multiprocessor: by default ptxas aims at the six that shared memory allows, and spills. */
 KERNEL_RESIDENT(screen_score, screen_score_args, SCREEN_THREADS, 4)
 {
     EXACT_SHARED(at);
@@ -56,8 +56,8 @@ KERNEL_RESIDENT(screen_score, screen_score_args, SCREEN_THREADS, 4)
         score_again(&args, query, kept, found, &at);
 }
 
-/* What the screen kept of a range search: scored exactly, and listed where it is within the bound. A list that was full is left
- * alone: its query is asked again. */
+/* Scores the rows that the screen kept for a range search exactly, and lists those within the bound. A list that was full is
+ * left alone: its query is searched again. */
 KERNEL_RESIDENT(screen_range, screen_range_args, SCREEN_THREADS, 4)
 {
     const uint32_t query = block_index_y(), kept = args.queries.counts[query];

@@ -1,7 +1,8 @@
-/* Products of a few queries' codes with those of rows: what screen_small_batch_* and screen_lists_* share.
+/* Products of the codes of a few queries with those of rows. Shared by screen_small_batch_* and screen_lists_*.
  *
- * Four lanes share a row, 16 bytes of it each at a time, and four such rows, eight apart, with the loads of all four in flight:
- * so 32 lanes read 512 bytes in one piece. Then their sums are folded so that each lane ends with one of the four rows whole.
+ * Four lanes share a row, each with 16 bytes of it at a time, and they share four such rows, eight apart, with the loads of all
+ * four in flight. So 32 lanes read 512 contiguous bytes. Then their sums are folded so that each lane ends up with the complete
+ * sum of one of the four rows.
  */
 #ifndef WW_KERNELS_SCREEN_SCREEN_SMALL_H
 #define WW_KERNELS_SCREEN_SCREEN_SMALL_H
@@ -9,17 +10,17 @@
 #include "kernels/screen/screen_limits.h"
 
 enum {
-    SMALL_LANES = 4,                /* that share rows */
-    SMALL_ROWS = SMALL_LANES,       /* that they share, ... */
-    SMALL_APART = 32 / SMALL_LANES, /* ... and how far from one another */
+    SMALL_LANES = 4,                /* lanes that share rows */
+    SMALL_ROWS = SMALL_LANES,       /* rows that they share, ... */
+    SMALL_APART = 32 / SMALL_LANES, /* ... and their distance */
     SMALL_SUMS_MAX = SMALL_ROWS * 8 /* rows x queries */
 };
 
-/* Where this lane finds its share of the queries' codes. */
+/* Where this lane's share of the queries' codes is. */
 typedef struct small_queries {
     const uint32_t *codes; /* of slot 0 */
-    const uint32_t *slots; /* shared: which slots they have; NULL: the first */
-    size_t words;          /* of a slot: 16 a chunk */
+    const uint32_t *slots; /* shared: the slots of the queries; NULL: the first ones */
+    size_t words;          /* per slot: 16 per chunk */
 } small_queries;
 
 DEVICE small_queries small_queries_of(const kernel_rows *rows, const screen_queries *queries, const uint32_t *slots)
@@ -31,12 +32,12 @@ DEVICE small_queries small_queries_of(const kernel_rows *rows, const screen_quer
     return from;
 }
 
-/* One chunk of each of the four rows, as one lane sees it. */
+/* One lane's share of a chunk of each of the four rows. */
 typedef struct small_piece {
     u32x4 row[SMALL_ROWS];
 } small_piece;
 
-/* The first of the four rows that this lane shares, and the one that it ends with, among the wave's. */
+/* The first of the four rows that this lane shares, and the one it ends up with, counted in the wave. */
 DEVICE uint32_t small_first(void)
 {
     return (lane() & ~31u) + (lane() & 31u) / SMALL_LANES;
@@ -58,7 +59,7 @@ DEVICE small_piece small_load(const uint32_t *codes, uint32_t first, int32_t chu
     return piece;
 }
 
-/* Adds a chunk of the four rows times the same chunk of each query: of those in `slots`, or of the first. */
+/* Adds a chunk of the four rows times the same chunk of each query: those in `slots`, or the first ones. */
 DEVICE void small_multiply(const int32_t queries, const small_queries *from, int32_t chunk, const small_piece *piece,
                            int32_t *sums)
 {
@@ -72,7 +73,7 @@ DEVICE void small_multiply(const int32_t queries, const small_queries *from, int
     }
 }
 
-/* Of four lanes' shares of four rows' sums to one row's sum a lane. */
+/* Folds the four lanes' shares of the sums of four rows into the sum of one row per lane. */
 DEVICE int32_t small_fold(const int32_t *sums)
 {
     const uint32_t first = (lane() & 1) ? 0xffffffffu : 0, second = (lane() & 2) ? 0xffffffffu : 0;
@@ -82,7 +83,7 @@ DEVICE int32_t small_fold(const int32_t *sums)
     return (int32_t)(((low & ~second) | (high & second)) + wave_shuffle_xor_u32((high & ~second) | (low & second), 2));
 }
 
-/* The products of all queries with the lane's row; the wave's rows begin with row `first` of the word at `codes`. */
+/* The products of all queries with the lane's row; the wave's rows start at row `first` of the word at `codes`. */
 DEVICE void small_products(const int32_t queries, const small_queries *from, const uint32_t *codes, uint32_t first,
                            int32_t *products)
 {
@@ -93,9 +94,9 @@ DEVICE void small_products(const int32_t queries, const small_queries *from, con
     for (int32_t i = 0; i < queries * SMALL_ROWS; i++)
         sums[i] = 0;
     int32_t chunk = 0;
-#if !defined(SIMT_DOT4_IS_LONG) /* where it is, two at a time would take more registers than there are */
+#if !defined(SIMT_DOT4_IS_LONG) /* where it is, there are not enough registers for two at a time */
     UNROLL_BY(1)
-    for (; !from->slots && chunk + 2 <= chunks; chunk += 2) { /* slots take registers, too */
+    for (; !from->slots && chunk + 2 <= chunks; chunk += 2) { /* slots also take registers */
         const small_piece even = small_load(codes, mine, chunk), odd = small_load(codes, mine, chunk + 1);
         small_multiply(queries, from, chunk, &even, sums);
         small_multiply(queries, from, chunk + 1, &odd, sums);

@@ -1,11 +1,11 @@
 /* The screen for many queries on chips that multiply from shared memory (matrix_wgmma.h): tiles of 128 rows x up to 256
  * queries.
  *
- * A block keeps its queries' codes and walks over tiles of rows, which come through a ring of stages of 64 bytes of each row;
- * one wave only fills it. Up to four teams of 128 threads have 64 queries each and run independently: while one tests its sums,
- * the tensor cores work for the others. The test needs two or three numbers per row (screen.h), which an earlier kernel
- * computed and which come with the first stage of a tile. Each thread holds the numbers of its queries in registers. So a sum
- * costs two or three fused multiply-adds and a comparison.
+ * A block keeps its queries' codes and walks over tiles of rows, which come through a ring of stages of 64 bytes of each row.
+ * One wave does nothing but fill it. Up to four teams of 128 threads have 64 queries each and run independently: while one
+ * tests its sums, the tensor cores work for the others. The test needs two or three numbers per row (screen.h), which an
+ * earlier kernel computed and which come with the first stage of a tile. Each thread holds the numbers of its queries in
+ * registers. So a sum costs two or three fused multiply-adds and a comparison.
  *
  * Each wave gathers kept rows and appends them to the queries' lists when it has as many as lanes, because a list's length is
  * an atomic in global memory. When a list is full, the query's gate is closed, and the query will be searched again.
@@ -16,22 +16,22 @@
 
 enum {
     STAGE_WORDS = 2 * SCREEN_SLAB,
-    GROUP_SUMS = 8,  /* tested together before a wave looks whether any is kept */
-    CHAINS = 4,      /* of comparisons that do not wait for one another */
+    GROUP_SUMS = 8,  /* sums tested together before a wave checks whether any is kept */
+    CHAINS = 4,      /* independent chains of comparisons */
     BRAKE_TILES = 16 /* after this many a thread checks whether its queries' lists are full */
 };
 
 typedef struct wgmma_shared {
     uint32_t *queries; /* teams x chunks slabs */
     uint32_t *stages;  /* of STAGE_WORDS */
-    float *pairs;      /* a slot of 128 x 2 for each tile on its way */
-    float *thirds;     /* the same of 128 */
-    uint64_t *kept;    /* as many as the block has threads, a wave's own beside each other */
+    float *pairs;      /* a slot of 128 x 2 for each tile in flight */
+    float *thirds;     /* the same with 128 */
+    uint64_t *kept;    /* one per thread of the block; those of a wave are adjacent */
     ring codes, whole; /* the stages; the queries */
     uint32_t slots;
 } wgmma_shared;
 
-/* Of 64 queries each; one more feeds. */
+/* Teams of 64 queries each; one more team loads. */
 DEVICE uint32_t wgmma_teams(void)
 {
     return block_size() / WGMMA_TEAM - 1;
@@ -59,7 +59,7 @@ DEVICE wgmma_shared wgmma_layout(const screen_scan_args *args, uint32_t *dynamic
 /* ---- feeding: by one thread ---------------------------------------------------------------------------------------------- */
 
 typedef struct wgmma_feed {
-    uint32_t number; /* of the tile, in the order of this block */
+    uint32_t number; /* index of the tile in the order of this block */
     uint32_t slot;
     int32_t chunk;
     ring_cursor at;
@@ -67,7 +67,7 @@ typedef struct wgmma_feed {
     const uint32_t *codes[2]; /* of the tile's two words */
 } wgmma_feed;
 
-/* Where the words of the next tile are; behind the end the last word stands for one that is not there. */
+/* Finds the words of the next tile; past the end, the last word stands in. */
 DEVICE void wgmma_find(bool sample, const screen_scan_args *args, wgmma_feed *feed)
 {
     UNROLL
@@ -81,7 +81,7 @@ DEVICE void wgmma_find(bool sample, const screen_scan_args *args, wgmma_feed *fe
     }
 }
 
-/* The numbers of the tile's rows, which come with its first stage. */
+/* Loads the numbers of the tile's rows, with its first stage. */
 DEVICE void wgmma_fetch_numbers(bool sample, bool third, const screen_scan_args *args, const wgmma_feed *feed,
                                 const wgmma_shared *at)
 {
@@ -120,7 +120,7 @@ DEVICE void wgmma_fetch(bool sample, bool third, const screen_scan_args *args, w
     }
 }
 
-/* The block's queries, once. */
+/* Loads the block's queries, once. */
 DEVICE void wgmma_fetch_queries(const screen_scan_args *args, const wgmma_shared *at)
 {
     const uint32_t words = (uint32_t)args->rows.chunks * SCREEN_SLAB; /* of 64 queries */
@@ -155,9 +155,9 @@ DEVICE void wgmma_feed_all(bool sample, bool third, const screen_scan_args *args
         }
 }
 
-/* ---- what is kept -------------------------------------------------------------------------------------------------------- */
+/* ---- kept rows ----------------------------------------------------------------------------------------------------------- */
 
-/* What a wave has gathered: queries in the upper halves, positions in the lower. */
+/* The entries that a wave has gathered: queries in the upper halves, positions in the lower. */
 typedef struct wgmma_kept {
     uint64_t *entries;
     uint32_t count; /* the same in all lanes */
@@ -202,7 +202,7 @@ typedef struct wgmma_mine {
     float scale[2];
 } wgmma_mine;
 
-/* What a thread needs of the rows that a group of its sums belongs to. */
+/* The numbers of the rows of a group of a thread's sums. */
 typedef struct wgmma_measures {
     f32x4 pair[GROUP_SUMS / 4]; /* of two rows each */
     float third[GROUP_SUMS / 2];
@@ -221,7 +221,7 @@ DEVICE wgmma_measures wgmma_load(bool third, const float *pairs, const float *th
     return loaded;
 }
 
-/* Is sum number `at` of the group kept? */
+/* Whether sum `at` of the group is kept. */
 DEVICE bool wgmma_keeps(bool third, const wgmma_mine *mine, const wgmma_measures *rows, uint32_t at, int32_t sum)
 {
     const uint32_t j = at / 4, i = at / 2 % 2, c = at % 2;
@@ -232,7 +232,7 @@ DEVICE bool wgmma_keeps(bool third, const wgmma_mine *mine, const wgmma_measures
     return sum >= screen_product_min(mine->gate[i], measure, third);
 }
 
-/* Gathers what is kept of a group. By a whole wave. */
+/* Gathers the kept sums of a group. A whole wave calls it. */
 DEVICE void wgmma_gather_group(const bool third, const screen_scan_args *args, const wgmma_mine *mine,
                                const wgmma_measures *rows, uint32_t tile, uint32_t group, const int32_t *sums, wgmma_kept *kept)
 {
@@ -248,8 +248,8 @@ DEVICE void wgmma_gather_group(const bool third, const screen_scan_args *args, c
     }
 }
 
-/* Tests all sums of a tile. The compiler makes one instruction of a comparison and an or; a few chains of them hide how long a
- * comparison takes. */
+/* Tests all sums of a tile. The compiler merges a comparison and an or into one instruction; several independent chains hide
+ * its latency. */
 DEVICE void wgmma_keep(const bool third, const screen_scan_args *args, const wgmma_mine *mine, const float *pairs,
                        const float *thirds, uint32_t tile, const int32_t *sums, wgmma_kept *kept)
 {
@@ -259,7 +259,7 @@ DEVICE void wgmma_keep(const bool third, const screen_scan_args *args, const wgm
         bool any[CHAINS];
         UNROLL
         for (uint32_t at = 0; at < GROUP_SUMS; at++) {
-            /* The products filled them all. NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
+            /* The products have filled all sums. NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
             const bool keeps = wgmma_keeps(third, mine, &rows, at, sums[group * GROUP_SUMS + at]);
             any[at % CHAINS] = at < CHAINS ? keeps : any[at % CHAINS] | keeps;
         }
@@ -277,7 +277,8 @@ DEVICE void wgmma_name(const screen_scan_args *args, const wgmma_mine *mine, con
     UNROLL
     for (uint32_t j = 0; j < WGMMA_SUMS / 4; j++) {
         const f32x4 pair = wgmma_numbers(AT_RANGE(pairs, wgmma_row(j, 0) * 2, 4));
-        if (!wave_any(pair.y > worst || pair.w > worst)) /* no row counts; and a branch keeps what follows from being hoisted */
+        if (!wave_any(pair.y > worst ||
+                      pair.w > worst)) /* no row is admitted; the branch also keeps later code from being hoisted */
             continue;
         UNROLL
         for (uint32_t at = 0; at < 4; at++) {
@@ -321,7 +322,7 @@ DEVICE void wgmma_brake(const screen_scan_args *args, wgmma_mine *mine)
             mine->gate[i] = screen_gate_closed();
 }
 
-/* All that a team does. */
+/* The whole work of a team. */
 DEVICE void wgmma_work(const bool sample, const bool third, const screen_scan_args *args, const wgmma_shared *at)
 {
     const uint32_t *queries = at->queries + thread_index() / WGMMA_TEAM * (uint32_t)args->rows.chunks * SCREEN_SLAB;
@@ -366,7 +367,7 @@ DEVICE void screen_wgmma(const bool sample, const bool third, const screen_scan_
     ring_begin(&at.whole, 1, wgmma_teams() * WGMMA_TEAM / wave_size());
     ring_begin(&at.codes, 1, wgmma_teams() * WGMMA_TEAM / wave_size());
     if (thread_index() < wgmma_teams() * WGMMA_TEAM) {
-        RING_REGISTERS_MORE(112); /* of 96 that each of 640 threads has */
+        RING_REGISTERS_MORE(112); /* up from the 96 that each of 640 threads has */
         wgmma_work(sample, third, args, &at);
     } else {
         RING_REGISTERS_FEWER(32);
