@@ -3,8 +3,7 @@
  *
  * An average is the sum of the window's elements, row by row and starting at +0, divided by their number. f16, bf16 and f8e4m3
  * are summed in f32 and rounded once; integers are summed in 64 bits and divided towards zero. A maximum is the element-wise
- * maximum: NaN if any element is. Bilinear positions and weights are computed in f64; the weights are then rounded to the kind,
- * and
+ * maximum: NaN if any element is. Bilinear positions and weights are computed in f64; the weights are then rounded to the kind:
  *   upper = fma(x01, wx, x00 * (1 - wx))    lower = fma(x11, wx, x10 * (1 - wx))    result = fma(lower, wy, upper * (1 - wy)).
  */
 #ifndef WW_ARITHMETIC_RESAMPLE_H

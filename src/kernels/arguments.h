@@ -1,4 +1,4 @@
-/* All structs that kernels take, for gpu/launch.h and kernels.def. */
+/* All argument structs of kernels, for gpu/launch.h and kernels.def. */
 #ifndef WW_KERNELS_ARGUMENTS_H
 #define WW_KERNELS_ARGUMENTS_H
 

@@ -1,7 +1,7 @@
-/* The compiled kernels inside the library, packed: for each module (a file of src/kernels) and chip an HSACO, or PTX and, where
- * ptxas was there at build time, the cubin that it makes of it, which the driver need not compile.
+/* The compiled kernels inside the library, packed. For each module (a file of src/kernels) and chip there is an HSACO, or PTX.
+ * If ptxas was available at build time, there is also a cubin, which the driver need not compile.
  *
- * cmake/Kernels.cmake makes them and the table. A library may have been built without any; then it says why.
+ * cmake/Kernels.cmake builds them and the table. A library built without kernels can say why (embedded_absence()).
  */
 #ifndef WW_KERNELS_EMBEDDED_H
 #define WW_KERNELS_EMBEDDED_H
@@ -23,11 +23,11 @@ typedef struct embedded_kernels {
 /* All of them; the list ends with a NULL module. */
 const embedded_kernels *embedded_all(void);
 
-/* Unpacks the code into memory for memory_free(): `bytes` long and followed by a NUL, since drivers want PTX as a string.
- * Takes about a millisecond. Fails with WW_CORRUPT_FILE if the library's file is damaged there, or without memory. */
+/* Unpacks the code into memory for memory_free(): `bytes` long and followed by a NUL, since drivers want PTX as a string. Takes
+ * about a millisecond. Fails with WW_CORRUPT_FILE if the library's file is damaged there, or if memory runs out. */
 ww_status embedded_unpack(const embedded_kernels *kernels, char **code, size_t *bytes);
 
-/* The text of a kernel or of a header it includes, for a compiler at run time; `name` as an include has it. */
+/* The source of a kernel or of a header it includes, for compiling at run time; `name` is the path used in #include. */
 typedef struct embedded_source {
     const char *name; /* "kernels/search/rows.c", "kernels/simt/simt.h" */
     const char *text;
@@ -40,7 +40,7 @@ const embedded_source *embedded_sources(void);
 size_t embedded_chip_count(void);
 const char *embedded_chip(size_t index);
 
-/* Why there is no chip, and what to type to have kernels; "" where there is one. */
+/* Why there are no kernels, and how to build them; "" if there are some. */
 const char *embedded_absence(void);
 
 #endif

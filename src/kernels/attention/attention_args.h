@@ -1,12 +1,12 @@
-/* What the kernels of attention take. arithmetic/attention.h says what they compute, src/gpu/attention launches them:
+/* Arguments of the attention kernels. arithmetic/attention.h defines what they compute; src/gpu/attention launches them:
  *
  *   attention_store        rotates queries; rotates and rounds keys and values and puts them into the pages
- *   attention_chunk_TYPE   few queries that share keys, as in a step of decoding: a block has one token, one head of keys with
+ *   attention_chunk_TYPE   few queries that share keys, as in a step of decoding: a block has one token, one key head with
  *                          one to four of its query heads, and one chunk; a thread has a key. Bound by reading the cache. The
- *                          last block of a token's heads merges their chunks. It can do the work of attention_store, too.
- *   attention_tile_TYPE    many queries that share keys, as in a prompt: a block has 32 queries and one chunk, both products by
- *                          tiles out of shared memory. Bound by fused multiply-adds.
- *   attention_merge        the chunks of each query, after attention_tile_TYPE
+ *                          last block of a token's heads merges their chunks. It can also do the work of attention_store.
+ *   attention_tile_TYPE    many queries that share keys, as in a prompt: a block has 32 queries and one chunk, and multiplies
+ *                          tiles in shared memory. Bound by fused multiply-adds.
+ *   attention_merge        merges the chunks of each query, after attention_tile_TYPE
  */
 #ifndef WW_KERNELS_ATTENTION_ATTENTION_ARGS_H
 #define WW_KERNELS_ATTENTION_ATTENTION_ARGS_H
@@ -14,15 +14,15 @@
 #include "arithmetic/attention.h"
 
 enum {
-    ATTENTION_THREADS = 256,                   /* of every block: a key each, in attention_chunk */
+    ATTENTION_THREADS = 256,                   /* per block; in attention_chunk one per key */
     ATTENTION_PASS = 4,                        /* maximum number of query heads of a block of attention_chunk */
     ATTENTION_ROWS = 32,                       /* queries of a tile */
-    ATTENTION_KEYS = 64,                       /* of a tile, at a time */
-    ATTENTION_STAGE = 64,                      /* elements of the head, at a time */
-    ATTENTION_WIDTH = 128,                     /* elements of the result, at a time */
-    ATTENTION_ROWS_APART = ATTENTION_ROWS + 4, /* of an element of staged queries from the next: 8 of them are in all banks, */
+    ATTENTION_KEYS = 64,                       /* of a tile, processed at a time */
+    ATTENTION_STAGE = 64,                      /* elements of the head, processed at a time */
+    ATTENTION_WIDTH = 128,                     /* elements of the result, processed at a time */
+    ATTENTION_ROWS_APART = ATTENTION_ROWS + 4, /* stride of elements of staged queries: 8 elements use all banks */
     ATTENTION_KEYS_APART = ATTENTION_KEYS + 4, /* the same for keys */
-    ATTENTION_PART_SUMS = 4, /* floats in front of o_c in a part: m_c and l_c; 16 bytes, so that o_c is aligned */
+    ATTENTION_PART_SUMS = 4,                   /* floats before o_c in a part: m_c and l_c; 16 bytes, so o_c is aligned */
 };
 
 typedef struct attention_store_args {
@@ -41,7 +41,7 @@ typedef struct attention_store_args {
 typedef struct attention_args {
     const float *q;
     float *out;
-    float *parts;    /* of tokens first_token ..: tokens x heads x chunks, ATTENTION_PART_SUMS + head_size floats each */
+    float *parts;    /* from token first_token on: tokens x heads x chunks, ATTENTION_PART_SUMS + head_size floats each */
     uint32_t *ready; /* tokens x kv_heads counters, 0 */
     const int32_t *sequences, *positions, *lengths;
     const uint64_t *pages;
@@ -49,19 +49,19 @@ typedef struct attention_args {
     int64_t first_token, tokens; /* of this launch */
     attention_layer layer;
     attention_mask mask;
-    float scale, cap;     /* a cap of 0 is none */
-    int32_t heads, group; /* query heads, of one head of keys */
+    float scale, cap;     /* cap 0: none */
+    int32_t heads, group; /* query heads, and query heads per key head */
     int32_t chunks, keys_max;
-    int32_t each; /* query heads of a block of attention_chunk: 1, 2 or ATTENTION_PASS */
+    int32_t each; /* query heads per block of attention_chunk: 1, 2 or ATTENTION_PASS */
     int32_t unused;
     const float *sinks;  /* of each head; NULL: none */
     const float *slopes; /* of each head; NULL: none */
     attention_store_args
-        store; /* for attention_chunk: keys and values of its tokens, stored first; k is NULL: they are in the cache already */
+        store; /* attention_chunk first stores its tokens' keys and values; k is NULL if they are already in the cache */
 } attention_args;
 
-/* Floats of dynamic shared memory: attention_chunk has the queries, the exponentials and 8 accumulators of the results;
- * attention_tile the exponentials, and behind them a stage of queries and keys, or of values. */
+/* Floats of dynamic shared memory: attention_chunk holds the queries, the exponentials and 8 accumulators of the results;
+ * attention_tile holds the exponentials, then a stage of queries and keys, or of values. */
 CANON_FUNCTION int32_t attention_chunk_floats(int32_t head_size, int32_t each)
 {
     return each * (head_size + ATTENTION_CHUNK + ATTENTION_LANES * head_size);

@@ -1,4 +1,4 @@
-/* What the kernels of attention share: pieces of 8 elements from a page, and which keys a query sees. */
+/* Shared by the attention kernels: pieces of 8 elements from a page, and which keys a query sees. */
 #ifndef WW_KERNELS_ATTENTION_ATTENTION_CACHE_H
 #define WW_KERNELS_ATTENTION_ATTENTION_CACHE_H
 
@@ -40,7 +40,7 @@ DEVICE attention_piece piece_of_q8_0(const int8_t *from, uint16_t scale)
     return piece;
 }
 
-/* The 8 elements starting at number `place` of `elements`; `scale` is the index of their scale in `scales`. The type is a
+/* The 8 elements starting at index `place` of `elements`; `scale` is the index of their scale in `scales`. The type is a
  * constant where this is inlined. */
 DEVICE attention_piece piece_at(int32_t type, const char *elements, int32_t place, const char *scales, int32_t scale)
 {
@@ -98,7 +98,7 @@ DEVICE float *result_of(const attention_args *args, int64_t token, int32_t head)
     return args->out + (token * args->heads + head) * args->layer.head_size;
 }
 
-/* Element i of a query's result, merged from its chunks, of which there are several. */
+/* Element i of a query's result, merged from its chunks; there are at least two. */
 DEVICE float merged(const attention_args *args, int32_t head, const float *part, int32_t count, int32_t i)
 {
     const int32_t apart = ATTENTION_PART_SUMS + args->layer.head_size;
@@ -113,13 +113,13 @@ DEVICE float merged(const attention_args *args, int32_t head, const float *part,
     return args->sinks ? attention_result_with_sink(o, l, highest, args->sinks[head]) : attention_result(o, l);
 }
 
-/* The same of a query with one chunk. */
+/* The same for a query with one chunk. */
 DEVICE float result_of_one(const attention_args *args, int32_t head, float o, float l, float highest)
 {
     return args->sinks ? attention_result_with_sink(o + 0.0f, l, highest, args->sinks[head]) : attention_result_of_one(o, l);
 }
 
-/* The largest over 32 lanes, in each of them. */
+/* The largest over 32 lanes, returned in all of them. */
 DEVICE float largest_of_32(float x)
 {
     for (uint32_t mask = 16; mask > 0; mask /= 2)
@@ -127,7 +127,7 @@ DEVICE float largest_of_32(float x)
     return x;
 }
 
-/* The sum of 8 lanes, folded like accumulators: 4, 2, 1; in each of them. */
+/* The sum of 8 lanes, folded like accumulators (4, 2, 1), returned in all of them. */
 DEVICE float fold_of_8(float x)
 {
     x = x + wave_shuffle_xor_f32(x, 4);

@@ -1,6 +1,6 @@
-/* Some queries of one token and one head of keys against one chunk: a step of decoding (attention_args.h has the ladder).
+/* Some queries of one token and one key head against one chunk: a step of decoding. attention_args.h lists all kernels.
  *
- * Grid: x is chunk, query heads and head of keys, chunk fastest; y the token. A thread has a key: it reads it in pieces of 16
+ * Grid: x is chunk, query heads and key head, chunk fastest; y is the token. A thread has a key: it reads it in pieces of 16
  * bytes, next to its neighbours', and has 8 accumulators for each query head. For the values it has 8 elements and every eighth
  * key. Latency limits this kernel, so a thread keeps many loads in flight, and a block has few query heads if there are enough
  * compute units. Each block writes a part; the last block of a token's heads merges their parts, unless there is only one.
@@ -18,7 +18,7 @@ typedef struct chunk_work {
     int64_t token;
     int32_t chunk, kv_head;
     int32_t first, count; /* query heads of the group */
-    attention_range keys; /* that are seen, in the chunk */
+    attention_range keys; /* visible keys in the chunk */
     bool alone;           /* the only chunk */
 } chunk_work;
 
@@ -71,8 +71,7 @@ DEVICE void score_key(int32_t type, int32_t each, const attention_args *args, co
     UNROLL for (int32_t g = 0; g < each; g++) scores[g] = attention_fold(sums[g]) * args->scale;
 }
 
-/* Which thread makes which sums of values: each thread of a team has one accumulator for 8 elements, for every `teams`th query.
- */
+/* A thread's share of the sums of values: it has one accumulator for 8 elements, for every `teams`th query. */
 typedef struct value_share {
     int32_t teams, team, at, lane_of;
 } value_share;
@@ -94,7 +93,7 @@ DEVICE void join_value(const attention_piece *v, const float *p, int32_t each, c
 }
 
 /* Computes 8 accumulators of the results of some queries; this thread has one of them for 8 elements: every eighth key. For
- * keys that are not seen it reads the last seen one, without effect. */
+ * keys that are not visible it reads the last visible one, without effect. */
 DEVICE void sum_values(int32_t type, int32_t each, const attention_args *args, const attention_page *page,
                        const chunk_work *work, const chunk_shared *shared)
 {
@@ -174,7 +173,7 @@ DEVICE void take_queries(int32_t each, const attention_args *args, const chunk_w
     }
 }
 
-/* Scores of the thread's key with each query fall with its distance. */
+/* Lowers the scores of the thread's key with each query by the key's distance. */
 DEVICE void slope_scores(int32_t each, const attention_args *args, const chunk_work *work, int32_t key, float *scores)
 {
     const float *slopes = args->slopes + work->kv_head * args->group + work->first;
@@ -182,7 +181,7 @@ DEVICE void slope_scores(int32_t each, const attention_args *args, const chunk_w
     UNROLL for (int32_t g = 0; g < each; g++) if (g < work->count) scores[g] = attention_sloped(scores[g], slopes[g], distance);
 }
 
-/* Parts or results of `each` query heads. All threads of the block. */
+/* Computes the parts or results of `each` query heads. All threads of the block call it. */
 DEVICE void run_heads(int32_t type, int32_t each, const attention_args *args, const attention_page *page,
                       const chunk_work *work, const chunk_shared *shared)
 {
@@ -214,7 +213,7 @@ DEVICE void run_heads(int32_t type, int32_t each, const attention_args *args, co
     }
     barrier();
     const int32_t own = key - (ATTENTION_THREADS - 64); /* the last threads have the fewest values to sum */
-    if (own >= 0) { /* two waves of 32 or one of 64: the first 32 threads have an accumulator of a query each */
+    if (own >= 0) { /* two waves of 32 or one of 64; each of the first 32 threads has one accumulator of a query */
         const int32_t g = own / ATTENTION_LANES % each, a = own % ATTENTION_LANES;
         float sum = 0.0f;
         UNROLL_BY(8)
@@ -250,8 +249,8 @@ DEVICE void prefetch_chunk(int32_t type, const attention_args *args, const atten
         prefetch_line(page->values + i);
 }
 
-/* Stores the token's key and value of this head in their page. Done by the blocks of the chunk that they belong to, or of the
- * last chunk. */
+/* Stores the token's key and value of this head in their page. The blocks of the chunk that they belong to do this, or those of
+ * the last chunk. */
 DEVICE void put_token(int32_t type, const attention_args *args, const chunk_work *work)
 {
     const attention_store_args *store = &args->store;
@@ -282,8 +281,8 @@ DEVICE void merge_parts(const attention_args *args, const chunk_work *work, atte
     }
 }
 
-/* The kernel before this one makes q, k and v, or is this kernel for other tokens: it changes neither the masks nor the places
- * of pages. */
+/* The previous kernel computes q, k and v, or is this kernel for other tokens. It changes neither the masks nor the page table,
+ * so these can be read before it ends. */
 DEVICE void attention_chunk(int32_t type, const attention_args *args)
 {
     SHARED_DYNAMIC(float, memory);
@@ -292,7 +291,7 @@ DEVICE void attention_chunk(int32_t type, const attention_args *args)
     SHARED(float, l, ATTENTION_PASS);
     SHARED(uint32_t, ticket, 1);
     const int32_t size = args->layer.head_size, passes = (args->group + args->each - 1) / args->each;
-    const int32_t heads = (int32_t)block_index() / args->chunks; /* which */
+    const int32_t heads = (int32_t)block_index() / args->chunks; /* which query heads */
     chunk_work work;
     work.token = args->first_token + block_index_y();
     work.chunk = (int32_t)block_index() % args->chunks;

@@ -8,7 +8,7 @@
 #include "arithmetic/blocks/encode.h"
 #include "kernels/attention/attention_args.h"
 
-/* Where a head of a key or a value comes from, and where it goes. */
+/* The source and the destination of a head of a key or a value. */
 typedef struct stored_head {
     const float *from;
     const float *cosines, *sines;
@@ -63,7 +63,7 @@ DEVICE void put_piece(const attention_store_args *args, int64_t token, int32_t p
     }
 }
 
-/* Stores element i of a head alone; not for q8_0. */
+/* Stores only element i of a head; not for q8_0. */
 DEVICE void put_element(const attention_store_args *args, const stored_head *h, int32_t i)
 {
     char *to = h->part + (h->values ? attention_values_at(&args->layer, h->head) : attention_keys_at(&args->layer, h->head));

@@ -1,5 +1,5 @@
-/* Keys and values into the pages of a cache, and queries rotated in place. A thread has a pair of elements of a query, or a
- * piece of 8 elements of a key or a value; for q8_0 four such pieces, which have one scale.
+/* Stores keys and values in the pages of a cache, and rotates queries in place. A thread has a pair of elements of a query, or
+ * a piece of 8 elements of a key or value; for q8_0, four such pieces, which share a scale.
  */
 #include "kernels/attention/attention_put.h"
 
@@ -7,7 +7,7 @@ DEVICE void turn_pair(const attention_store_args *args, float *head, int32_t pai
 {
     const int32_t halves = args->rope == ATTENTION_ROPE_HALVES;
     float *a = head + (halves ? pair : 2 * pair), *b = head + (halves ? pair + args->half : 2 * pair + 1);
-    /* without queries there are no pairs: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+    /* Without queries there are no pairs. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     const float first = row_turn_first_f32(*a, *b, cosines[pair], sines[pair]);
     const float second = row_turn_second_f32(*a, *b, cosines[pair], sines[pair]);
     *a = first;

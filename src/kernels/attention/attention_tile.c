@@ -1,26 +1,26 @@
-/* Many queries that share keys against one chunk: a prompt (attention_args.h has the ladder).
+/* Many queries that share keys against one chunk: a prompt. attention_args.h lists all kernels.
  *
- * Grid: x is chunk and tile, chunk fastest; y the head of keys. A tile has 32 rows: row r is token r / group, query head r %
- * group of the head of keys. Scores: 8 neighbouring threads have one accumulator each, for the same 8 rows and 8 of 64 keys, so
- * that 64 fma need 4 loads of 16 bytes from shared memory; then they exchange their sums, and each ends with a row. The
- * exponentials stay in shared memory. For the values a thread has 4 rows and 4 elements, and makes one accumulator after the
- * other, each from every eighth value, which are staged together: 16 fma need 2 loads. If few keys are seen at all, as in a
+ * Grid: x is chunk and tile, chunk fastest; y is the key head. A tile has 32 rows: row r is token r / group and query head r %
+ * group of the key head. Scores: 8 neighbouring threads have one accumulator each, for the same 8 rows and 8 of 64 keys, so 64
+ * fma need 4 loads of 16 bytes from shared memory. Then they exchange their sums, and each ends up with one row. The
+ * exponentials stay in shared memory. For the values, a thread has 4 rows and 4 elements and computes one accumulator after the
+ * other. Each takes every eighth value; these are staged together, and 16 fma need 2 loads. If few keys are visible, as in a
  * short text, their values are staged once for all accumulators.
  *
- * Rows of a tile may belong to several sequences: they are processed one sequence after the other. If rows do not see the same
- * keys, the steps that not all rows share are tested row by row; a key that a row does not see does not affect it, whatever its
- * value is.
+ * Rows of a tile may belong to several sequences, which are processed one after the other. If rows do not see the same keys,
+ * the steps that not all rows share are tested row by row. A key that a row does not see does not affect it, whatever its value
+ * is.
  */
 #include "kernels/attention/attention_cache.h"
 
 enum {
-    SCORE_EACH = 8, /* rows and keys of a thread */
+    SCORE_EACH = 8, /* rows and keys per thread */
     ROWS_EACH = 4,
     WIDTH_EACH = 4,
-    EIGHTHS = ATTENTION_CHUNK / ATTENTION_LANES, /* keys of one accumulator */
+    EIGHTHS = ATTENTION_CHUNK / ATTENTION_LANES, /* keys per accumulator */
 };
 
-/* What the block knows about its rows, in shared memory. A row without a sequence does not exist or is done. */
+/* The rows of the block, in shared memory. A row without a sequence does not exist or is done. */
 typedef struct tile_rows {
     int32_t *sequence, *first, *end;
 } tile_rows;
@@ -28,9 +28,9 @@ typedef struct tile_rows {
 typedef struct tile_place {
     int64_t first_row;
     int32_t chunk, kv_head;
-    int32_t sequence;    /* of those rows that are taken now */
+    int32_t sequence;    /* of the rows processed now */
     attention_range all; /* keys that all of them see */
-    attention_range any; /* that one of them sees */
+    attention_range any; /* keys that at least one of them sees */
 } tile_place;
 
 DEVICE int64_t token_of(const attention_args *args, const tile_place *place, int32_t row)
@@ -43,7 +43,7 @@ DEVICE int32_t head_of(const attention_args *args, const tile_place *place, int3
     return place->kv_head * args->group + (int32_t)((place->first_row + row) % args->group);
 }
 
-/* Each of the first 32 threads describes a row. A row that sees no key at all gets its zeros here, from the first chunk. */
+/* Each of the first 32 threads describes a row. For a row that sees no key, the first chunk's block writes zeros here. */
 DEVICE void describe_rows(const attention_args *args, const tile_place *place, const tile_rows *rows)
 {
     const int32_t row = (int32_t)thread_index();
@@ -63,7 +63,7 @@ DEVICE void describe_rows(const attention_args *args, const tile_place *place, c
             result_of(args, token, head_of(args, place, row))[i] = 0.0f;
 }
 
-/* Finds the next sequence, and which keys its rows see; false if no row is left. The same in all threads. */
+/* Finds the next sequence and which keys its rows see. Returns false if no row is left. Same result in all threads. */
 DEVICE bool next_sequence(const tile_rows *rows, tile_place *place)
 {
     place->sequence = -1;
@@ -89,13 +89,13 @@ DEVICE bool next_sequence(const tile_rows *rows, tile_place *place)
 /* ---- scores -----------------------------------------------------------------------------------------------------------------
  */
 
-/* Four elements of a query, wherever it begins. */
+/* Loads four elements of a query, at any alignment. */
 DEVICE f32x4 load_quad(const float *from)
 {
     return ((uintptr_t)from & 15) == 0 ? load_f32x4(from) : make_f32x4(from[0], from[1], from[2], from[3]);
 }
 
-/* q[element][row]: elements from `first` on of all rows, whichever sequence they belong to; zeros where there is no row. */
+/* Loads q[element][row]: elements from `first` on, for rows of all sequences; zeros for rows that do not exist. */
 DEVICE void stage_queries(const attention_args *args, const tile_place *place, int32_t first, float *q)
 {
     const int32_t size = args->layer.head_size, row = (int32_t)thread_index() % ATTENTION_ROWS;
@@ -113,7 +113,7 @@ DEVICE void stage_queries(const attention_args *args, const tile_place *place, i
     }
 }
 
-/* k[element][key]: elements from `first` on of keys from `key` on. */
+/* Loads k[element][key]: elements from `first` on, for keys from `key` on. */
 DEVICE void stage_keys(int32_t type, const attention_args *args, const attention_page *page, int32_t key, int32_t first,
                        float *k)
 {
@@ -131,7 +131,7 @@ typedef struct score_sums {
     float x[SCORE_EACH][SCORE_EACH];
 } score_sums;
 
-/* Which: a wave of 32 has the same rows. */
+/* The rows and keys of a thread. The threads of a wave of 32 have the same rows. */
 typedef struct score_share {
     int32_t lane_of, row, key;
 } score_share;
@@ -172,7 +172,7 @@ DEVICE void fold_scores(score_sums *sums, int32_t rows, int32_t lane_of, int32_t
     }
 }
 
-/* s[key][row] of the tile's rows and a tile of keys, from `key` on. */
+/* Computes s[key][row] for the tile's rows and a tile of keys from `key` on. */
 DEVICE void score_tile(int32_t type, const attention_args *args, const attention_page *page, const tile_place *place,
                        int32_t key, float *s, float *stages)
 {
@@ -195,7 +195,7 @@ DEVICE void score_tile(int32_t type, const attention_args *args, const attention
         sums.x[0][j] * args->scale;
 }
 
-/* Applies the cap to scores of keys that any row sees. A thread has every 256th. */
+/* Applies the cap to scores of keys that any row sees. A thread has every 256th score. */
 DEVICE void cap_scores(const attention_args *args, const tile_place *place, float *s)
 {
     for (int32_t i = place->any.first * ATTENTION_ROWS + (int32_t)thread_index(); i < place->any.end * ATTENTION_ROWS;
@@ -204,15 +204,15 @@ DEVICE void cap_scores(const attention_args *args, const tile_place *place, floa
     barrier();
 }
 
-/* Lowers scores by the distance of their keys. A thread has every eighth key of a row. For rows of other sequences it uses the
- * first row's values; nobody reads their scores. */
+/* Lowers scores by the distance of their keys. A thread has every eighth key of a row. Rows of other sequences use the values
+ * of the first row; their scores are not used. */
 DEVICE void slope_scores(const attention_args *args, const tile_place *place, const tile_rows *rows, float *s)
 {
     const int32_t row = (int32_t)thread_index() % ATTENTION_ROWS, first = (int32_t)thread_index() / ATTENTION_ROWS;
     const int32_t of = AT(rows->sequence, row) == place->sequence ? row : 0;
     const float slope = args->slopes[head_of(args, place, of)];
     int32_t chunk = place->chunk;
-    SETTLE_UNIFORM(chunk); /* what is computed of it need not wait in registers from sequence to sequence */
+    SETTLE_UNIFORM(chunk); /* values computed from it need not stay in registers between sequences */
     const int32_t position = args->positions[token_of(args, place, of)] - chunk * ATTENTION_CHUNK;
     for (int32_t j = place->any.first + first; j < place->any.end; j += ATTENTION_THREADS / ATTENTION_ROWS)
         AT(s, j * ATTENTION_ROWS + row) = attention_sloped(AT(s, j * ATTENTION_ROWS + row), slope, position - j);
@@ -260,15 +260,15 @@ DEVICE void make_exponentials(const tile_place *place, const tile_rows *rows, fl
 /* ---- values -----------------------------------------------------------------------------------------------------------------
  */
 
-/* The elements of the result that are made at a time, and this thread's share of them. */
+/* The elements of the result computed at a time, and this thread's share of them. */
 typedef struct value_part {
     int32_t first, width; /* elements */
-    int32_t row, at;      /* of the thread; at: within the width */
-    int32_t base, shift;  /* of values: number base + (i << shift) is staged as number i */
+    int32_t row, at;      /* of the thread; `at`: within the width */
+    int32_t base, shift;  /* value base + (i << shift) is staged at index i */
     bool idle;
 } value_part;
 
-/* v[i][element]: value `begin` + (i << part->shift), where someone sees it. */
+/* Loads v[i][element]: value `begin` + (i << part->shift), if any row sees it. */
 DEVICE void stage_values(int32_t type, const attention_args *args, const attention_page *page, const tile_place *place,
                          const value_part *part, int32_t begin, float *v)
 {
@@ -288,7 +288,7 @@ typedef struct value_sums {
     float x[ROWS_EACH][WIDTH_EACH];
 } value_sums;
 
-/* One key's step. Tested: rows that do not see it stay as they are. */
+/* Adds one key's value. If tested, rows that do not see the key stay unchanged. */
 DEVICE void value_step(value_sums *sums, const float *p, const float *v, const value_part *part, int32_t j, bool tested)
 {
     const f32x4 of_rows = load_f32x4(AT_RANGE(p, j * ATTENTION_ROWS + part->row, 4));
@@ -302,7 +302,7 @@ DEVICE void value_step(value_sums *sums, const float *p, const float *v, const v
     }
 }
 
-/* The accumulator `lane_of` of the thread's elements. */
+/* Accumulator `lane_of` of the thread's elements. */
 DEVICE value_sums value_chain(const tile_place *place, const value_part *part, const float *p, const float *v, int32_t lane_of)
 {
     value_sums sums;
@@ -323,7 +323,7 @@ DEVICE void add_values(value_sums *to, const value_sums *more)
     UNROLL for (int32_t r = 0; r < ROWS_EACH; r++) UNROLL for (int32_t e = 0; e < WIDTH_EACH; e++) to->x[r][e] += more->x[r][e];
 }
 
-/* Of each row of the sequence its part, or its result where there is one chunk. */
+/* Writes the part of each row of the sequence, or its result if there is only one chunk. */
 DEVICE void leave_rows(const attention_args *args, const tile_place *place, const tile_rows *rows, const value_part *part,
                        const value_sums *sums, const float *largest, const float *l)
 {
@@ -350,7 +350,7 @@ DEVICE void leave_rows(const attention_args *args, const tile_place *place, cons
     }
 }
 
-/* What a thread needs to make its sums of values. */
+/* What a thread needs to compute its sums of values. */
 typedef struct value_work {
     const attention_args *args;
     const attention_page *page;
@@ -475,7 +475,7 @@ KERNEL(attention_tile_q8_0, attention_args, ATTENTION_THREADS)
     attention_tile(ATTENTION_Q8_0, &args);
 }
 
-/* A thread has an element of a query; queries with one chunk are done. */
+/* One thread per element of a query; queries with one chunk are already done. */
 KERNEL(attention_merge, attention_args, ATTENTION_THREADS)
 {
     const int32_t size = args.layer.head_size;

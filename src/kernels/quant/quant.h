@@ -93,7 +93,7 @@ enum {
     QUANT_ROTATE_NONE = 0,
     QUANT_ROTATE_16 = 16,
     QUANT_ROTATE_32 = 32
-}; /* codes of even blocks are rotated by two within runs of this many */
+}; /* codes of even blocks are rotated by two within runs of this length */
 
 /* AMD chips build an unaligned word from two aligned ones in one instruction, so they need no rotation. */
 #if defined(__AMDGCN__)
@@ -347,7 +347,7 @@ typedef struct quant_tile_args {
     const uint32_t *row_records, *column_records; /* of K blocks */
     float *parked;                                /* QUANT_TILE_LEVELS tiles per thread block, in an order of its own */
     float *partial;                               /* one tile per thread block; NULL: each handles all classes and writes y */
-    float *y;                                     /* of the first row here */
+    float *y;                                     /* the result of the first row here */
     uint64_t y_stride;                            /* floats from column to column */
     uint32_t rows, columns;
     uint32_t rows_padded; /* to whole tiles */
@@ -469,8 +469,8 @@ typedef struct quant_float_args {
 #define QUANT_SKIPPED (UINT64_MAX - 1)
 
 /* quant_expert_rows: finds the first row of each column, one per thread. quant_expert_groups: a single thread block puts
- * columns with the same expert in groups of at most QUANT_GEMV_COLUMNS, as quant_gemv_TYPE reads them. `groups` is the most
- * there can be; unused groups have no columns. The kernel writes the results of columns that are in no group. */
+ * columns with the same expert in groups of at most QUANT_GEMV_COLUMNS, as quant_gemv_TYPE reads them. `groups` is the maximum
+ * number; unused groups have no columns. The kernel writes the results of columns that are in no group. */
 enum { QUANT_EXPERT_COLUMNS = 4096 }; /* at most */
 
 typedef struct quant_experts_args {

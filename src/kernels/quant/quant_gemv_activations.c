@@ -5,7 +5,7 @@
 
 #include "arithmetic/blocks/blocks.h"
 
-/* ---- columns that are coded already -------------------------------------------------------------------------------------- */
+/* ---- columns that are already quantized ---------------------------------------------------------------------------------- */
 
 /* Word `word` of the codes of a column; 0 past the last. Blocks have a multiple of four bytes, and so has the part before their
  * codes. `type` is a constant here and below. */
@@ -29,7 +29,7 @@ DEVICE float coded_factor(int32_t type, const quant_gemv_activations_args *args,
     return type == BLOCK_Q8_1 ? block_f32_from_f16(*(const uint16_t *)(const void *)at) : *(const float *)(const void *)at;
 }
 
-/* As code_block32. */
+/* Writes the same layout as code_block32. */
 DEVICE void lay_block32(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t unit,
                         uint32_t thread)
 {
@@ -44,7 +44,7 @@ DEVICE void lay_block32(const quant_gemv_activations_args *args, uint32_t column
         put_factor(args, column, source, block, coded_factor(BLOCK_Q8_1, args, source, block), false);
 }
 
-/* As code_kblock. */
+/* Writes the same layout as code_kblock. */
 DEVICE void lay_kblock(const quant_gemv_activations_args *args, uint32_t column, uint32_t source, uint32_t block,
                        uint32_t thread)
 {

@@ -4,8 +4,8 @@
  * A thread has four adjacent elements, which become one word. Eight threads share a block of 32; a team of 32 threads, with two
  * words each, shares a block of 256. Threads find a block's maximum and sums by shuffles.
  */
-#ifndef WW_KERNELS_QUANT_QUANT_CODER_H
-#define WW_KERNELS_QUANT_QUANT_CODER_H
+#ifndef WW_KERNELS_QUANT_QUANT_GEMV_ACTIVATIONS_H
+#define WW_KERNELS_QUANT_QUANT_GEMV_ACTIVATIONS_H
 
 #include "kernels/quant/quant_gemv_layout.h"
 #include "kernels/simt/simt.h"
@@ -132,15 +132,14 @@ DEVICE uint32_t pack_codes(const int32_t *codes)
 #endif
 }
 
-/* Two codes of a block, number 2 * `two` and the next, where they are when those of 2 * `around` + 2 codes are
- * rotated by two. */
+/* Stores codes 2 * `two` and 2 * `two` + 1 of a block at their places after rotating runs of 2 * `around` + 2 codes by two. */
 DEVICE void put_rotated(uint16_t *block, uint32_t width, uint32_t two, uint32_t around, uint32_t codes)
 {
     const uint32_t to = (two & ~around) | ((two - 1) & around), word = to / 2;
     block[quant_code_word(width, word) * 2 + to % 2] = (uint16_t)codes;
 }
 
-/* Word `word` of piece `piece`, 32 codes, of a column. */
+/* Stores word `word` of piece `piece`, 32 codes, of a column. */
 DEVICE void put_codes(const quant_gemv_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t word,
                       uint32_t codes)
 {
@@ -154,7 +153,7 @@ DEVICE void put_codes(const quant_gemv_activations_args *args, uint32_t column, 
     }
 }
 
-/* The first thread of each half of a piece calls it. */
+/* Stores the sum of half a piece. The first thread of each half calls it. */
 DEVICE void put_sum(const quant_gemv_activations_args *args, uint32_t column, uint32_t pieces, uint32_t piece, uint32_t half,
                     int32_t sum)
 {
@@ -216,8 +215,8 @@ DEVICE int32_t sum_codes(uint32_t codes)
     return sum + other_lane(sum, 2);
 }
 
-/* Where what a thread codes goes: column `column` of the padded ones, `source` of x, of which each has `pieces` of 32 codes;
- * `block` is that of its first word. `sums` says whether those of codes are wanted, a constant. */
+/* What a thread quantizes and where the result goes: column `source` of x to padded column `column`. Each column has `pieces`
+ * pieces of 32 codes; `block` is the block of the thread's first word. `sums`, a constant: also store sums of codes. */
 typedef struct code_place {
     uint32_t column, source, pieces, block;
     bool sums;
@@ -225,13 +224,13 @@ typedef struct code_place {
 
 /* ---- blocks of 32 -------------------------------------------------------------------------------------------------------- */
 
-/* The largest magnitude of a block of 32, of which eight threads have four elements each. */
+/* The largest magnitude of a block of 32; eight threads have four elements each. */
 DEVICE int32_t largest_of_block32(const four_elements *four)
 {
     int32_t largest = largest_of_four(four);
     largest = larger(largest, other_lane(largest, 1));
     largest = larger(largest, other_lane(largest, 2));
-    return larger(largest, other_lane(largest, 7)); /* within each four lanes they are already the same */
+    return larger(largest, other_lane(largest, 7)); /* each four lanes already have the same */
 }
 
 /* Bits of 65520 * 127, the smallest magnitude for which the factor of a block overflows f16. */
@@ -252,9 +251,9 @@ DEVICE uint32_t code_four(const four_elements *four, float inverse)
     return pack_codes(codes);
 }
 
-/* As encode_q8_1, except for blocks whose factor as f16 is 0: their codes are, too, and so need not be cut off. A thread, of
- * eight for each block, has a word of each of `words` blocks, 1 or 2, which are `further` apart; with two it divides for one of
- * them: the first four of eight for the first. */
+/* Same as encode_q8_1, except that blocks whose factor is 0 as f16 get zero codes, so codes need no clamp. Eight threads share
+ * a block, and each has one word of each of `words` blocks, 1 or 2, which are `further` apart. With two blocks a thread divides
+ * for one of them: the first four threads for the first block. */
 DEVICE void code_block32(const quant_gemv_activations_args *args, code_place to, uint32_t words, uint32_t further,
                          uint32_t thread, const four_elements *four)
 {
@@ -314,8 +313,8 @@ DEVICE bool extreme_is_negative(const four_elements *four, uint32_t thread, int3
     return positive == negative ? (extreme & 1) != 0 : negative > positive;
 }
 
-/* As encode_q8_k. Compared as signed integers, the largest bits of floats belong to the largest number that is not negative;
- * compared as unsigned integers, to the negative number of the largest magnitude. */
+/* Same as encode_q8_k. Compared as signed integers, the largest bits of floats belong to the largest number that is not
+ * negative; compared as unsigned integers, to the negative number of the largest magnitude. */
 DEVICE void code_kblock(const quant_gemv_activations_args *args, code_place to, uint32_t own, const four_elements *four)
 {
     int32_t highest = (int32_t)canon_float_bits(four[0].x[0]);
@@ -332,8 +331,7 @@ DEVICE void code_kblock(const quant_gemv_activations_args *args, code_place to, 
         highest = larger(highest, other_lane(highest, mask));
         lowest = next > lowest ? next : lowest;
     }
-    SETTLE(
-        highest); /* otherwise one instruction would take three operands, one of them from another lane; only cards run that */
+    SETTLE(highest); /* keeps max3 from reading another lane, which only real cards execute */
     const int32_t positive = larger(highest, 0), negative = (int32_t)lowest < 0 ? (int32_t)(lowest & 0x7fffffffu) : 0;
     const int32_t largest = larger(positive, negative);
     const float magnitude = canon_bits_float((uint32_t)largest);

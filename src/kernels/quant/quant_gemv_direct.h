@@ -129,7 +129,7 @@ DEVICE void direct_begin(int32_t type, const quant_gemv_args *args, uint32_t *sh
     direct_put(type, args, r, c, 0, 0);
 }
 
-/* Multiplies all chunks, as gemv_chunks(). */
+/* Multiplies all chunks, like gemv_chunks(). */
 DEVICE void direct_chunks(int32_t type, const quant_gemv_args *args, const uint8_t *staged, gemv_thread here, stage_ring *r,
                           direct_column *c, float *acc)
 {

@@ -44,7 +44,7 @@ DEVICE matrix_four gemv_mfma_16(uint32_t columns, uint32_t row)
 #endif
 }
 
-/* With a single column, its factor for all four. */
+/* The factors of four columns. With a single column, all four are its factor. */
 DEVICE gemv_four gemv_column_factors(const float *factors, bool single)
 {
     gemv_four four;

@@ -2,8 +2,8 @@
  * up if several thread blocks share a tile. The including file first defines TILE_THREADS, TILE_SUMS (results per thread),
  * tile_row(i) and tile_column(i) of result i, and TILE_ROWS (rows of a tile).
  */
-#ifndef WW_KERNELS_QUANT_QUANT_SUMS_H
-#define WW_KERNELS_QUANT_QUANT_SUMS_H
+#ifndef WW_KERNELS_QUANT_QUANT_TILE_SUMS_H
+#define WW_KERNELS_QUANT_QUANT_TILE_SUMS_H
 
 #include "kernels/simt/simt.h"
 
@@ -58,7 +58,7 @@ DEVICE void tile_park(const quant_tile_args *args, uint32_t done, bool sums_in_s
 typedef struct tile_target {
     float *y; /* the result of its first row and column */
     uint64_t stride;
-    uint32_t rows, columns; /* that exist: any number, or none */
+    uint32_t rows, columns; /* that exist; may be 0 */
 } tile_target;
 
 DEVICE tile_target tile_target_of(float *y, uint64_t stride, uint32_t rows, uint32_t columns, uint32_t across)

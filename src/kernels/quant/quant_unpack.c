@@ -142,7 +142,7 @@ DEVICE void unpack_records(int32_t type, const quant_unpack_args *args, unpack_u
     ((u32x4 *)args->records)[quant_record_part(args->layout, row, position, args->blocks_padded, part)] = words;
 }
 
-/* The pieces of a block of which a thread has half. Both come from the same bytes, which are read once. */
+/* The two pieces of a block that a thread has half of. Both come from the same bytes, which are read once. */
 DEVICE uint32_t unpack_piece(int32_t type, uint32_t n)
 {
     const uint32_t a = thread_index() / 2 % 2, b = thread_index() / 32 % 2;
@@ -234,7 +234,7 @@ DEVICE void unpack_all(int32_t type, const quant_unpack_args *args, uint32_t *sh
             copies_wait(1);
         else
             copies_wait(0);
-        barrier(); /* and nobody reads the previous stage any more */
+        barrier(); /* also: no thread still reads the previous stage */
         const unpack_unit next = {unit.row, unit.block + ahead * more};
         unpack_fetch(type, args, next, AT_RANGE(shared, (now == 0 ? ahead : now - 1) * (room / 4), room / 4));
         copies_commit();

@@ -1,4 +1,4 @@
-/* Tiles of quantized products that are multiplied from shared memory (matrix_wgmma.h): which of a tile's results a thread has.
+/* Tiles of quantized products multiplied from shared memory (matrix_wgmma.h): the results of a tile that each thread has.
  * WGMMA_TEAMS teams of 128 threads own 64 rows x 128 columns each.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_WGMMA_H
@@ -12,13 +12,13 @@
 
 enum { TILE_THREADS = WGMMA_TEAMS * WGMMA_TEAM, TILE_ROWS = QUANT_TILE, TILE_SUMS = WGMMA_SUMS };
 
-/* Of this team's results in the tile. */
+/* The first row of this team's results in the tile. */
 DEVICE uint32_t tile_first_row(void)
 {
     return thread_index() / WGMMA_TEAM * WGMMA_QUERIES;
 }
 
-/* Number j * 4 + i * 2 + c. */
+/* Row and column of result j * 4 + i * 2 + c. */
 DEVICE uint32_t tile_row(uint32_t i)
 {
     return tile_first_row() + wgmma_query(i / 2 % 2);

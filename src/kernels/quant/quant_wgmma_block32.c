@@ -9,7 +9,7 @@
 #define WGMMA_TEAMS QUANT_WGMMA_BLOCK32_TEAMS
 #include "kernels/quant/quant_wgmma.h"
 
-/* ---- stages: four blocks of all rows and columns, and what belongs to them ----------------------------------------------- */
+/* ---- stages: four blocks of all rows and columns, and their factors, minima and sums ------------------------------------- */
 
 /* Words of a stage: two slabs of rows and two of columns; for each block the factors and minima of rows and the sums of
  * columns; and the column factors of the 16 blocks that include those of the stage. */
@@ -121,7 +121,7 @@ DEVICE void tile_add(bool has_min, const uint32_t *stage, uint32_t number, const
         tile_add_mins(stage, number, acc);
     UNROLL
     for (uint32_t i = 0; i < TILE_HALF; i++)
-        SETTLE(acc[i]); /* before the next multiplication starts, which needs the same registers */
+        SETTLE(acc[i]); /* computed before the next multiplication starts, which needs the same registers */
 }
 
 /* Multiplies a stage. `four` says which four of the 16 positions with adjacent factors it has. */
@@ -208,7 +208,7 @@ DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t
         RING_REGISTERS_FEWER(40);
         tile_feed(has_min, args, steps_of_class * args->classes, &all, stages);
     } else {
-        RING_REGISTERS_MORE(232); /* of 168 that each of 384 threads has */
+        RING_REGISTERS_MORE(232); /* up from the 168 that each of 384 threads has */
         tile_work(has_min, args, steps_of_class, &all, stages);
     }
 }

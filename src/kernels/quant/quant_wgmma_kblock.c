@@ -1,7 +1,6 @@
-/* Products of unpacked K blocks with many columns for chips that multiply from shared memory (matrix_wgmma.h): the tiles
- * and classes of quant_tile.c. Two teams of 128 threads own 64 rows x 128 columns each, and upper and lower bytes add up in
- * registers of their own; a third team brings stages by the copy engine, from memory in which they are laid out as in shared
- * memory (quant.h).
+/* Products of unpacked K blocks with many columns for chips that multiply from shared memory (matrix_wgmma.h): the tiles and
+ * classes of quant_tile.c. Two teams of 128 threads own 64 rows x 128 columns each, with separate sums for upper and lower
+ * bytes. A third team loads stages with the copy engine, from memory in which they are laid out as in shared memory (quant.h).
  */
 #define WGMMA_TEAMS QUANT_WGMMA_KBLOCK_TEAMS
 #include "kernels/quant/quant_wgmma.h"
@@ -54,7 +53,7 @@ DEVICE tile_share tile_share_of(const quant_tile_args *args, uint32_t number)
     return share;
 }
 
-/* Into the next stage. */
+/* Loads the next stage. */
 DEVICE void tile_bring(tile_share *share, const ring *to, ring_cursor at, uint32_t *stages)
 {
     ring_acquire(to, at);
@@ -187,7 +186,7 @@ DEVICE void tile_run_kblock(bool has_min, const quant_tile_args *args, uint32_t 
         RING_REGISTERS_FEWER(40);
         tile_feed(args, blocks_of_class * args->classes, &all);
     } else {
-        RING_REGISTERS_MORE(232); /* of 168 that each of 384 threads has */
+        RING_REGISTERS_MORE(232); /* up from the 168 that each of 384 threads has */
         tile_work(has_min, args, blocks_of_class, &all);
     }
 }

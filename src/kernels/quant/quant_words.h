@@ -184,7 +184,7 @@ DEVICE words_two words_rotated_pair(int32_t type, int32_t alignment, bool even, 
     return two;
 }
 
-/* (word & mask) ^ flip in one instruction. Left to itself, the compiler may reorder it into two. */
+/* (word & mask) ^ flip in one instruction. Otherwise the compiler may reorder it into two. */
 DEVICE uint32_t words_and_flip(uint32_t word, uint32_t mask, uint32_t flip)
 {
 #if defined(__NVPTX__)
@@ -197,7 +197,7 @@ DEVICE uint32_t words_and_flip(uint32_t word, uint32_t mask, uint32_t flip)
 }
 
 /* The same for tensor cores. For q6_k it returns 4 * (code - 32), which takes fewer operations: the code shifted up, with its
- * highest bit flipped. words_shift() says by how many bits J is too large then. flip is 0x80808080. */
+ * highest bit flipped. words_shift() returns how many bits J must then be shifted down. flip is 0x80808080. */
 DEVICE uint32_t words_quick(int32_t type, int32_t alignment, uint32_t flip, const uint8_t *block, int32_t p, int32_t half,
                             int32_t at)
 {

@@ -311,8 +311,8 @@ DEVICE void tile_run_block32(bool has_min, const quant_tile_args *args, uint32_t
 
 #if defined(MATRIX_BY_FOUR)
 
-/* A quarter of a block: 64 elements of each row, their upper bytes, then their lower ones, and of each column. `begin`: what is
- * in j is of no interest. */
+/* A quarter of a block: 64 elements of each row, first their upper bytes, then their lower ones, and 64 of each column. If
+ * `begin`, the old values of j are ignored. */
 DEVICE void tile_quarter(const bool begin, const uint32_t *stage, int32_t *j)
 {
     const uint32_t first_row = tile_first_row() + lane() % 16, first_column = tile_first_column();
@@ -383,8 +383,8 @@ DEVICE void tile_add_kblock(bool has_min, const quant_tile_args *args, const uin
 
 #else
 
-/* A quarter of a block: 64 elements of each row, their upper bytes, then their lower ones, and of each column. `begin`: what is
- * in j is of no interest. */
+/* A quarter of a block: 64 elements of each row, first their upper bytes, then their lower ones, and 64 of each column. If
+ * `begin`, the old values of j are ignored. */
 DEVICE void tile_quarter(const bool begin, const uint32_t *stage, int32_t *j)
 {
     const uint32_t first_row = tile_first_row(), first_column = tile_first_column();

@@ -13,7 +13,7 @@
 
 enum { COLUMN_PIECES = 8, COLUMN_BESIDE = QUANT_COLUMNS + 1 /* no two lanes in the same bank */ };
 
-/* Where a thread is. */
+/* A thread's place. */
 typedef struct column_position {
     uint32_t column, unit; /* unit: which 1024 elements of the column */
     uint32_t group, in_group;
@@ -223,8 +223,8 @@ DEVICE uint32_t pack_codes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 
 /* ---- blocks of 32: as encode_q8_1 ---------------------------------------------------------------------------------------- */
 
-/* As block_round_away(), for numbers within +-127.5. It adds slightly less than a half: sums of exact halves still round up to
- * the next integer, and those of the floats just below them do not. For NaN and infinity the byte is arbitrary. */
+/* Same as block_round_away(), for numbers within +-127.5. It adds slightly less than a half: sums of exact halves still round
+ * up to the next integer, and those of the floats just below them do not. For NaN and infinity the byte is arbitrary. */
 DEVICE uint32_t column_round_away(float x)
 {
     const float nearly = canon_bits_float((canon_float_bits(x) & 0x80000000u) | 0x3effffffu);
@@ -283,7 +283,7 @@ DEVICE int32_t column_largest(const column_part *part)
     return largest;
 }
 
-/* As encode_q8_k, except that codes and factor do not take their sign from the first element of the largest magnitude.
+/* Same as encode_q8_k, except that codes and factor do not take their sign from the first element of the largest magnitude.
  * Roundings are symmetric, so the product of code and factor is the same. */
 DEVICE void column_code_kblock(const quant_tile_activations_args *args, u32x4 *records)
 {
@@ -315,10 +315,10 @@ DEVICE void column_code_kblock(const quant_tile_activations_args *args, u32x4 *r
     barrier();
     column_put_records(args, at.unit, records);
 }
-/* ---- columns that are coded already -------------------------------------------------------------------------------------- */
+/* ---- columns that are already quantized ---------------------------------------------------------------------------------- */
 
-/* Block `block` of the column of this thread, of a format of `bytes`. A flag, not a null address, says that a
- * block does not exist: clang 19 loads from null on NVIDIA's chips in spite of the test. */
+/* Block `block` of this thread's column, of `bytes` bytes. A flag instead of a null address marks a block that does not exist:
+ * clang 19 loads from null on NVIDIA chips in spite of the test. */
 typedef struct coded_block {
     const uint8_t *bytes;
     bool present;

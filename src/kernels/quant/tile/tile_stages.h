@@ -35,7 +35,7 @@ DEVICE uint32_t tile_first_place(const quant_tile_args *args)
     return block_index_y() * args->classes * (args->blocks_padded / QUANT_CLASSES);
 }
 
-/* Of codes, `row_words` and `column_words` of a block. */
+/* Codes in lines, with `row_words` and `column_words` words per block. */
 DEVICE void tile_source_lines(const quant_tile_args *args, uint32_t row_words, uint32_t column_words, tile_source *from)
 {
     const uint64_t row = (uint64_t)(block_index() / args->across) * QUANT_TILE;
@@ -103,7 +103,7 @@ DEVICE void tile_fetch_columns(tile_source *from, uint32_t *slab)
 
 /* Layout of records in shared memory. Without planes, a record is QUANT_RECORD words. With planes, one plane has 8 bytes of the
  * minima of each row and of the low bytes of the sums of each column, and another has the other 8. High bytes of columns are
- * stored likewise, and factors are adjacent, so that there are no bank conflicts. */
+ * stored the same way, and factors are adjacent, so there are no bank conflicts. */
 enum {
     TILE_PLANE = 2 * 2 * QUANT_TILE,     /* 8 bytes of each row and column */
     TILE_HIGH_SUMS = 2 * TILE_PLANE,     /* of columns */
@@ -119,7 +119,7 @@ DEVICE matrix_lines tile_lines(bool planes)
     return lie;
 }
 
-/* The first, or with which = 1 the second factor of a line. */
+/* The first factor of a line, or the second if which = 1. */
 DEVICE float tile_record_factor(bool planes, const uint32_t *records, uint32_t line, uint32_t which)
 {
     return AT((const float *)records, planes ? TILE_PLANE_FACTORS + line * 2 + which : line * QUANT_RECORD + 8 + which);
