@@ -84,6 +84,7 @@ set(SLOW_TESTS
     "rust: it compiles the crates, their tests, examples and every example of their documentation"
     "ranks_openmpi_faults: it waits for ranks that are killed or stopped"
     "ranks_openmpi_killed: it waits for ranks that are killed"
+    "ranks_mpich_killed: it waits for ranks that are stopped"
     "ranks_openmpi_commands: it starts about 20 runs of up to 3 ranks"
     "install_clang: it configures the build ten times"
     "ranks_openmpi_mpi_faults: it waits a tenth of a second for each call of MPI that fails"
