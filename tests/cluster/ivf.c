@@ -34,14 +34,9 @@ static listed *listed_of(const ranks *r, ww_metric metric)
             l.queries[q][d] = l.rows[q * 31][d] + (q % 3 ? 0.0f : random_normal(&random));
     l.first = share_first(r, r->rank) * LISTED / ROWS;
     l.end = share_first(r, r->rank + 1) * LISTED / ROWS;
-    ww_cluster_config config = config_of_scene(metric);
-    config.dim = LISTED_DIM;
-    EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &l.cluster) == WW_OK);
+    l.cluster = empty_cluster(r, LISTED_DIM, metric);
     l.shard = ww_cluster_collection(l.cluster);
-    ww_collection_config one = ww_collection_config_default();
-    one.dim = LISTED_DIM;
-    one.metric = metric;
-    EXPECT(ww_collection_create(r->device, &one, &l.whole) == WW_OK);
+    l.whole = empty_collection(r, LISTED_DIM, metric);
     return &l;
 }
 

@@ -31,14 +31,9 @@ static grown *grown_of(const ranks *r, ww_metric metric)
             g.rows[i][d] = i < FIRST ? 4.0f * random_normal(&random) : 3.0f * (float)(d % 2) + 0.5f * random_normal(&random);
     for (int i = 0; i < ALL; i++)
         snprintf(g.ids[i], sizeof g.ids[i], "g%d", i);
-    ww_cluster_config config = config_of_scene(metric);
-    config.dim = WIDE;
-    EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &g.cluster) == WW_OK);
+    g.cluster = empty_cluster(r, WIDE, metric);
     g.shard = ww_cluster_collection(g.cluster);
-    ww_collection_config one = ww_collection_config_default();
-    one.dim = WIDE;
-    one.metric = metric;
-    EXPECT(ww_collection_create(r->device, &one, &g.whole) == WW_OK);
+    g.whole = empty_collection(r, WIDE, metric);
     return &g;
 }
 

@@ -53,9 +53,7 @@ static proofs *proofs_of(const ranks *r, ww_metric metric, bool rounded)
         snprintf(p.ids[i], sizeof p.ids[i], "%d", i);
     for (int q = 0; q < ASKED; q++)
         draw(&p, p.queries[q], q % 2);
-    ww_cluster_config config = config_of_scene(metric);
-    config.dim = WIDE;
-    EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &p.cluster) == WW_OK);
+    p.cluster = empty_cluster(r, WIDE, metric);
     p.shard = ww_cluster_collection(p.cluster);
     return &p;
 }

@@ -47,11 +47,9 @@ void case_killed(const ranks *r)
 {
     const char *gone[] = {"row-1", "row-120", "row-290"}; /* one of each rank */
     ww_ivf_config config = ww_ivf_config_default();
-    const ww_cluster_config how = config_of_scene(WW_L2);
-    ww_cluster *cluster = NULL;
+    ww_cluster *cluster = empty_cluster(r, DIM, WW_L2);
     float centroids[LISTS * DIM];
     char name[64];
-    EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &how, &cluster) == WW_OK);
     ww_collection *shard = ww_cluster_collection(cluster);
     add_rows(shard, r->rank * 100, r->rank * 100 + 100);
     config.nlist = LISTS;

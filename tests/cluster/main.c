@@ -50,6 +50,25 @@ ww_cluster_config config_of_scene(ww_metric metric)
     return config;
 }
 
+ww_cluster *empty_cluster(const ranks *r, int32_t dim, ww_metric metric)
+{
+    ww_cluster *cluster = NULL;
+    ww_cluster_config config = config_of_scene(metric);
+    config.dim = dim;
+    EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &cluster) == WW_OK);
+    return cluster;
+}
+
+ww_collection *empty_collection(const ranks *r, int32_t dim, ww_metric metric)
+{
+    ww_collection *collection = NULL;
+    ww_collection_config config = ww_collection_config_default();
+    config.dim = dim;
+    config.metric = metric;
+    EXPECT(ww_collection_create(r->device, &config, &collection) == WW_OK);
+    return collection;
+}
+
 void add_rows(ww_collection *collection, int64_t first, int64_t end)
 {
     const scene *s = scene_make();
@@ -74,11 +93,7 @@ ww_cluster *cluster_of_scene(const ranks *r, ww_metric metric)
 
 ww_collection *collection_of_scene(const ranks *r, ww_metric metric)
 {
-    ww_collection *collection = NULL;
-    ww_collection_config config = ww_collection_config_default();
-    config.dim = DIM;
-    config.metric = metric;
-    EXPECT(ww_collection_create(r->device, &config, &collection) == WW_OK);
+    ww_collection *collection = empty_collection(r, DIM, metric);
     add_rows(collection, 0, ROWS);
     return collection;
 }

@@ -36,6 +36,10 @@ int64_t share_first(const ranks *r, int rank);
 ww_cluster *cluster_of_scene(const ranks *r, ww_metric metric);
 ww_cluster_config config_of_scene(ww_metric metric);
 
+/* A cluster and a collection without rows. */
+ww_cluster *empty_cluster(const ranks *r, int32_t dim, ww_metric metric);
+ww_collection *empty_collection(const ranks *r, int32_t dim, ww_metric metric);
+
 /* Adds rows [first, end) of the scene. */
 void add_rows(ww_collection *collection, int64_t first, int64_t end);
 
