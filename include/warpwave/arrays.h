@@ -64,7 +64,7 @@ WW_API ww_status ww_npy_read(const ww_npy *npy, int64_t offset, void *to, size_t
 
 /* ---- .safetensors -------------------------------------------------------------------------------------------------------- */
 
-/* Opens the file at `path`, whatever its ending. Refuses a header that is no JSON object or longer than the format allows
+/* Opens the file at `path`, whatever its ending. Refuses a header that is not a JSON object or longer than the format allows
  * (100,000,000 bytes), a name that appears twice, a range that leaves the file, overlaps, begins at no multiple of its element,
  * or has other bytes than the shape needs, and bytes that belong to no tensor. A tensor of an unknown type is listed. Blocks on
  * the disk. */

@@ -123,7 +123,7 @@ class Store(NotPicklable):
         assert isinstance(found, TextCollection)
         if (dim is not None and found.dim != dim) or (found.metric, found.type) != (metric, type):
             text.close()
-            raise ValueError(f"the collection {name!r} has dim={found.dim}, metric={found.metric!r}, type={found.type!r}; asked for were dim={dim!r}, "
+            raise ValueError(f"the collection {name!r} has dim={found.dim}, metric={found.metric!r}, type={found.type!r}; you asked for dim={dim!r}, "
                              f"metric={metric!r}, type={type!r}")
         if found._text is None or found._text.closed:
             found._text, found._held = text, held
@@ -143,8 +143,8 @@ class Store(NotPicklable):
 
     def _as_asked(self, found: Collection, dim: Optional[int], metric: str, type: str) -> Collection:
         if (found.dim, found.metric, found.type) != (dim, metric, type):
-            raise ValueError(f"the collection {found.name!r} is there already, with dim={found.dim}, metric={found.metric!r}, type={found.type!r}; "
-                             f"asked for were dim={dim!r}, metric={metric!r}, type={type!r}")
+            raise ValueError(f"the collection {found.name!r} already exists, with dim={found.dim}, metric={found.metric!r}, type={found.type!r}; "
+                             f"you asked for dim={dim!r}, metric={metric!r}, type={type!r}")
         return found
 
     def rename(self, name: str, to: str) -> Collection:

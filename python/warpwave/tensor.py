@@ -201,7 +201,7 @@ class Tensor(NotPicklable):
 
     def __index__(self) -> int:
         if self.dtype in _FLOATS:
-            raise TypeError("a float is no index")
+            raise TypeError("a float is not an index")
         return int(self.item())
 
     def __bool__(self) -> bool:
@@ -435,7 +435,7 @@ def asarray(value: Any, dtype: Any = None, device: DeviceLike = None, copy: Opti
         array = array.astype(np.float32)
     wanted = _dtype(array.dtype if dtype is None else dtype)
     if array.dtype.kind not in "fiubV":
-        raise TypeError(f"an array of type {array.dtype} is no tensor; numbers are needed")
+        raise TypeError(f"an array of type {array.dtype} cannot become a tensor; its elements must be numbers")
     if array.dtype == np.uint64 and array.size and array.max() > np.uint64(2**63 - 1):
         raise ValueError(f"value holds {array.max()}; tensors hold integers up to {2**63 - 1}")
     if array.dtype.name not in _OF_NUMPY:  # u16, u64, long double: via a type that can represent them
@@ -602,7 +602,7 @@ def _both(op: int, x: Any, y: Any, compare: bool = False) -> Tensor:
     else:
         found = y._binary(op, x, swapped=True, compare=compare)
     if found is NotImplemented:
-        raise TypeError(f"a {type(y).__name__} is no operand")
+        raise TypeError(f"a {type(y).__name__} is not an operand")
     return found  # type: ignore[no-any-return]
 
 

@@ -21,7 +21,7 @@ static ww_status make_struct(MPI_Comm communicator, ww_cluster **made)
 {
     int rank, ranks;
     if (MPI_Comm_rank(communicator, &rank) != MPI_SUCCESS || MPI_Comm_size(communicator, &ranks) != MPI_SUCCESS)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_cluster_create: this is no communicator");
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_cluster_create: this is not a communicator");
     const size_t arrays = (size_t)ranks * (sizeof *(*made)->reports + sizeof *(*made)->requests + sizeof *(*made)->present) +
                           ((size_t)ranks + 1) * (sizeof *(*made)->first_rows + sizeof *(*made)->row_counts);
     call_block *block = block_take(sizeof(ww_cluster) + arrays);

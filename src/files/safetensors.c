@@ -159,7 +159,7 @@ static ww_status read_range(const header *h, const char *name, const json_t *ran
                       (long long)info->elements, info->type, (long long)info->bytes);
     if (each > 0 && begin % each != 0)
         return REFUSE(h, name, WW_CORRUPT_FILE,
-                      "it begins at byte %lld of the data, which is no multiple of its element's %lld", (long long)begin,
+                      "it begins at byte %lld of the data, which is not a multiple of its element's %lld", (long long)begin,
                       (long long)each);
     info->bytes = end - begin;
     info->offset = h->data + begin;

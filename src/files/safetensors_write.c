@@ -36,7 +36,7 @@ static ww_status check_array(const ww_array *array, placed *p, int64_t number)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_write: array %lld has %s", (long long)number,
                        name && *name ? "the name " SAFETENSORS_METADATA ", which is for texts" : "no name");
     if (!safetensors_type_name(p->array.element))
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_write: '%.200s': element %d is no type", name,
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_write: '%.200s': element %d is not a type", name,
                        (int)p->array.element);
     if (p->array.rank < 0 || p->array.rank > WW_ARRAY_RANK_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_write: '%.200s': rank %d; it must be between 0 and %d", name,

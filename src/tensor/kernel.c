@@ -47,7 +47,8 @@ ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_
     if (status != WW_OK)
         return status;
     if (!device->backend->kernels)
-        return ww_fail(WW_UNSUPPORTED, "ww_module_load: %s is no GPU, and runs no kernels; call a function of your own instead",
+        return ww_fail(WW_UNSUPPORTED,
+                       "ww_module_load: %s is not a GPU and runs no kernels; call a function of your own instead",
                        device->info.id);
     ww_module *made = memory_alloc_zeroed(1, sizeof *made);
     if (!made)

@@ -21,7 +21,7 @@ ww_status check_new_tensor(const new_tensor *made, const ww_tensor *out)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: shape is NULL", made->operation);
     const ww_layout layout = ww_layout_contiguous(made->rank, made->shape);
     if (ww_layout_elements(&layout) < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is no shape: sizes must be 0 or more, and their product below 2^63",
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is not a shape: sizes must be 0 or more, and their product below 2^63",
                        made->operation, SHAPE_TEXT(&layout));
     return WW_OK;
 }

@@ -80,7 +80,7 @@ static ww_status check_document(const ww_documents *documents, int64_t i)
     if (!payload)
         return WW_OK;
     if (!json_check(payload, strlen(payload), &fault) || json_type_of(json_root(payload)) != JSON_OBJECT)
-        return ww_fail(WW_INVALID_ARGUMENT, "document '%s': its payload is no object of JSON", source);
+        return ww_fail(WW_INVALID_ARGUMENT, "document '%s': its payload is not a JSON object", source);
     for (size_t field = 0; field < sizeof FIELDS / sizeof *FIELDS; field++)
         if (json_find(json_root(payload), FIELDS[field], strlen(FIELDS[field])))
             return ww_fail(WW_INVALID_ARGUMENT,

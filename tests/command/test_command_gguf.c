@@ -78,8 +78,9 @@ static void quantize_keeps_norms_biases_and_vectors(void **state)
     const char *path = model(), *out = scratch_path("out.gguf");
     command_result said = COMMAND_RUN("gguf", "quantize", path, out, "--type", "q4_K", "--device", "cpu");
     assert_int_equal(said.code, 0);
-    assert_string_equal(said.err, "warpwave gguf: by-32: rows of 32 are no multiple of q4_K's block of 256; it becomes q8_0\n"
-                                  "warpwave gguf: by-1: rows of 7 are no multiple of q4_K's block of 256; it becomes f16\n");
+    assert_string_equal(said.err,
+                        "warpwave gguf: by-32: rows of 32 are not a multiple of q4_K's block of 256; it becomes q8_0\n"
+                        "warpwave gguf: by-1: rows of 7 are not a multiple of q4_K's block of 256; it becomes f16\n");
     assert_non_null(strstr(said.out, "out.gguf as Q4_K_M: "));
     command_free(&said);
     json_t *report = COMMAND_JSON("gguf", "info", "--json", out);

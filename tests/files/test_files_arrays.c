@@ -240,7 +240,7 @@ static void a_failed_write_leaves_the_old_file(void **state)
                  {array_of(NULL, WW_ELEMENT_F32, 0, NULL, &x), "has no name"},
                  {array_of("__metadata__", WW_ELEMENT_F32, 0, NULL, &x), "which is for texts"},
                  {array_of("\xff", WW_ELEMENT_F32, 0, NULL, &x), "is not UTF-8"},
-                 {array_of("b", WW_ELEMENT_UNKNOWN, 0, NULL, &x), "is no type"},
+                 {array_of("b", WW_ELEMENT_UNKNOWN, 0, NULL, &x), "is not a type"},
                  {array_of("b", WW_ELEMENT_F32, 1, (const int64_t[]){-1}, &x), "the shape is negative"},
                  {array_of("b", WW_ELEMENT_F32, 0, NULL, NULL), "data is NULL"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

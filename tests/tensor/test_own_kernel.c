@@ -332,7 +332,7 @@ static void code_that_is_not_the_devices_is_refused_by_what_it_is(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_load(device, ptx, sizeof ptx, NULL));
     CHECK_FAILS(WW_UNSUPPORTED, ww_module_load(device, nonsense, sizeof nonsense, &module));
     if (!runs_kernels(device)) {
-        assert_non_null(strstr(ww_error_message(), "cpu is no GPU"));
+        assert_non_null(strstr(ww_error_message(), "cpu is not a GPU"));
         return;
     }
     assert_non_null(strstr(ww_error_message(), "code of no kind that is known"));

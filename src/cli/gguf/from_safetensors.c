@@ -36,7 +36,7 @@ static void print(const gguf_folder *job, const convert_report *r)
 {
     char before[32], after[32];
     if (r->other > 0 && terminal_notes())
-        fprintf(stderr, "warpwave gguf: %lld %s rows that are no multiple of %s's block; it became q8_0, or f16\n",
+        fprintf(stderr, "warpwave gguf: %lld %s rows that are not a multiple of %s's block; it became q8_0, or f16\n",
                 (long long)r->other, r->other == 1 ? "matrix has" : "matrices have", job->type);
     print_plain(stdout, job->out_path);
     printf(": %s, %lld tensors, %s as they were, %s written\n", r->architecture, (long long)r->tensors,

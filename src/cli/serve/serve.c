@@ -63,8 +63,8 @@ static ww_status read_listen(const char *text, char address[ADDRESS_BYTES], serv
     const long port = colon ? strtol(colon + 1, &end, 10) : -1;
     if (!colon || last <= first || last - first >= ADDRESS_BYTES || colon[1] == '\0' || *end != '\0' || port < 0 ||
         port > 65535)
-        return command_line_wrong(
-            ww_fail(WW_INVALID_ARGUMENT, "--listen: '%s' is no address with a port, as in 127.0.0.1:6333 or [::1]:6333", text));
+        return command_line_wrong(ww_fail(
+            WW_INVALID_ARGUMENT, "--listen: '%s' is not an address with a port, as in 127.0.0.1:6333 or [::1]:6333", text));
     memcpy(address, first, (size_t)(last - first));
     address[last - first] = '\0';
     config->address = address;

@@ -111,7 +111,7 @@ static ww_status read_file(const char *path, char **text)
     if (status == WW_OK) {
         (*text)[bytes] = '\0';
         if (strlen(*text) != bytes || !utf8_check(*text, bytes))
-            status = ww_fail(WW_CORRUPT_FILE, "%s is no text in UTF-8", path);
+            status = ww_fail(WW_CORRUPT_FILE, "%s is not UTF-8 text", path);
     }
     if (file)
         fclose(file);

@@ -139,9 +139,9 @@ static ww_status read_object(import *in, const json_t *object, const char *place
     int32_t dim = in->dim;
     float *numbers = NULL;
     if (!json_is_object(object) || !vector)
-        return ww_fail(WW_CORRUPT_FILE, "%s: it is no object with a \"vector\"", place);
+        return ww_fail(WW_CORRUPT_FILE, "%s: it is not an object with a \"vector\"", place);
     if (text && !json_is_string(text) && !json_is_null(text))
-        return ww_fail(WW_CORRUPT_FILE, "%s: its \"text\" is no text", place);
+        return ww_fail(WW_CORRUPT_FILE, "%s: its \"text\" is not a string", place);
     ww_status status = vector_of_json(vector, place, &dim, &numbers);
     if (status == WW_OK && in->dim == 0)
         status = begin_batches(in, dim);

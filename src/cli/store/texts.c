@@ -136,7 +136,7 @@ static ww_status take_object(text_rows *r, const line_reader *lines)
     if (!object)
         status = ww_fail(WW_CORRUPT_FILE, "%s, line %lld: %s", lines->name, (long long)lines->number, problem.text);
     else if (!text || (id && !json_is_string(id)))
-        status = ww_fail(WW_CORRUPT_FILE, "%s, line %lld: it is no object with a \"text\", or its \"id\" is no text",
+        status = ww_fail(WW_CORRUPT_FILE, "%s, line %lld: it is not an object with a \"text\", or its \"id\" is not a string",
                          lines->name, (long long)lines->number);
     if (status == WW_OK && r->count > 0 && r->with_ids != (id != NULL))
         status = add_texts(r);
@@ -173,7 +173,7 @@ static ww_status read_texts(text_rows *r, const char *path)
         if (status != WW_OK || end || strspn(lines.text, " \t") == lines.length)
             continue;
         if (!utf8_check(lines.text, lines.length))
-            status = ww_fail(WW_CORRUPT_FILE, "%s, line %lld is no UTF-8", lines.name, (long long)lines.number);
+            status = ww_fail(WW_CORRUPT_FILE, "%s, line %lld is not UTF-8", lines.name, (long long)lines.number);
         if (status == WW_OK)
             status = r->objects ? take_object(r, &lines) : take_row(r, lines.text, NULL, NULL);
         if (status == WW_OK && r->count == TEXTS_BATCH)

@@ -43,7 +43,7 @@ static ww_status add_field(text_file *file, const line_reader *lines, const char
     const json_t *value = json_object_get(object, field);
     ww_status status;
     if (!object)
-        status = ww_fail(WW_CORRUPT_FILE, "%s: line %lld is no JSON: %s", lines->name, (long long)lines->number, error.text);
+        status = ww_fail(WW_CORRUPT_FILE, "%s: line %lld is not JSON: %s", lines->name, (long long)lines->number, error.text);
     else if (!json_is_string(value))
         status =
             ww_fail(WW_CORRUPT_FILE, "%s: line %lld has no text in a field '%s'", lines->name, (long long)lines->number, field);

@@ -152,7 +152,7 @@ static ww_status add_bound(filter_reader *r, const char *value, filter_node node
         return status;
     filter_operand *operand = &r->out->operands[r->out->operand_count - 1];
     if (!instant_read(operand->text, operand->length, &operand->number.integer))
-        return FILTER_REFUSE(r, "'%.*s' is no date; write 2024-01-31T12:00:00Z", (int)operand->length, operand->text);
+        return FILTER_REFUSE(r, "'%.*s' is not a date; write 2024-01-31T12:00:00Z", (int)operand->length, operand->text);
     operand->type = FILTER_INSTANT;
     operand->number.is_integer = true;
     return WW_OK;

@@ -86,10 +86,10 @@ static ww_status read_instant(filter_reader *r, const char *object, filter_opera
 {
     const char *date = json_find(object, "$date", 5);
     if (!date || json_next(json_first(object)) || json_type_of(date) != JSON_TEXT)
-        return FILTER_REFUSE(r, "an object is no value; a date is {\"$date\": \"2024-01-31T12:00:00Z\"}");
+        return FILTER_REFUSE(r, "an object is not a value; a date is {\"$date\": \"2024-01-31T12:00:00Z\"}");
     filter_read_text(r, date, &operand->text, &operand->length);
     if (!instant_read(operand->text, operand->length, &operand->number.integer))
-        return FILTER_REFUSE(r, "'%.*s' is no date; write 2024-01-31 or 2024-01-31T12:00:00Z", (int)operand->length,
+        return FILTER_REFUSE(r, "'%.*s' is not a date; write 2024-01-31 or 2024-01-31T12:00:00Z", (int)operand->length,
                              operand->text);
     operand->type = FILTER_INSTANT;
     operand->number.is_integer = true;
@@ -122,7 +122,7 @@ ww_status filter_add_operand(filter_reader *r, const char *value)
         filter_read_text(r, value, &operand.text, &operand.length);
         break;
     case JSON_LIST:
-        return FILTER_REFUSE(r, "a list is no value; {\"$in\": [...]} is true for each of its elements");
+        return FILTER_REFUSE(r, "a list is not a value; {\"$in\": [...]} is true for each of its elements");
     case JSON_OBJECT:
         status = read_instant(r, value, &operand);
         break;

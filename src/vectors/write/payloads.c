@@ -84,7 +84,7 @@ ww_status payload_merge(const char *name, const char *old, const char *fields, c
     const bool sound = json_check(before, strlen(before), &fault); /* a store's file may be anybody's */
     if (!sound || json_type_of(json_root(before)) != JSON_OBJECT)
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "collection '%s': a payload is no object, so fields cannot be merged into it; nothing was changed",
+                       "collection '%s': a payload is not an object, so fields cannot be merged into it; nothing was changed",
                        name);
     before = json_root(before);
     const char *added = json_root(fields);

@@ -34,7 +34,7 @@ def test_a_cell_that_makes_a_collection_runs_twice(tmp_path):
         docs.upsert([[1, 0], [0, 1]], ids=["east", "north"])
         assert store.get_or_create("docs", dim=2) is docs and len(docs) == 2
         assert store.get_or_create("more", dim=3, metric="l2").metric == "l2"
-        with pytest.raises(ValueError, match="dim=2, metric='cosine', type='f32'; asked for were dim=3"):
+        with pytest.raises(ValueError, match="dim=2, metric='cosine', type='f32'; you asked for dim=3"):
             store.get_or_create("docs", dim=3)
         with pytest.raises(warpwave.InvalidArgument, match="already"):
             store.create("docs", dim=2)
