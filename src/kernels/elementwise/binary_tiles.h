@@ -8,7 +8,7 @@
 
 #include "kernels/elementwise/math_shared.h"
 
-/* Where a thread's units are, and the first of them on its way, when nothing before may still write them. */
+/* Finds a thread's units and starts to load the first ones, after earlier launches that may still write them. */
 #define BINARY_TILE_BEGIN                                                                                                      \
     launches_wait();                                                                                                           \
     launches_next();                                                                                                           \
@@ -20,7 +20,8 @@
     quad_bits y_now = quad_load(y_from, 0, 4);                                                                                 \
     POW_TABLE;
 
-/* All slots of a thread by `slot`, which makes `result` of x_unit and y_unit; the units of the next are on their way then. */
+/* Runs `slot`, which computes `result` from x_unit and y_unit, for all slots of a thread. The next units are in flight
+ * meanwhile. */
 #define BINARY_TILE_SLOTS(slot)                                                                                                \
     UNROLL_BY(1) for (int32_t left = SLOTS; left > 0; left--)                                                                  \
     {                                                                                                                          \

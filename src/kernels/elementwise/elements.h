@@ -24,7 +24,7 @@ DEVICE uint32_t divide_fast(uint32_t n, fast_divisor by)
     return ((uint32_t)((uint64_t)n * by.multiplier >> 32) + n) >> by.shift;
 }
 
-/* The place of element i in an operand. */
+/* The index of element i in an operand. */
 DEVICE int64_t place_of(const elementwise_args *args, const elementwise_operand *operand, int64_t i)
 {
     int64_t at = 0;
@@ -158,11 +158,11 @@ DEVICE int64_t bits_to_i64(uint64_t bits, int32_t type)
     case TYPE_I32:
         return (int32_t)bits;
     default:
-        return (int64_t)bits; /* unsigned ones have zeros above */
+        return (int64_t)bits; /* the upper bits of unsigned types are zero */
     }
 }
 
-/* In types of the same kind: what arithmetic needs. */
+/* Conversions between types of the same kind, which arithmetic needs. */
 DEVICE uint64_t f32_to_bits(float x, int32_t type)
 {
     switch (type) {
@@ -207,7 +207,7 @@ DEVICE int64_t tile_end(const elementwise_args *args)
     return end < args->count ? end : args->count;
 }
 
-/* May this block use quads? */
+/* Whether this block may use quads. */
 DEVICE bool tile_in_quads(const elementwise_args *args)
 {
     return args->quads == QUADS_DENSE && tile_begin() + ELEMENTWISE_TILE <= args->count;
@@ -292,7 +292,7 @@ DEVICE quad_f32 quad_to_f32(quad_bits bits, int32_t type)
     return quad;
 }
 
-/* Two of 16 bits in a word, the first in its lower half. */
+/* Narrows two numbers to 16 bits in a word, the first in the lower half. */
 DEVICE uint32_t narrow_pair_f16(float low, float high)
 {
 #ifdef SIMT_NARROW_PAIR_F16
@@ -316,7 +316,7 @@ DEVICE uint32_t narrow_pair(float low, float high, int32_t type)
     return type == TYPE_F16 ? narrow_pair_f16(low, high) : narrow_pair_bf16(low, high);
 }
 
-/* One, where nobody looks at the bits of a NaN. */
+/* Narrows one number, if the bits of a NaN do not matter. */
 DEVICE uint32_t narrow_number(float x, int32_t type)
 {
     const uint32_t bits = canon_float_bits(x);
@@ -328,7 +328,7 @@ DEVICE uint32_t narrow_number(float x, int32_t type)
     return type == TYPE_F16 ? half : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
 }
 
-/* Two, likewise. */
+/* The same for two numbers. */
 DEVICE uint32_t narrow_numbers(float low, float high, int32_t type)
 {
 #ifdef SIMT_PAIRS_OF_16
@@ -338,7 +338,7 @@ DEVICE uint32_t narrow_numbers(float low, float high, int32_t type)
 #endif
 }
 
-/* All ones in the halves of two words of which the numbers differ, or one is NaN. */
+/* Sets all bits of each half in which the numbers of two words differ or one is NaN. */
 DEVICE uint32_t pairs_differ(uint32_t a, uint32_t b, int32_t type)
 {
 #ifdef SIMT_PAIRS_OF_16
@@ -380,7 +380,7 @@ DEVICE quad_bits f32_to_quad(quad_f32 quad, int32_t type)
 }
 
 /* ---- tiles of units: 16 bytes of every operand at a time ----------------------------------------------------------------- */
-/* A unit is one, two or four quads, by the size of its elements. */
+/* A unit is one, two or four quads, depending on the size of its elements. */
 
 DEVICE int64_t unit_tile_begin(const elementwise_args *args)
 {
@@ -398,7 +398,7 @@ DEVICE bool tile_in_units(const elementwise_args *args)
     return args->quads == QUADS_DENSE && unit_tile_begin(args) + (int64_t)ELEMENTWISE_TILE * args->unit_quads <= args->count;
 }
 
-/* The unit of this operand that begins with element i of the job. */
+/* Loads the unit of this operand that starts at element i of the job. */
 DEVICE quad_bits unit_load(const elementwise_args *args, const elementwise_operand *operand, int64_t i, int32_t bytes)
 {
     const int64_t at = place_of(args, operand, i);
@@ -420,7 +420,7 @@ DEVICE quad_slots units_load(const elementwise_args *args, const elementwise_ope
     return all;
 }
 
-/* The first quad of a unit is used: the next comes to its place. */
+/* Drops the first quad of a unit and moves the next one forward. */
 DEVICE void unit_forward(quad_bits *unit, int32_t bytes)
 {
     unit->word[0] = bytes == 2 ? unit->word[2] : unit->word[1];
@@ -428,7 +428,7 @@ DEVICE void unit_forward(quad_bits *unit, int32_t bytes)
     unit->word[2] = unit->word[3];
 }
 
-/* A quad is put behind those that are in the unit; the last one ends where the unit does. */
+/* Appends a quad to a unit. After the last one, the unit is complete. */
 DEVICE void unit_append(quad_bits *unit, quad_bits quad, int32_t bytes)
 {
     if (bytes == 4) {
@@ -441,7 +441,7 @@ DEVICE void unit_append(quad_bits *unit, quad_bits quad, int32_t bytes)
     unit->word[3] = bytes == 2 ? quad.word[1] : quad.word[0];
 }
 
-/* Where a chip has instructions for two numbers, they are made side by side. */
+/* On chips with instructions for two numbers, keeps two of them in adjacent registers. */
 #ifndef SETTLE_TWO
 #define SETTLE_TWO(first, second) ((void)0)
 #endif

@@ -1,4 +1,4 @@
-/* What the element-wise kernels take.
+/* Arguments of the element-wise kernels.
  *
  * Which kernel when (src/gpu/tensor/elementwise.c), fastest first:
  *   tensor_unary_table       a function of a 16-bit type, many elements: all 65536 results are looked up in shared memory
@@ -12,9 +12,9 @@
  *   tensor_unary_KIND, tensor_binary_KIND, ...   everything, any layout: also what the kernels above leave of the last tile
  * All give the bits of canon_NAME() (arithmetic/math).
  *
- * Element i of a job is its i-th in row-major order of `shape`. An operand that is dense in that order is read and written
- * sixteen bytes at a time; for the others i is taken apart by dividing by the dimensions from the last on. A quad is four
- * neighbours; a unit is 16 bytes of neighbours, one to four quads.
+ * Element i of a job is its i-th in row-major order of `shape`. An operand that is dense in that order is read and written 16
+ * bytes at a time; for others, i is split into coordinates by dividing by the dimensions, the last first. A quad is four
+ * adjacent elements; a unit is 16 bytes of adjacent elements, one to four quads.
  */
 #ifndef WW_KERNELS_ELEMENTWISE_ELEMENTWISE_H
 #define WW_KERNELS_ELEMENTWISE_ELEMENTWISE_H
@@ -25,23 +25,23 @@
 #include "arithmetic/types.h"
 
 enum {
-    ELEMENTWISE_QUAD = 4,  /* a quad: neighbours that a thread takes at once, 16 bytes of f32 */
-    ELEMENTWISE_SLOTS = 4, /* quads of a thread: all are asked from memory before the first is used */
+    ELEMENTWISE_QUAD = 4,  /* adjacent elements that a thread processes at once, 16 bytes of f32 */
+    ELEMENTWISE_SLOTS = 4, /* quads per thread: all loads start before the first is used */
     ELEMENTWISE_THREADS = 256,
-    ELEMENTWISE_TILE = ELEMENTWISE_QUAD * ELEMENTWISE_SLOTS * ELEMENTWISE_THREADS, /* elements of a block */
+    ELEMENTWISE_TILE = ELEMENTWISE_QUAD * ELEMENTWISE_SLOTS * ELEMENTWISE_THREADS, /* elements per block */
 };
 
-/* The layout of an operand: as the result's; one element for all; strided; strided with a dense last dimension (lines), or with
- * one element for all of that dimension (repeated). The last two are told apart from other strided ones only where a kernel
- * takes units. */
+/* The layout of an operand: same as the result; one element for all; strided; strided with a dense last dimension (lines), or
+ * with one element for all of that dimension (repeated). The last two are distinguished from other strided layouts only for
+ * kernels that use units. */
 enum { LAYOUT_DENSE, LAYOUT_SCALAR, LAYOUT_STRIDED, LAYOUT_LINES, LAYOUT_REPEATED };
 
-/* How a kernel may take quads. Dense: every operand is, and is aligned to 16 bytes; in kernels that take units operands may be
- * scalar, lines or repeated as well, if no unit crosses the end of a line. Units, in kernels that move elements: "elements" are
- * aligned units. */
+/* How a kernel may use quads. Dense: every operand is dense and aligned to 16 bytes; in kernels that use units, operands may
+ * also be scalar, lines or repeated if no unit crosses the end of a line. Units, in kernels that only move elements: the
+ * "elements" are aligned units. */
 enum { QUADS_NONE, QUADS_DENSE, QUADS_UNITS };
 
-/* Division by a number that the host knows: n / by == ((n * multiplier >> 32) + n) >> shift for n below 2^31. */
+/* Division by a number known to the host: n / by == ((n * multiplier >> 32) + n) >> shift for n below 2^31. */
 typedef struct fast_divisor {
     uint32_t by, multiplier, shift;
 } fast_divisor;
@@ -55,36 +55,36 @@ typedef struct elementwise_operand {
 
 typedef struct elementwise_args {
     elementwise_operand out, in[ELEMENTWISE_INPUTS];
-    int64_t count; /* elements up to this, from `first` on */
+    int64_t count; /* the job ends before this element; it starts at `first` */
     int64_t first;
     int32_t op;
     int32_t rank;
-    int32_t indices_64; /* 2^31 elements and more: the divisors are not enough */
-    int32_t quads;      /* QUADS_..., for types that the kernel takes by quads */
+    int32_t indices_64; /* 2^31 elements or more: the divisors do not work */
+    int32_t quads;      /* QUADS_..., for types that the kernel processes by quads */
     int32_t compares;   /* op is a comparison */
-    int32_t unit_quads; /* quads of a unit, in kernels that take units: a tile is that many times larger */
+    int32_t unit_quads; /* quads per unit, in kernels that use units; a tile is larger by this factor */
     int64_t shape[ELEMENTWISE_RANK];
     fast_divisor divisors[ELEMENTWISE_RANK];
-    double a, b;    /* of parametric operations, on floats: rounded to f32 for those that are computed in that */
-    int64_t ia, ib; /* and on integers */
+    double a, b;    /* of parametric operations on floats; rounded to f32 for types computed in f32 */
+    int64_t ia, ib; /* the same for integers */
 } elementwise_args;
 
-/* Functions that need few registers on dense f32 have a kernel of their own, in which more waves wait for memory together. */
+/* Functions that need few registers on dense f32. They have their own kernel, in which more waves wait for memory together. */
 #define UNARY_IS_CHEAP(op) ((op) <= UNARY_LOG || (op) == UNARY_AFFINE)
 
-/* Functions of 16-bit types that have a half form (arithmetic/math/half_f32.h), so short a one that looking them up takes
- * longer, or one that is for chips that cannot look them up; f16 has none of sigmoid. */
+/* Functions of 16-bit types with a half form (arithmetic/math/half_f32.h): one so short that a lookup would take longer, or one
+ * for chips that cannot look them up. f16 has none for sigmoid. */
 #define UNARY_HAS_HALF_FORM(op, type) (UNARY_HAS_SHORT_FORM(op, type) || (op) == UNARY_GELU || (op) == UNARY_LOG)
 #define UNARY_HAS_SHORT_FORM(op, type)                                                                                         \
     ((op) == UNARY_RECIP || (op) == UNARY_SQRT || (op) == UNARY_RSQRT || (op) == UNARY_EXP || (op) == UNARY_TANH ||            \
      (op) == UNARY_SILU || ((op) == UNARY_SIGMOID && (type) == TYPE_BF16))
 
-/* All results of a function of a 16-bit type, looked up. */
+/* Functions of 16-bit types by lookup of all results. */
 enum {
     TABLE_ENTRIES = 65536,
     TABLE_BYTES = 2 * TABLE_ENTRIES,
     TABLE_THREADS = 1024,
-    TABLE_SLOTS = 2, /* 16 bytes each, asked from memory together; four are slower */
+    TABLE_SLOTS = 2, /* 16 bytes each, loaded together; four are slower */
     TABLE_PARTS = TABLE_ENTRIES / (8 * TABLE_THREADS),
 };
 
@@ -94,7 +94,8 @@ typedef struct table_args {
     int64_t count;
 } table_args;
 
-/* For by < 2^31. With shift the bits of by - 1, multiplier = 2^32 * (2^shift - by) / by + 1 (Granlund and Montgomery). */
+/* For by < 2^31. With shift = the number of bits of by - 1, multiplier = 2^32 * (2^shift - by) / by + 1 (Granlund and
+ * Montgomery). */
 static inline fast_divisor fast_divisor_of(uint32_t by)
 {
     uint32_t shift = 0;

@@ -1,5 +1,5 @@
-/* The tables of gelu_erf and pow in a block's shared memory. All threads of the block
- * call the functions that fill them, and may look things up after that. */
+/* The tables of gelu_erf and pow in a block's shared memory. All threads of the block call the functions that fill them, and
+ * may read the tables after that. */
 #ifndef WW_KERNELS_ELEMENTWISE_MATH_SHARED_H
 #define WW_KERNELS_ELEMENTWISE_MATH_SHARED_H
 
@@ -28,8 +28,7 @@ DEVICE math_normal_f32 normal_entry(const f32x4 *entry)
     return of;
 }
 
-/* An entry is 16 bytes, read at once: that is one instruction, and no more of the memory's time than two that are half as
- * long. */
+/* An entry is 16 bytes and read at once: one instruction, which takes no more memory time than two of half the size. */
 DEVICE void pow_fill(f32x4 *table)
 {
     if (thread_index() < MATH_POW_COLUMN) {

@@ -1,4 +1,4 @@
-/* What the kernel for random numbers takes. */
+/* Arguments of the kernel for random numbers. */
 #ifndef WW_KERNELS_ELEMENTWISE_RANDOM_H
 #define WW_KERNELS_ELEMENTWISE_RANDOM_H
 
@@ -6,8 +6,8 @@
 
 enum { RANDOM_THREADS = 256 };
 
-/* tensor_random: fills `to` of `type`, `count` elements. A thread makes a block of philox.h: four
- * elements, or two of f64. */
+/* tensor_random: fills `count` elements of `type` at `to`. A thread computes one block of philox.h: four elements, or two of
+ * f64. */
 typedef struct random_args {
     void *to;
     int64_t count;

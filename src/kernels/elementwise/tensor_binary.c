@@ -1,4 +1,4 @@
-/* Operations on two elements, and comparisons, whose result is a u8: a kernel a kind, as in tensor_unary.c. */
+/* Operations on two elements, and comparisons, whose result is a u8: one kernel per kind, as in tensor_unary.c. */
 #include "kernels/elementwise/elements.h"
 
 #include "arithmetic/integers.h"

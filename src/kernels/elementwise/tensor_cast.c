@@ -1,4 +1,4 @@
-/* Every type to every type: a kernel for each kind that the source is computed in, the result's type a switch. By quads where
+/* Converts every type to every type: one kernel per kind of the source, with a switch over the type of the result. By quads if
  * both are floats of up to 32 bits.
  */
 #include "kernels/elementwise/elements.h"
@@ -10,7 +10,7 @@
         break;                                                                                                                 \
     }
 
-/* What bits_put takes, of each type. */
+/* The bits that bits_put() stores, for each type. */
 DEVICE uint64_t f32_bits(float value)
 {
     return canon_float_bits(value);

@@ -1,5 +1,5 @@
-/* Elements from one place to another as bits: copies between any two layouts, a value set everywhere, and a choice between two
- * tensors by a third. Types matter here by their size only.
+/* Moves elements as bits: copies between any two layouts, sets all elements to a value, and chooses between two tensors by a
+ * third. Only the size of a type matters here.
  */
 #include "kernels/elementwise/elements.h"
 

@@ -24,10 +24,10 @@ KERNEL(tensor_index_check, index_check_args, ELEMENTWISE_THREADS)
             store_host_u64(args.any, 1);
     }
     if (args.apart)
-        launches_wait(); /* so that the next kernel need not wait for that as well */
+        launches_wait(); /* so the next kernel need not also wait for that */
 }
 
-/* Where a gather reads for its element i, or -1: 0 is written then. */
+/* Where a gather reads its element i, or -1 to write 0. */
 DEVICE int64_t gather_place(const elementwise_args *args, int64_t i, int64_t id)
 {
     const bool skip = id == skip_of(args->in[1].type) || id < 0 || id >= args->ib; /* another kernel reports invalid ids */
@@ -77,7 +77,7 @@ KERNEL(tensor_gather, elementwise_args, ELEMENTWISE_THREADS)
     }
 }
 
-/* What is done with one source element. */
+/* Processes one source element. */
 DEVICE void scatter_one(const scatter_args *args, int64_t x_at, int64_t src_at)
 {
     const elementwise_operand *x = &args->lines.out;

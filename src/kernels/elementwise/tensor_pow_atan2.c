@@ -6,7 +6,7 @@
 
 #include "arithmetic/math/half_bounds_f32.h"
 
-/* The quad of a unit that begins with element 4 * number. */
+/* The quad of a unit that starts at element 4 * number. */
 DEVICE quad_bits quad_of_unit(quad_bits unit, int32_t number)
 {
     const quad_bits second = {{unit.word[2], unit.word[3], 0, 0}};
@@ -35,7 +35,7 @@ DEVICE void size_take(size_range *of, float x)
     of->max = size > of->max ? size : of->max;
 }
 
-/* Are all pairs of two quads plain? Pairs of 16-bit types are checked together, for pow those of two units. */
+/* Whether all pairs of two quads are plain. Pairs of 16-bit types are checked together; for pow, those of two units. */
 DEVICE bool pow_plain(const quad_f32 *x, const quad_f32 *y, int32_t type)
 {
     bool plain = true;

@@ -1,13 +1,13 @@
 /* pow and atan2 of dense f16 and bf16, by whole tiles, from bounds (half_bounds_f32.h). tensor_binary.c handles the rest.
  *
  * If the bounds of an element do not agree, the canonical form computes it, element by element in a separate loop: one element
- * in some hundreds, so a wave goes there seldom and then mostly once.
+ * in some hundreds, so a wave rarely goes there, and then usually once.
  */
 #include "kernels/elementwise/binary_tiles.h"
 
 #include "arithmetic/math/half_bounds_f32.h"
 
-/* A bit for each element of a unit whose half of a word in `open` is not 0, but all ones. */
+/* A bit for each element of a unit whose half word in `open` is all ones, not 0. */
 DEVICE uint32_t open_elements(const uint32_t open[4])
 {
     const uint32_t low = (open[0] & 0x00020001u) | (open[1] & 0x00080004u);

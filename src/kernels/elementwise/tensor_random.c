@@ -1,4 +1,4 @@
-/* Random numbers into dense memory: a thread makes what one block of the counter gives. */
+/* Writes random numbers to dense memory: a thread computes the elements of one counter block. */
 #include "kernels/elementwise/elements.h"
 
 #include "arithmetic/philox.h"
@@ -12,7 +12,7 @@ DEVICE void random_floats(const random_args *args)
         return;
     const random_four made =
         random_block_f32(args->what, args->seed, args->first_block + (uint64_t)block, (float)args->a, (float)args->b);
-    if (first + 4 <= args->count) { /* what is made for a storage begins at its beginning, which is aligned */
+    if (first + 4 <= args->count) { /* the output starts at the start of its storage, which is aligned */
         quad_f32 quad;
         EACH quad.v[j] = made.v[j];
         quad_store(args->to, first, bytes_f32(args->type), f32_to_quad(quad, args->type));

@@ -1,4 +1,4 @@
-/* Pools and enlargements of images: a thread makes an output at a time. */
+/* Image pooling and upsampling: a thread computes one output at a time. */
 #include "kernels/simt/simt.h"
 
 #include "arithmetic/resample.h"
@@ -18,7 +18,7 @@ KERNEL(tensor_pool, resample_args, RESAMPLE_THREADS)
         EACH_OUTPUT resample_pool_i64(&args, i);
 }
 
-/* args.type is a type of the elements' size: only bits are moved. */
+/* args.type is any type of the elements' size: only bits are moved. */
 KERNEL(tensor_nearest, resample_args, RESAMPLE_THREADS)
 {
     EACH_OUTPUT

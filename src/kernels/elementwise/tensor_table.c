@@ -30,7 +30,7 @@ KERNEL(tensor_unary_table, table_args, TABLE_THREADS)
     const int64_t units = args.count / 8;
     const int64_t step = (int64_t)block_count() * TABLE_THREADS;
     int64_t first = (int64_t)block_index() * TABLE_THREADS + thread_index();
-    for (uint32_t part = 0; part < TABLE_PARTS; part++) { /* so that not all blocks read the same part at the same time */
+    for (uint32_t part = 0; part < TABLE_PARTS; part++) { /* so blocks do not all read the same part at the same time */
         const uint32_t i = 8 * ((part + block_index()) % TABLE_PARTS * TABLE_THREADS + thread_index());
         copy_16((uint32_t *)AT_RANGE(table, i, 8), (const uint32_t *)(args.table + i));
     }

@@ -7,7 +7,7 @@
 
 #include "arithmetic/math/f32.h"
 
-/* The comparisons' results, four in a word. */
+/* The results of four comparisons in a word. */
 DEVICE void truths_store(void *out, int64_t i, const bool *truths, int32_t type)
 {
     uint32_t words[2] = {0, 0};
@@ -18,7 +18,7 @@ DEVICE void truths_store(void *out, int64_t i, const bool *truths, int32_t type)
         *(bits_64 *)((uint8_t *)out + i) = (uint64_t)words[1] << 32 | words[0];
 }
 
-/* Where the thread's unit of slot t begins. */
+/* Where the thread's unit of slot t starts. */
 DEVICE int64_t unit_at(const elementwise_args *args, int32_t type, int32_t t)
 {
     return unit_tile_begin(args) + ((int32_t)thread_index() + t * ELEMENTWISE_THREADS) * (int64_t)unit_elements(type);
@@ -26,7 +26,7 @@ DEVICE int64_t unit_at(const elementwise_args *args, int32_t type, int32_t t)
 
 #define EACH_SLOT UNROLL for (int32_t t = 0; t < SLOTS; t++)
 
-/* By type. */
+/* Runs the code for the type. */
 #define BY_TYPE(given, statement)                                                                                              \
     if ((given) == TYPE_F32)                                                                                                   \
         WITH_TYPE(TYPE_F32, statement)                                                                                         \

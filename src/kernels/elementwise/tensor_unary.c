@@ -216,7 +216,7 @@ KERNEL_RESIDENT(tensor_unary_costly, elementwise_args, ELEMENTWISE_THREADS, 8)
     launches_next();
     const float a = (float)args.a;
     const float b = (float)args.b;
-    (void)b; /* only light ones have it */
+    (void)b; /* only cheap functions use it */
     DENSE_BEGIN;
     if (args.op == UNARY_GELU_ERF) {
         SHARED(f32x4, table, 2 * MATH_NORMAL_COLUMN);

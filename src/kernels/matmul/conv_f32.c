@@ -1,4 +1,4 @@
-/* Convolutions of f32, f16 and bf16 as the matrix products they are: the weights times the image seen through a window. */
+/* Convolutions of f32, f16 and bf16 as matrix products: the weights times the image seen through a window. */
 #include "kernels/matmul/matmul_f32.h"
 
 #include "kernels/matmul/matmul_tile.h"

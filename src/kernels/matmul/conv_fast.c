@@ -1,17 +1,17 @@
 /* Convolutions of f16, bf16 and f32 in fast mode: the weights times the image seen through a window, on the matrix units.
  *
- * A block makes 64 channels of 256 outputs. Slabs of 64 bytes of k pass through shared memory (matrix_f16.h): a thread loads
+ * A block computes 64 channels of 256 outputs. Slabs of 64 bytes of k pass through shared memory (matrix_f16.h): a thread loads
  * the elements that its output sees, half a slab at a time, and a piece of the weights, while the previous slab is multiplied.
  */
 #include "kernels/matmul/conv_tiles.h"
 
 enum {
-    SLAB_STEPS_MAX = 32, /* of k, of 16-bit elements; half of it of f32 */
+    SLAB_STEPS_MAX = 32, /* steps of k for 16-bit elements; half of it for f32 */
     ROWS_WORDS = FAST_ROWS * FAST_WORDS,
     COLUMNS_WORDS = CONV_COLUMNS * FAST_WORDS,
 };
 
-/* What a thread brings of half a slab: elements as they are, each in a word of its own. */
+/* A thread's part of half a slab: unconverted elements, one per word. */
 typedef struct slab_fetched {
     uint32_t words[SLAB_STEPS_MAX / 2];
 } slab_fetched;
@@ -73,7 +73,7 @@ DEVICE void lay_weights(int32_t type, const uint32_t *w, uint32_t *rows)
     *(u32x4 *)AT_RANGE(rows, fast_piece(thread / 4, thread % 4), 4) = type == TYPE_F32 ? rounded : plain;
 }
 
-/* All slabs of a tile into `sums`. `rows` and `columns` are two slabs each, alternating; so do the `marks`. */
+/* Adds all slabs of a tile to `sums`. `rows` and `columns` are two alternating slabs each; the `marks` alternate too. */
 DEVICE void sum_slabs(int32_t type, const matmul_args *args, const char *a, const char *from, uint32_t bits, int32_t first_row,
                       uint32_t *rows, uint32_t *columns, matmul_mark *marks, float *sums)
 {
@@ -120,7 +120,7 @@ DEVICE void conv_tile(int32_t type, const matmul_args *args, int64_t batch, int3
     conv_put(type, args, c_begin, false, first_row, first_column, sums);
 }
 
-/* A kernel for each type: together they would not fit the registers of two blocks. */
+/* One kernel per type: a joint one would need too many registers for two resident blocks. */
 #define CONV_FAST(name, type)                                                                                                  \
     KERNEL_RESIDENT(name, matmul_args, MATMUL_THREADS, 2)                                                                      \
     {                                                                                                                          \

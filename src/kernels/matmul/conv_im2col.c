@@ -1,7 +1,7 @@
-/* What the outputs of a convolution see, written out as a matrix for matmul_fast_*: a line of k elements for each of n outputs
- * from number args.blocks_down on, steps of k by taps, then by channels, filled up to args.m with +0; from args.b, seen through
- * the window, to args.c, lines args.c_row apart. Outputs are numbered within an image; the batch is what the product's is, with
- * images as its last dimension.
+/* Writes what the outputs of a convolution see as a matrix for matmul_fast_*. Each of n outputs, starting at output
+ * args.blocks_down, has a line of k elements, by taps and then by channels, padded to args.m with +0. It reads args.b through
+ * the window and writes args.c; lines are args.c_row apart. Outputs are numbered within an image. The batch is that of the
+ * product, with images as its last dimension.
  *
  * Bound by memory: a thread writes 16 bytes. Neighbouring threads have neighbouring outputs, which see neighbouring elements.
  */
@@ -10,7 +10,7 @@
 /* A step of k: a tap of a channel. */
 typedef struct im2col_step {
     int32_t k, tap_x, tap_y;
-    int64_t channel; /* where it begins */
+    int64_t channel; /* where it starts */
 } im2col_step;
 
 DEVICE im2col_step step_of(const matmul_window_32 *w, int64_t image, int32_t k)

@@ -1,9 +1,9 @@
-/* Convolutions of u8 and u32: a thread makes an output at a time (arithmetic/conv_integer.h). */
+/* Convolutions of u8 and u32: a thread computes one output at a time (arithmetic/conv_integer.h). */
 #include "kernels/simt/simt.h"
 
 #include "arithmetic/conv_integer.h"
 
-/* GCN and CDNA have fewer scalar registers than there are strides: an output's are read again. */
+/* GCN and CDNA have fewer scalar registers than there are strides, so they are read again for each output. */
 #if defined(__GFX9__)
 #define CONV_INTEGER_ARGS (const conv_integer_args *)arguments_again(&args)
 #else

@@ -1,12 +1,12 @@
 /* Convolutions in fast mode with as many outputs as inputs, at stride one: the image is kept in shared memory.
  *
- * A block makes 64 channels of 256 adjacent outputs (on AMD's chips of args.columns, fewer if some units would have no block
- * otherwise). All that their taps see is adjacent, too: tap t of output j reads pixel j + shift(t), images following each
- * other, or nothing, as its marks say. So a slab of channels of those pixels, some more than 256, is loaded once, with the
- * channels of a pixel together (matrix_f16.h: 64 bytes of k), and every tap is a product of its weights with the same slab,
- * shifted. conv_arrange_* puts the weights into the order of shared memory first, and `together` taps of them are there at a
- * time. Two blocks share a multiprocessor, so that one multiplies while the other loads; on AMD's chips, if there is room for
- * both.
+ * A block computes 64 channels of 256 adjacent outputs (on AMD chips, of args.columns outputs, fewer if some units would
+ * otherwise have no block). The pixels that their taps read are adjacent too: tap t of output j reads pixel j + shift(t), with
+ * images one after the other, or nothing, depending on its marks. So a slab of channels of those pixels, a few more than 256,
+ * is loaded once, with the channels of a pixel together (matrix_f16.h: 64 bytes of k), and every tap is a product of its
+ * weights with the same slab, shifted. conv_arrange_* first puts the weights into the order of shared memory, which holds
+ * `together` taps of them at a time. Two blocks share a multiprocessor, so one multiplies while the other loads; on AMD chips,
+ * only if both fit.
  */
 #ifndef WW_KERNELS_MATMUL_CONV_SHARED_H
 #define WW_KERNELS_MATMUL_CONV_SHARED_H
@@ -17,12 +17,12 @@
 
 #include "kernels/matmul/conv_shared_mfma.h"
 
-#else /* what a wave does: 64 channels of as many outputs as it has lanes */
+#else /* a wave computes 64 channels of one output per lane */
 
 #if defined(__NVPTX__) || defined(__AMDGCN__)
 enum { CONV_THREADS = MATMUL_THREADS };
 #else
-enum { CONV_THREADS = 2 * MATMUL_THREADS }; /* emulated, for any chip: waves that have no outputs bring pixels alone */
+enum { CONV_THREADS = 2 * MATMUL_THREADS }; /* emulated, for any chip: waves without outputs only load pixels */
 #endif
 
 enum { CONV_SUMS = FAST_SUMS, CONV_PLACES = FAST_PLACES };
@@ -52,7 +52,7 @@ DEVICE void conv_write(int32_t type, const matmul_args *product, bool pairs, int
 
 enum {
     TAP_WORDS = FAST_ROWS * FAST_WORDS,
-    PIECES = 4, /* of 16 bytes in a slab */
+    PIECES = 4, /* pieces of 16 bytes in a slab */
 };
 
 DEVICE int32_t slab_channels(int32_t type)
@@ -62,7 +62,7 @@ DEVICE int32_t slab_channels(int32_t type)
 
 /* ---- weights ------------------------------------------------------------------------------------------------------------- */
 
-/* A thread makes a piece: of tile, slab, tap, row, in this order. */
+/* A thread writes one piece; pieces are ordered by tile, slab, tap and row. */
 DEVICE void arrange(int32_t type, const conv_args *args)
 {
     const int32_t each = slab_channels(type) / PIECES, taps = args->taps;
@@ -86,7 +86,7 @@ DEVICE void arrange(int32_t type, const conv_args *args)
 
 /* ---- pixels -------------------------------------------------------------------------------------------------------------- */
 
-/* The first `channels` of a slab's of pixel `i`, which begins at `begin`; +0 for the others. */
+/* Loads the first `channels` channels of a slab of pixel `i`, which starts at `begin`; +0 for the others. */
 #if defined(__NVPTX__)
 
 DEVICE void bring_pixel(int32_t type, const conv_args *args, int64_t begin, int32_t channels, int32_t i, uint32_t *pixels)
@@ -105,7 +105,7 @@ DEVICE void bring_pixel(int32_t type, const conv_args *args, int64_t begin, int3
     }
 }
 
-/* Brings the slab's channels of all pixels: a thread a pixel at a time. Behind the last pixel there is one that is zero. */
+/* Loads the slab's channels of all pixels, a pixel at a time per thread. After the last pixel there is a zero one. */
 DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int32_t slab, uint32_t *pixels)
 {
     const matmul_window_32 *w = &args->product.window;
@@ -139,7 +139,7 @@ DEVICE uint32_t pixel_word(int32_t type, uint64_t from, uint32_t at)
     return type == TYPE_F32 ? LOAD_GLOBAL(uint32_t, from + at) : LOAD_GLOBAL(uint16_t, from + at);
 }
 
-/* Pieces `two` and the next of pixel i, of which all channels are there or, with `part`, only some. */
+/* Loads pieces `two` and `two` + 1 of pixel i. With `part`, only some of their channels exist. */
 DEVICE void bring_two_pieces(int32_t type, slab_pixel *p, int32_t two, bool part, int32_t i, uint32_t *pixels)
 {
     const int32_t each = slab_channels(type) / PIECES;
@@ -166,7 +166,7 @@ DEVICE void bring_two_pieces(int32_t type, slab_pixel *p, int32_t two, bool part
     }
 }
 
-/* Brings the slab's channels of all pixels: a thread a pixel at a time. Behind the last pixel there is one that is zero. */
+/* Loads the slab's channels of all pixels, a pixel at a time per thread. After the last pixel there is a zero one. */
 DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int32_t slab, uint32_t *pixels)
 {
     const matmul_window_32 *w = &args->product.window;
@@ -183,7 +183,7 @@ DEVICE void bring_pixels(int32_t type, const conv_args *args, int32_t first, int
         const uint32_t in_plane = there ? (uint32_t)pixel - image * plane : 0;
         const uint32_t at = ((image - first_image) * (uint32_t)w->image_stride + in_plane) * (uint32_t)bytes;
         slab_pixel p = {from, (uint64_t)(w->channel_stride * bytes), channels, at, there ? ~0u : 0u};
-        SETTLE(p.at); /* 32 bits beside a pointer that all lanes share */
+        SETTLE(p.at); /* a 32-bit offset from a pointer that all lanes share */
         if (channels >= slab_channels(type)) {
             UNROLL for (int32_t two = 0; two < PIECES; two += 2) bring_two_pieces(type, &p, two, false, i, pixels);
         } else {
@@ -201,7 +201,7 @@ typedef struct conv_tap {
     int32_t y, x;
 } conv_tap;
 
-/* The products of some taps from `first` on, which is `tap`, with the slab. `marks` are those of the lane's places. */
+/* Multiplies some taps, starting at `first`, which is `tap`, with the slab. `marks` are those of the lane's outputs. */
 DEVICE void multiply_taps(int32_t type, const conv_args *args, int32_t first, int32_t count, conv_tap *tap,
                           const uint32_t *pixels, const uint32_t *weights, const uint32_t *marks, float *sums)
 {
@@ -252,7 +252,7 @@ DEVICE int32_t conv_columns(const conv_args *args)
 #endif
 }
 
-/* Has the wave outputs? */
+/* Whether the wave has outputs. */
 DEVICE bool conv_multiplies(const conv_args *args)
 {
 #if defined(__NVPTX__) || defined(__AMDGCN__)
@@ -263,7 +263,7 @@ DEVICE bool conv_multiplies(const conv_args *args)
 #endif
 }
 
-/* Brings the weights of `count` taps. */
+/* Loads the weights of `count` taps. */
 DEVICE void bring_weights(const uint32_t *from, int32_t count, uint32_t *weights)
 {
 #if defined(__NVPTX__)
@@ -274,7 +274,7 @@ DEVICE void bring_weights(const uint32_t *from, int32_t count, uint32_t *weights
 #else
     const int32_t all = count * TAP_WORDS, further = (int32_t)block_size() * 4;
     UNROLL_BY(1)
-    for (int32_t at = (int32_t)thread_index() * 4; at < all; at += 2 * further) { /* two are on their way at a time */
+    for (int32_t at = (int32_t)thread_index() * 4; at < all; at += 2 * further) { /* two loads in flight at a time */
         const int32_t second = at + further < all ? at + further : at;
         const u32x4 one = load_u32x4(from + at), other = load_u32x4(from + second);
         *(u32x4 *)AT_RANGE(weights, at, 4) = one;
@@ -284,7 +284,7 @@ DEVICE void bring_weights(const uint32_t *from, int32_t count, uint32_t *weights
     copies_commit();
 }
 
-/* All slabs and taps of a tile. */
+/* Multiplies all slabs and taps of a tile. */
 DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int32_t first_column, uint32_t *pixels,
                      uint32_t *weights, const uint32_t *marks, float *sums)
 {
@@ -309,7 +309,7 @@ DEVICE void sum_tile(int32_t type, const conv_args *args, int32_t tile_down, int
     }
 }
 
-/* A block's tile; `pixels` is the block's shared memory. */
+/* Computes a block's tile; `pixels` is the block's shared memory. */
 DEVICE void conv_shared_tile(const int32_t type, const conv_args *args, uint32_t *pixels)
 {
     uint32_t *weights = AT_RANGE(pixels, (args->pixels + 1) * FAST_WORDS, conv_together(args) * TAP_WORDS);

@@ -1,6 +1,6 @@
-/* The wave's part of conv_shared.h on AMD's chips with MFMA: 64 channels of 32 outputs by instructions of 16 x 16, half of what
- * a wave of matmul_fast_* has, so that a block has twice as many waves: they bring its pixels in half the time, and a lane has
- * two outputs, whose places it finds at each tap. Pieces of 16 bytes are read and multiplied as in matrix_f16_amd.h.
+/* The wave's part of conv_shared.h on AMD chips with MFMA: 64 channels of 32 outputs by instructions of 16 x 16. That is half
+ * as much as a wave of matmul_fast_* has, so a block has twice as many waves, which load its pixels in half the time. A lane
+ * has two outputs and finds their pixels at each tap. Pieces of 16 bytes are read and multiplied as in matrix_f16_amd.h.
  */
 #ifndef WW_KERNELS_MATMUL_CONV_SHARED_MFMA_H
 #define WW_KERNELS_MATMUL_CONV_SHARED_MFMA_H
@@ -15,7 +15,7 @@ enum {
     CONV_ROW_TILES = FAST_ROWS / FAST_TILE,
 };
 
-/* Of the wave, in the block's tile. */
+/* The wave's first output in the block's tile. */
 DEVICE uint32_t conv_first_column(void)
 {
     return wave_index() * CONV_WAVE_COLUMNS;
@@ -26,7 +26,7 @@ DEVICE uint32_t conv_place_column(uint32_t place)
     return place * FAST_TILE + lane() % FAST_TILE;
 }
 
-/* A tap's weights with the pixels of the wave's outputs. */
+/* Multiplies a tap's weights with the pixels of the wave's outputs. */
 DEVICE void conv_multiply(int32_t type, const uint32_t *weights, const uint32_t *pixels, const uint32_t *places, float *sums)
 {
     const uint32_t *from = weights + fast_piece(lane() % FAST_TILE, lane() / FAST_TILE);
@@ -43,7 +43,8 @@ DEVICE void conv_multiply(int32_t type, const uint32_t *weights, const uint32_t 
     }
 }
 
-/* Writes a column of the lane's sums from `to` on, where the first is row `row`: with `part`, those of rows that are there. */
+/* Writes a column of the lane's sums starting at `to`; the first is row `row`. With `part`, only rows that exist are
+ * written. */
 DEVICE void conv_write_column(int32_t type, const matmul_args *product, bool part, int32_t row, char *to, const float *sums)
 {
     const int64_t row_bytes = product->c_row * element_bytes(type);

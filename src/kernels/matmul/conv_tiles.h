@@ -1,5 +1,5 @@
-/* What the two ways of a convolution in fast mode share (conv_fast.c, conv_shared.c): elements on their way to the matrix
- * units, and results on their way back, in tiles of 64 channels of 256 outputs. */
+/* Shared by the two convolutions in fast mode (conv_fast.c, conv_shared.c): packs elements for the matrix units and writes
+ * results, in tiles of 64 channels of 256 outputs. */
 #ifndef WW_KERNELS_MATMUL_CONV_TILES_H
 #define WW_KERNELS_MATMUL_CONV_TILES_H
 
@@ -9,13 +9,13 @@
 
 enum { CONV_COLUMNS = MATMUL_THREADS };
 
-/* An element as it is, in a word of its own. */
+/* An unconverted element in a word. */
 DEVICE uint32_t conv_word(int32_t type, const void *data, int64_t at)
 {
     return type == TYPE_F32 ? canon_float_bits(((const float *)data)[at]) : ((const uint16_t *)data)[at];
 }
 
-/* 16 bytes from as many elements. */
+/* Packs elements into 16 bytes. */
 DEVICE u32x4 conv_piece(int32_t type, const uint32_t *e)
 {
     if (type == TYPE_F32) {
@@ -34,13 +34,13 @@ DEVICE void conv_put_one(int32_t type, void *c, int64_t at, float x)
         ((uint16_t *)c)[at] = type == TYPE_F16 ? narrow_f16(x) : narrow_bf16(x);
 }
 
-/* Writes a tile of sums to where the matrix that begins at `begin` has them: with `pairs`, where 16-bit results may be written
- * so, two neighbours at once. By all threads. */
+/* Writes a tile of sums to the matrix that starts at `begin`. With `pairs`, two adjacent 16-bit results are written at once.
+ * All threads call it. */
 DEVICE void conv_put(int32_t type, const matmul_args *product, int64_t begin, bool pairs, int32_t first_row,
                      int32_t first_column, const float *sums)
 {
     const matmul_shape shape = {FAST_ROWS, CONV_COLUMNS, 32, true, true};
-    SETTLE(first_row); /* or all of the places would be known, and kept in registers, from before the sums */
+    SETTLE(first_row); /* otherwise all addresses would be computed before the sums and kept in registers */
     SETTLE(first_column);
     UNROLL for (uint32_t c = 0; c < FAST_LANE_COLUMNS; c += 2)
     {

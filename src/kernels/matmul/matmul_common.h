@@ -1,4 +1,5 @@
-/* What all kernels of matrix products share, whatever they compute in: shapes, places, windows. matmul_tile.h has the work. */
+/* Shared by all kernels of matrix products, whatever type they compute in: shapes, addresses, windows. matmul_tile.h
+ * multiplies. */
 #ifndef WW_KERNELS_MATMUL_MATMUL_COMMON_H
 #define WW_KERNELS_MATMUL_MATMUL_COMMON_H
 
@@ -7,19 +8,19 @@
 #include "arithmetic/convert.h"
 #include "kernels/matmul/matmul.h"
 
-/* What is known when a kernel is compiled. A thread makes rows/down x columns/across results, in quads. */
+/* Compile-time constants of a kernel. A thread computes rows/down x columns/across results, in quads. */
 typedef struct matmul_shape {
     int32_t rows, columns; /* of a tile: 128 x 128, 64 x 256 or 64 x 64 */
-    int32_t across;        /* threads side by side, the others stand below: 16 or 32 */
-    bool window;           /* b is seen through one */
-    bool marked;           /* and its taps are told apart by marks */
+    int32_t across;        /* threads per row of threads: 16 or 32 */
+    bool window;           /* b is seen through a window */
+    bool marked;           /* and its taps have marks */
 } matmul_shape;
 
 enum {
     MATMUL_PAD = 4,       /* between the steps of a tile: keeps 16-byte alignment and spreads them over the banks */
-    MATMUL_HELD_MAX = 16, /* elements of a slice that a thread brings */
-    MATMUL_SUMS_MAX = 64, /* of a thread */
-    MATMUL_FOURS_MAX = 2, /* of a thread's rows, or columns */
+    MATMUL_HELD_MAX = 16, /* max elements of a slice that a thread loads */
+    MATMUL_SUMS_MAX = 64, /* max per thread */
+    MATMUL_FOURS_MAX = 2, /* max quads of a thread's rows, or columns */
 };
 
 /* Numbers of the two slices of a and the two of b. */
@@ -30,7 +31,8 @@ DEVICE int32_t matmul_down(matmul_shape shape)
     return MATMUL_THREADS / shape.across;
 }
 
-/* Of a side of `side` rows or columns: elements of a slice that a thread brings, numbers from one step to the next, and all. */
+/* For a side of `side` rows or columns: elements of a slice that a thread loads, numbers from one step to the next, and all
+ * numbers. */
 DEVICE int32_t matmul_fetched(int32_t side)
 {
     return side * MATMUL_STEPS / MATMUL_THREADS;
@@ -46,25 +48,25 @@ DEVICE int32_t matmul_slice(int32_t side)
     return MATMUL_STEPS * matmul_stride(side);
 }
 
-/* Row or column `i` of thread `thread` of `threads` in that direction: its quads are far apart, so that neighbouring threads
- * read neighbouring quads. */
+/* Row or column `i` of thread `thread` of `threads` in that direction. Its quads are far apart, so neighbouring threads read
+ * neighbouring quads. */
 DEVICE int32_t matmul_mine(int32_t thread, int32_t threads, int32_t i)
 {
     return i / 4 * threads * 4 + thread * 4 + i % 4;
 }
 
-/* A matrix as a thread sees it that brings some of its elements: rows of a, or columns of b, run across. */
+/* The elements of a matrix that a thread loads. Rows of a, or columns of b, run across. */
 typedef struct matmul_side {
     const void *data;
-    int64_t at;     /* of the thread's first element in the slice that comes next */
+    int64_t at;     /* index of the thread's first element in the next slice */
     int64_t k_step; /* from one slice to the next */
     int64_t k_stride;
     int32_t type, layout;
     int32_t k;      /* of the first element */
-    int32_t across; /* how many rows or columns are there, from its own on; 0 and less: none */
+    int32_t across; /* rows or columns that exist from the thread's own on; none if 0 or less */
 } matmul_side;
 
-/* `count` rows or columns are there, the tile's from `first` on. */
+/* `count` rows or columns exist; the tile's start at `first`. */
 DEVICE matmul_side matmul_side_of(int32_t side_count, int32_t type, const void *data, int64_t stride, int64_t k_stride,
                                   int32_t layout, int32_t first, int32_t count)
 {
@@ -83,10 +85,10 @@ DEVICE matmul_side matmul_side_of(int32_t side_count, int32_t type, const void *
     return side;
 }
 
-/* Where a column of b looks, for a thread that brings elements of that column. */
+/* Where a column of b reads, for a thread that loads elements of that column. */
 typedef struct matmul_look {
-    int64_t at;   /* of tap 0 and channel 0, as if it were inside */
-    int32_t y, x; /* where taps have marks, y is the column's */
+    int64_t at;   /* index of tap 0 and channel 0, as if it were inside */
+    int32_t y, x; /* if taps have marks, y has the marks of the column */
     int32_t k;    /* of the thread's first element */
     bool exists;
 } matmul_look;
@@ -105,13 +107,13 @@ DEVICE int32_t matmul_image_of(const matmul_window_32 *w, int32_t n, int32_t *y,
 
 enum { MATMUL_NO_TAP = 1 << MATMUL_MARKED_TAPS }; /* no output has this mark */
 
-/* A step of k: how far from where an output looks, and the marks of its row and its column. */
+/* A step of k: the distance from an output's origin, and the marks of its row and column. */
 typedef struct __attribute__((aligned(8))) matmul_mark {
     int32_t at;
     uint32_t bits;
 } matmul_mark;
 
-/* Two of them, number i, which is even, and the next, from a list that begins at a multiple of 16 bytes. */
+/* Loads steps i and i + 1, i even, from a list aligned to 16 bytes. */
 typedef struct matmul_marks {
     matmul_mark mark[2];
 } matmul_marks;
@@ -123,7 +125,7 @@ DEVICE matmul_marks matmul_two_marks(const matmul_mark *marks, int32_t i)
     return two;
 }
 
-/* Lists `steps` of them in shared memory, from step k on. */
+/* Lists `steps` steps in shared memory, starting at step k. */
 DEVICE void matmul_list_marks(const matmul_args *args, int32_t k, uint32_t steps, matmul_mark *marks)
 {
     const matmul_window_32 *w = &args->window;
@@ -139,7 +141,7 @@ DEVICE void matmul_list_marks(const matmul_args *args, int32_t k, uint32_t steps
     AT(marks, thread_index()) = mark;
 }
 
-/* Where output n looks, were it inside, and its marks: none if it is not there. */
+/* The origin of output n, as if it were inside, and its marks; no marks if the output does not exist. */
 DEVICE uint32_t matmul_marks_of(const matmul_args *args, int32_t n, int64_t *at)
 {
     const matmul_window_32 *w = &args->window;
@@ -180,14 +182,14 @@ DEVICE matmul_look matmul_look_at(matmul_shape shape, const matmul_args *args, i
     return look;
 }
 
-/* A step of k through a window, the same for all columns: how far it looks from where the column does. */
+/* A step of k through a window, the same for all columns: the distance from the column's origin. */
 typedef struct __attribute__((aligned(16))) matmul_tap {
     int64_t at;
     int32_t y, x;
 } matmul_tap;
 
-/* Lists the taps of the slice from step k on in shared memory: steps follow each other by taps, then by channels. A tap behind
- * the last looks outside of every image. */
+/* Lists the taps of the slice from step k on in shared memory: steps follow each other by taps, then by channels. A tap past
+ * the last is outside every image. */
 DEVICE void matmul_list_taps(const matmul_args *args, int32_t k, matmul_tap *taps)
 {
     const matmul_window_32 *w = &args->window;
@@ -203,7 +205,7 @@ DEVICE void matmul_list_taps(const matmul_args *args, int32_t k, matmul_tap *tap
     AT(taps, thread_index()) = tap;
 }
 
-/* The place of the first result of a column, from the beginning of its matrix. */
+/* The index of the first result of a column in its matrix. */
 DEVICE int64_t matmul_column_at(matmul_shape shape, const matmul_args *args, int32_t column)
 {
     if (!shape.window)
@@ -213,7 +215,7 @@ DEVICE int64_t matmul_column_at(matmul_shape shape, const matmul_args *args, int
     return image * args->window.out_image_stride + y * args->window.out_y_stride + x * args->window.out_x_stride;
 }
 
-/* Where the matrices of one of the batch begin. */
+/* Where the matrices of a batch element start. */
 DEVICE void matmul_begin(const matmul_args *args, int64_t number, int64_t *a, int64_t *b, int64_t *c)
 {
     *a = *b = *c = 0;

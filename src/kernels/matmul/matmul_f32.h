@@ -1,4 +1,4 @@
-/* What matrix products of f32, f16 and bf16 compute in, for matmul_tile.h: f32, with results rounded once. */
+/* The arithmetic of matrix products of f32, f16 and bf16, for matmul_tile.h: f32, with results rounded once. */
 #ifndef WW_KERNELS_MATMUL_MATMUL_F32_H
 #define WW_KERNELS_MATMUL_MATMUL_F32_H
 
@@ -70,7 +70,7 @@ DEVICE void number_put(const matmul_args *args, int64_t at, bool first, bool las
         ((uint16_t *)args->c)[at] = args->type == TYPE_F16 ? narrow_f16(total) : narrow_bf16(total);
 }
 
-/* For f32 only: c_quads says so. */
+/* For f32 only (c_quads). */
 DEVICE void four_put(const matmul_args *args, int64_t at, bool first, bool last, const float *sums)
 {
     float *totals = (float *)args->c + at;

@@ -1,7 +1,7 @@
 /* Matrix products of f16, bf16 and f32 in fast mode, on the matrix units: shared by matmul_fast.c, matmul_fast_bf16.c and
  * matmul_fast_f32.c.
  *
- * A block of 256 threads makes 128 x 128 results, a wave 64 rows of as many columns as it has lanes. Slabs of 64 bytes of k of
+ * A block of 256 threads computes 128 x 128 results; a wave computes 64 rows of one column per lane. Slabs of 64 bytes of k of
  * 128 rows and 128 columns pass through shared memory (matrix_f16.h), two at a time: a thread loads 32 bytes of each side of
  * the next slab into registers, then the wave multiplies the current slab, then the thread stores what it loaded beside it. So
  * a slab needs one barrier, and multiplying hides the memory's latency.
@@ -27,8 +27,8 @@
 enum {
     FAST_SIDE = MATMUL_FAST_SIDE,
     FAST_SLAB = FAST_SIDE * FAST_WORDS, /* words of a side's slab */
-    FAST_HELD = 8,                      /* words of it that a thread brings */
-    FAST_GROUP = 8, /* rows of tiles that are gone through together, column by column: caches like squares */
+    FAST_HELD = 8,                      /* words of it that a thread loads */
+    FAST_GROUP = 8, /* rows of tiles processed together, column by column: nearly square areas use caches best */
 };
 
 /* Steps of k in a piece of 16 bytes. */
@@ -37,25 +37,25 @@ DEVICE int32_t fast_piece_steps(int32_t type)
     return type == TYPE_F32 ? 4 : 8;
 }
 
-/* What is known of a side when a kernel is compiled. */
+/* Compile-time constants of a side. */
 typedef struct fast_kind {
     int32_t type;
     bool across;
 } fast_kind;
 
-/* A side as a thread sees it that brings some of it. */
+/* The part of a side that a thread loads. */
 typedef struct fast_side {
-    const char *data; /* of the tile's first line and the slab that comes next; the same for all threads */
+    const char *data; /* address of the tile's first line in the next slab; equal in all threads */
     int64_t k_bytes;  /* from one step of k to the next */
-    uint32_t at[2];   /* of the thread's elements from there, in bytes */
+    uint32_t at[2];   /* offsets of the thread's elements from there, in bytes */
 } fast_side;
 
 typedef struct fast_held {
     uint32_t words[FAST_HELD];
 } fast_held;
 
-/* Threads that bring four lines: eight neighbouring fours, one half of a piece and the other, so that 16 lanes write to all
- * banks. */
+/* The four lines and the half piece of a thread: eight neighbouring fours with one half of a piece, then the same with the
+ * other, so 16 lanes write to all banks. */
 DEVICE uint32_t fast_quad(void)
 {
     return thread_index() / 2 % 32;
@@ -66,7 +66,7 @@ DEVICE uint32_t fast_quad_piece(void)
     return thread_index() / 64;
 }
 
-/* `begin` and strides are in elements; the tile's lines begin with number `first` of `count`. */
+/* `begin` and strides are in elements; the tile's lines start at line `first` of `count`. */
 DEVICE fast_side fast_side_of(fast_kind kind, const void *data, int64_t begin, int64_t line_stride, int64_t k_stride,
                               int32_t first, int32_t count)
 {
@@ -89,11 +89,11 @@ DEVICE fast_side fast_side_of(fast_kind kind, const void *data, int64_t begin, i
     return side;
 }
 
-/* The thread's part of the slab that comes next, and on to the one behind it. */
+/* Loads the thread's part of the next slab, and advances to the one after it. */
 DEVICE fast_held fast_bring(fast_kind kind, fast_side *side)
 {
     fast_held held;
-    UNROLL for (uint32_t i = 0; i < 2; i++) SETTLE(side->at[i]); /* 32 bits beside a pointer that all lanes share */
+    UNROLL for (uint32_t i = 0; i < 2; i++) SETTLE(side->at[i]); /* a 32-bit offset from a pointer that all lanes share */
     if (kind.across && kind.type != TYPE_F32) {
         UNROLL for (uint32_t i = 0; i < 4; i++)
         {
@@ -116,7 +116,7 @@ DEVICE fast_held fast_bring(fast_kind kind, fast_side *side)
     return held;
 }
 
-/* Line `line` of four that were brought across k: its half a piece, two words. */
+/* Line `line` of four that were loaded across k: its half piece, two words. */
 DEVICE u32x2 fast_transposed(int32_t type, const uint32_t *words, uint32_t line)
 {
     u32x2 two;
@@ -156,7 +156,7 @@ DEVICE void fast_lay(fast_kind kind, const fast_held *held, uint32_t *slab)
     }
 }
 
-/* Where the wave's tile is in the block's. */
+/* The position of the wave's tile in the block's. */
 DEVICE uint32_t fast_wave_row(void)
 {
     return wave_index() % 2 * FAST_ROWS;
@@ -178,7 +178,7 @@ DEVICE void fast_multiply_slab(int32_t type, const uint32_t *rows, const uint32_
         fast_multiply(type, rows + fast_wave_row() * FAST_WORDS, columns, places, part, sums);
 }
 
-/* All `slabs` into `sums`. `rows` and `columns` are two slabs each, alternating. */
+/* Adds all `slabs` to `sums`. `rows` and `columns` are two alternating slabs each. */
 DEVICE void fast_sum_slabs(fast_kind a, fast_kind b, fast_sides *sides, int32_t slabs, uint32_t *rows, uint32_t *columns,
                            float *sums)
 {
@@ -193,7 +193,7 @@ DEVICE void fast_sum_slabs(fast_kind a, fast_kind b, fast_sides *sides, int32_t 
         of_a = fast_bring(a, &sides->a);
         of_b = fast_bring(b, &sides->b);
         fast_multiply_slab(a.type, rows + slot, columns + slot, places, sums);
-        SCHEDULE_APART(); /* nothing waits for what was brought before here */
+        SCHEDULE_APART(); /* nothing before here waits for the loads */
         slot ^= FAST_SLAB;
         fast_lay(a, &of_a, rows + slot);
         fast_lay(b, &of_b, columns + slot);
@@ -202,7 +202,7 @@ DEVICE void fast_sum_slabs(fast_kind a, fast_kind b, fast_sides *sides, int32_t 
     fast_multiply_slab(a.type, rows + slot, columns + slot, places, sums);
 }
 
-/* A loop for each two layouts, so that none has a branch. */
+/* One loop per combination of layouts, so no loop has a branch. */
 DEVICE void fast_sum_layouts(fast_kind a, fast_kind b, fast_sides *sides, int32_t slabs, uint32_t *rows, uint32_t *columns,
                              float *sums)
 {
@@ -222,7 +222,7 @@ DEVICE uint32_t fast_narrow(int32_t type, float x)
     return type == TYPE_F16 ? narrow_f16(x) : narrow_bf16(x);
 }
 
-/* FAST_ADJACENT results of a row, side by side. */
+/* FAST_ADJACENT adjacent results of a row. */
 DEVICE void fast_put_adjacent(int32_t type, void *c, int64_t at, const float *x)
 {
     typedef struct __attribute__((aligned(sizeof(float) * FAST_ADJACENT))) floats {
@@ -277,7 +277,7 @@ DEVICE void fast_put(int32_t type, const matmul_args *args, int64_t begin, int32
     }
 }
 
-/* Tile `tile` of those of a matrix: its first row and column. */
+/* The first row and column of tile `tile` of a matrix. */
 DEVICE void fast_tile_at(const matmul_args *args, int32_t *row, int32_t *column)
 {
     const int32_t down = args->blocks_down, across = (int32_t)block_count() / down;
@@ -307,8 +307,8 @@ DEVICE void fast_product(const int32_t type, const matmul_args *args, int64_t ba
         fast_put(type, args, c_begin, row, column, sums);
 }
 
-/* `type` is that of a and b, and of the results; those of bf16 may also be f32 (args.type), for products of quantized matrices.
- */
+/* `type` is the type of a, b and the results. With bf16 the results may also be f32 (args.type), for products of quantized
+ * matrices. */
 #define MATMUL_FAST(name, type)                                                                                                \
     KERNEL_RESIDENT(name, matmul_args, MATMUL_THREADS, 2)                                                                      \
     {                                                                                                                          \

@@ -1,4 +1,4 @@
-/* Matrix products of i8: sums are i32, exact except for wrapping, so that their order does not matter. */
+/* Matrix products of i8: sums are i32, exact except for wrapping, so their order does not matter. */
 #include "kernels/matmul/matmul_common.h"
 
 #define NUMBER      uint32_t

@@ -1,8 +1,8 @@
-/* Copies a matrix for matmul_fast_* that lies as these cannot read it: its m lines along k, k filled up to n with +0, lines
- * args.c_row apart; from args.a, whose lines are args.a_row apart and steps of k args.a_column, to args.c.
+/* Copies a matrix whose layout matmul_fast_* cannot read: writes its m lines along k, padded to n with +0, lines args.c_row
+ * apart, to args.c. It reads args.a, whose lines are args.a_row apart and whose steps of k are args.a_column apart.
  *
- * Bound by memory: a thread writes 16 bytes. Neighbouring threads have neighbouring pieces of a line, or, where lines are the
- * nearer neighbours in memory (MATMUL_ACROSS_K), the same piece of neighbouring lines.
+ * Bound by memory: a thread writes 16 bytes. Neighbouring threads have neighbouring pieces of a line, or the same piece of
+ * neighbouring lines if lines are adjacent in memory (MATMUL_ACROSS_K).
  */
 #include "kernels/matmul/matmul_common.h"
 

@@ -1,14 +1,14 @@
-/* Canonical matrix products by tiles: a block makes 128 x 128 or 64 x 64 of the results, a thread 8 x 8 or 4 x 4 of them.
+/* Canonical matrix products by tiles: a block computes 128 x 128 or 64 x 64 results, a thread 8 x 8 or 4 x 4 of them.
  *
- * Bound by arithmetic. Sixteen steps of k at a time pass through shared memory, where both a and b lie with k across, so that a
- * thread reads four rows or columns at once; the next sixteen are on their way in registers meanwhile, widened to what is
- * computed in. At the end of each chunk the sums are added to the totals in memory, which keeps the registers for sums: it is
- * a few percent of a chunk's time.
+ * Bound by arithmetic. Sixteen steps of k at a time pass through shared memory. There each step of a and b is contiguous, so a
+ * thread reads four rows or columns at once. The next sixteen are loaded into registers meanwhile, widened to the type of the
+ * arithmetic. At the end of each chunk the sums are added to the totals in memory. That takes a few percent of a chunk's time
+ * and keeps the registers for sums.
  *
- * Included once by each file of kernels, which says before what it computes in: NUMBER is the type, FOUR four of them in `v`,
- * NUMBER_TYPE the type of elements that are such numbers already;
- * number_take(type, data, at), four_take(..) read elements, number_put(args, at, first, last, sum), four_put(..) add to totals
- * or write results; four_load, four_store are for shared memory; number_step(a, b, sum); element_bytes(type).
+ * Each kernel file includes this once and first defines its arithmetic: NUMBER is the type, FOUR has four of them in `v`, and
+ * NUMBER_TYPE is the element type that needs no conversion. number_take(type, data, at) and four_take(..) read elements;
+ * number_put(args, at, first, last, sum) and four_put(..) add to totals or write results; four_load and four_store are for
+ * shared memory; also number_step(a, b, sum) and element_bytes(type).
  */
 #ifndef WW_KERNELS_MATMUL_MATMUL_TILE_H
 #define WW_KERNELS_MATMUL_MATMUL_TILE_H
@@ -17,7 +17,7 @@
 
 /* ---- from memory into registers ------------------------------------------------------------------------------------------ */
 
-/* Four neighbours, the first `left` of them; +0 where there are none. */
+/* Loads the first `left` of four adjacent elements; +0 for the others. */
 DEVICE FOUR side_four(int32_t type, const void *data, int64_t at, int32_t left)
 {
     FOUR four;
@@ -29,13 +29,13 @@ DEVICE FOUR side_four(int32_t type, const void *data, int64_t at, int32_t left)
     return four;
 }
 
-/* The elements of the next slice that this thread brings; `left` steps of k are left. */
+/* Loads this thread's elements of the next slice; `left` steps of k are left. */
 DEVICE void side_bring_of(int32_t type, int32_t side_count, const matmul_side *side, int32_t left, NUMBER *fetched)
 {
     const int32_t count = matmul_fetched(side_count), mine = left - side->k;
     if (side->layout == MATMUL_STRIDED) {
         int32_t none = 0;
-        SETTLE(none); /* or all of the distances would be kept in registers from before the loop over k */
+        SETTLE(none); /* otherwise all distances would be kept in registers from before the loop over k */
         UNROLL
         for (int32_t i = 0; i < count; i++)
             fetched[i] = i < mine && side->across > 0 ? number_take(type, side->data, side->at + (none + i) * side->k_stride)
@@ -62,7 +62,7 @@ DEVICE void side_bring(int32_t side_count, matmul_side *side, int32_t left, NUMB
     side->at += side->k_step;
 }
 
-/* The same through a window. `type` is known when it is compiled where it is the usual one. */
+/* The same through a window. `type` is a constant for the usual type. */
 DEVICE void window_bring_of(int32_t type, matmul_shape shape, const matmul_args *args, const void *data,
                             const matmul_look *look, const matmul_tap *taps, NUMBER *fetched)
 {
@@ -75,7 +75,7 @@ DEVICE void window_bring_of(int32_t type, matmul_shape shape, const matmul_args 
     }
 }
 
-/* The same where taps have marks; `from` is where the thread's column looks. */
+/* The same if taps have marks; `from` is the origin of the thread's column. */
 DEVICE void marked_bring_of(int32_t type, matmul_shape shape, const char *from, uint32_t bits, const matmul_mark *marks,
                             NUMBER *fetched)
 {
@@ -93,7 +93,7 @@ DEVICE void window_bring(matmul_shape shape, const matmul_args *args, const void
                          const matmul_tap *taps, NUMBER *fetched)
 {
     if (shape.marked) {
-        const char *from = (const char *)data; /* where the thread's column looks */
+        const char *from = (const char *)data; /* the origin of the thread's column */
         const matmul_mark *marks = (const matmul_mark *)taps + look->k;
         if (args->type == NUMBER_TYPE)
             marked_bring_of(NUMBER_TYPE, shape, from, (uint32_t)look->y, marks, fetched);
@@ -106,7 +106,7 @@ DEVICE void window_bring(matmul_shape shape, const matmul_args *args, const void
     }
 }
 
-/* Lists what window_bring() takes of the slice from step k on. */
+/* Lists the steps that window_bring() needs for the slice from step k on. */
 DEVICE void window_list(matmul_shape shape, const matmul_args *args, int32_t k, matmul_tap *taps)
 {
     if (shape.marked)
@@ -115,7 +115,7 @@ DEVICE void window_list(matmul_shape shape, const matmul_args *args, int32_t k, 
         matmul_list_taps(args, k, taps);
 }
 
-/* From registers into a slice. */
+/* Stores registers in a slice. */
 DEVICE void slice_lay(int32_t side_count, int32_t layout, const NUMBER *fetched, NUMBER *slice)
 {
     const int32_t thread = (int32_t)thread_index(), count = matmul_fetched(side_count), stride = matmul_stride(side_count);
@@ -173,13 +173,13 @@ DEVICE void slice_sum(matmul_shape shape, const NUMBER *a, const NUMBER *b, NUMB
     }
 }
 
-/* The end of a chunk: sums are added to the totals, and after the last chunk written as results. */
+/* Ends a chunk: adds sums to the totals, or writes results after the last chunk. */
 DEVICE void chunk_end(matmul_shape shape, const matmul_args *args, int64_t begin, int32_t first_row, int32_t first_column,
                       bool first, bool last, NUMBER *sums)
 {
     const int32_t down = matmul_down(shape), own_rows = shape.rows / down, own_columns = shape.columns / shape.across;
     int32_t thread = (int32_t)thread_index();
-    SETTLE(thread); /* or all of the places would be known, and kept in registers, from before the loop over k */
+    SETTLE(thread); /* otherwise all addresses would be kept in registers from before the loop over k */
     UNROLL
     for (int32_t j = 0; j < own_columns; j += 4) {
         const int32_t column = first_column + matmul_mine(thread % shape.across, shape.across, j);
@@ -210,9 +210,9 @@ DEVICE void chunk_end(matmul_shape shape, const matmul_args *args, int64_t begin
         sums[i] = (NUMBER)0;
 }
 
-/* Are slices of a and of b alternating? A slice more costs a barrier less; but half of the shared memory lets three blocks of a
- * large tile of a convolution share a compute unit of GCN or CDNA, and they hide each other's barriers. RDNA's have more of it.
- */
+/* Whether a and b have two alternating slices each. A second slice saves a barrier. But with half of the shared memory, three
+ * blocks of a large convolution tile fit in a compute unit of GCN or CDNA and hide each other's barriers. RDNA has more shared
+ * memory. */
 DEVICE int32_t matmul_slots(matmul_shape shape)
 {
 #if defined(__GFX9__)
@@ -223,8 +223,8 @@ DEVICE int32_t matmul_slots(matmul_shape shape)
 #endif
 }
 
-/* One tile of one matrix. `slices` are matmul_slots() of a and then as many of b; the `taps` of a window are two lists,
- * alternating. */
+/* One tile of one matrix. `slices` are matmul_slots() of a and then as many of b; the `taps` of a window are two alternating
+ * lists. */
 DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t batch, int32_t first_row, int32_t first_column,
                         NUMBER *slices, matmul_tap *taps)
 {
@@ -240,7 +240,7 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
     matmul_look look = {0, 0, 0, 0, false};
     if (shape.window) {
         int32_t column = first_column;
-        SETTLE(column); /* or where columns look would be kept in registers from one of the batch to the next */
+        SETTLE(column); /* otherwise column origins would stay in registers between batch elements */
         look = matmul_look_at(shape, (const matmul_args *)arguments_again(args), column, args->n);
         if (shape.marked)
             b_data += look.at * element_bytes(args->type);
@@ -287,7 +287,7 @@ DEVICE void matmul_tile(matmul_shape shape, const matmul_args *args, int64_t bat
     }
 }
 
-/* Blocks walk down eight rows of tiles before they go on to the right: neighbours in time share what they read. */
+/* Blocks walk down eight rows of tiles before they go on to the right, so blocks that run together share what they read. */
 DEVICE void matmul_block(matmul_shape shape, const matmul_args *args, NUMBER *slices, matmul_tap *taps)
 {
     const int32_t down = args->blocks_down, across = (int32_t)block_count() / down;
