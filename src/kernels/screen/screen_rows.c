@@ -79,7 +79,7 @@ DEVICE uint32_t plane_word(uint32_t even, uint32_t odd, uint32_t *squares)
     uint32_t word = 0;
     UNROLL
     for (uint32_t i = 0; i < 4; i++) {
-        const int32_t first = (int8_t)(even >> 8 * i), second = (int8_t)(odd >> 8 * i);
+        const int32_t first = (int32_t)(even << (24 - 8 * i)) >> 24, second = (int32_t)(odd << (24 - 8 * i)) >> 24;
         const int32_t high = screen_high(first), low = screen_high(second);
         const int32_t rest = first - 16 * high, other = second - 16 * low;
         word |= (((uint32_t)high << 4 & 0xf0u) | ((uint32_t)low & 0xfu)) << 8 * i;

@@ -219,12 +219,11 @@ DEVICE void screen_planes(const screen_scan_args *args, const small_kept *own)
     if (thread_index() == 0)
         AT(limits, 0) = screen_limit_of_codes(&args->rows, &args->queries, 0);
     barrier();
-    const uint32_t pieces = 64 / wave_size(), count = args->rows.word_count * pieces;
+    const uint32_t pieces = 64 / wave_size(), count = args->rows.word_count * pieces, waves = waves_per_block();
     uint32_t pause = 0, wait = 0;
     segment_place place = segment_place_none(&args->rows);
     plane_rows rows = {AT_RANGE(numbers, wave_index() * 2 * wave_size(), 2 * wave_size()), 0};
-    for (uint32_t piece = block_index() * waves_per_block() + wave_index(); piece < count;
-         piece += block_count() * waves_per_block()) {
+    for (uint32_t piece = block_index() * waves + wave_index(); piece < count; piece += block_count() * waves) {
         const uint32_t number = args->backward ? count - 1 - piece : piece;
         const uint32_t word = number / pieces, first = number % pieces * wave_size();
         if (!segment_place_has(&place, word)) {
