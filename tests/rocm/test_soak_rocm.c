@@ -103,7 +103,8 @@ static int64_t cycle(ww_device *const *devices, int64_t number)
     test_random random = {(uint64_t)(number % KINDS) + 1};
     standin_counts full;
     for (int i = 0; i < 2; i++) {
-        devices[i]->tuning.screen = TUNING_ALWAYS; /* left alone, searches try both ways at first, which need different room */
+        /* Left alone, the first searches try both ways, and later ones make planes; each needs different memory. */
+        devices[i]->tuning.screen = devices[i]->tuning.planes = TUNING_ALWAYS;
         devices[i]->tuning.screen_list_capacity = (int32_t)(number / 2 % 2);
     }
     ww_collection *c = collection_make(devices[number % 2], dim, WW_DOT);
