@@ -11,8 +11,8 @@
  *                          multiplies from shared memory
  *   quant_tile_*           more columns, on all other chips: the same with mma, MFMA or dot4 (simt/matrix_i8.h)
  * All but the first three need quantized activations (quant_gemv_activations, quant_tile_activations_*). Unpacking weights
- * (quant_unpack_*) costs as much as reading them a few times, so it pays from about 32 columns on. All but the BLAS give the
- * bits of arithmetic/blocks/dot.h. gpu/quant/quant_plan.c chooses.
+ * (quant_unpack_*) costs as much as reading them a few times, so it is faster from about 32 columns on. All but the BLAS give
+ * the bits of arithmetic/blocks/dot.h. gpu/quant/quant_plan.c chooses.
  *
  * In names, block32 means formats with blocks of 32 elements. kblock means the K formats: super-blocks of 256 elements, with a
  * scale for each sub-block of 16 or 32.

@@ -14,7 +14,7 @@
 
 /* Alignment of the blocks of a class, for formats whose blocks start alternately at a multiple of four bytes (WORDS_EVEN) and
  * two bytes past one (WORDS_ODD). WORDS_ANYWHERE: unknown. WORDS_PAIRED: unknown, but the four aligned bytes after a word may
- * be read as well, which pays when consecutive words are read. WORDS_SHIFTED: like WORDS_PAIRED, and its lower bits say how
+ * be read as well, which is faster if consecutive words are read. WORDS_SHIFTED: like WORDS_PAIRED, and its lower bits say how
  * many bytes past a multiple of four words are (words_shifted()). */
 enum { WORDS_ANYWHERE, WORDS_EVEN, WORDS_ODD, WORDS_PAIRED, WORDS_SHIFTED };
 

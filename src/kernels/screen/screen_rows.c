@@ -1,7 +1,7 @@
-/* Codes of rows and of queries (screen.h), high planes of codes, and gathering codes of rows from segment to segment.
+/* Makes codes of rows and of queries (screen.h) and high planes of codes, and gathers codes of rows from segment to segment.
  *
- * Sixteen lanes carry a row, as when it is packed. Its largest element must be known before the first code, so the packed row
- * is read twice; the second time it comes from the cache. Bound by memory.
+ * Sixteen lanes hold a row, as when it is packed. Its largest element must be known before the first code, so the packed row is
+ * read twice; the second time it comes from the cache. Bound by memory.
  */
 #include "kernels/screen/screen_limits.h"
 #include "kernels/search/pack_row.h"
@@ -32,7 +32,7 @@ DEVICE uint32_t code_byte(float x, float scale, float inverse, float *rest)
     return (uint32_t)code & 0xffu;
 }
 
-/* Where this lane's word of a chunk stands in row `number`. */
+/* Where this lane's word of a chunk of row `number` is. */
 DEVICE size_t code_at(bool small_batch, int32_t chunks, uint32_t number, int32_t chunk)
 {
     const uint32_t word = (uint32_t)group_lane();
@@ -40,8 +40,8 @@ DEVICE size_t code_at(bool small_batch, int32_t chunks, uint32_t number, int32_t
                        : (size_t)screen_code_at(chunks, number, chunk, word / 4) + word % 4;
 }
 
-/* Writes the codes of a packed row, to be row number `number`; returns its scale and, in `residual`, R, in all lanes of the
- * group. All lanes of the wave call it; those of a group that is not `active` read and write nothing. */
+/* Writes the codes of a packed row as row `number`. Returns its scale and, in `residual`, R, in all lanes of the group. All
+ * lanes of the wave call it; those of a group that is not `active` read and write nothing. */
 DEVICE float code_row(bool active, const float *row, int32_t chunks, uint32_t *codes, bool small_batch, uint32_t number,
                       float *residual)
 {
@@ -73,7 +73,8 @@ KERNEL(screen_code, screen_code_args, SCREEN_THREADS)
     }
 }
 
-/* A word of a plane, of the codes in the same place of two chunks; adds the squares of what it throws away. */
+/* Returns a word of a plane from the codes at the same place of two chunks. Adds the squares of the parts it drops to
+ * `squares`. */
 DEVICE uint32_t plane_word(uint32_t even, uint32_t odd, uint32_t *squares)
 {
     uint32_t word = 0;
@@ -120,7 +121,8 @@ KERNEL(screen_gather, screen_gather_args, SCREEN_THREADS)
     }
 }
 
-/* The sum of the codes that the group has written, an integer below 2^24, in all its lanes. Each lane reads its own. */
+/* Returns the sum of the codes that the group has written, an integer below 2^24, in all lanes of the group. Each lane reads
+ * the codes it wrote. */
 DEVICE float code_sum(bool active, const uint32_t *codes, int32_t chunks, bool small_batch, uint32_t number)
 {
     f32x4 acc = F32X4_ZERO;
@@ -140,7 +142,7 @@ KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
     const bool active = query < args.queries.slots, real = query < args.queries.count;
     const int32_t chunks = packed_chunks(args.dim);
     float *packed = args.queries.packed + (size_t)query * (size_t)(chunks * CANON_LANES);
-    /* A slot without a query is a query of zeros: none of its elements is there. */
+    /* A slot without a query becomes a query of zeros. */
     const float square =
         pack_row(active, args.from + (real ? query * (size_t)args.dim : 0), args.dim, real ? args.dim : 0, packed);
     screen_query numbers;
@@ -161,7 +163,7 @@ KERNEL(screen_prepare, screen_prepare_args, SCREEN_THREADS)
         vector.scale = numbers.scale;
         vector.residual = numbers.residual;
         vector.norm = numbers.norm;
-        if (real && args.queries.rho) /* not negative, so that bits are in the order of numbers */
+        if (real && args.queries.rho) /* never negative, so its bits have the order of the numbers */
             atomic_max_u32(args.queries.rho, canon_float_bits(screen_rho(args.metric, chunks * CANON_LANES, vector)));
     }
 }

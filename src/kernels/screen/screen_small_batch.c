@@ -3,13 +3,13 @@
  * Bound by memory: every code is read once (screen_small.h). A lane ends with the products of one row, and loads that row's
  * numbers. Rows that the limit does not exclude are appended to the query's list, with one atomic addition per wave.
  *
- * For one query launches would take as long as the work. So a block scores what it has kept after it has seen its rows, and the
- * last block to finish makes the threshold from the sample, or the result from the list. Where the device has the
- * high planes of the codes, which are half as long, it reads those first, and codes only of rows that they do not exclude.
+ * For one query, launches would take as long as the work. So each block scores the rows it kept, and the last block to finish
+ * makes the threshold from the sample, or the result from the list. If the device has high planes of the codes, which are half
+ * as long, the kernel reads these first, and codes only of the rows that they do not exclude.
  *
  * Nothing depends on the wave size: a wave takes as many rows of a word as it has lanes, and 32 lanes make a bucket.
  */
-#define ROW_TYPE(rows) ROW_F32 /* only one query has its rows scored here, and only of f32 */
+#define ROW_TYPE(rows) ROW_F32 /* only a single query's rows are scored here, and only those of f32 */
 #include "kernels/screen/screen_exact.h"
 #include "kernels/screen/screen_small.h"
 #include "kernels/simt/last_block.h"
@@ -30,10 +30,11 @@ typedef struct small_row {
 /* What a block keeps for one query: positions, in shared memory. */
 typedef struct small_kept {
     uint32_t *positions; /* SMALL_KEPT */
-    uint32_t *count;     /* of all, whether or not there was room */
+    uint32_t *count;     /* of all kept rows, including those without room */
 } small_kept;
 
-/* Appends the rows that query q keeps, of a whole wave: to the list, or those of one query to the block's own. */
+/* Appends the rows of a whole wave that query q keeps: to the query's list or, if there is only one query, to the block's
+ * own. */
 DEVICE void small_append(const int32_t queries, const screen_scan_args *args, const small_kept *own, uint32_t q, bool kept,
                          uint32_t position)
 {
@@ -50,7 +51,8 @@ DEVICE void small_append(const int32_t queries, const screen_scan_args *args, co
         args->lists[(size_t)q * args->capacity + at] = position;
 }
 
-/* Leaves the best of 32 rows for query q: bucket `bucket`, and on a wave of 64 the next one, too. `position` is the lane's. */
+/* Leaves the best of 32 rows for query q in bucket `bucket`; a wave of 64 also fills the next bucket. `position` is the
+ * lane's. */
 DEVICE void small_name(const screen_scan_args *args, uint32_t q, uint32_t bucket, float estimate, uint32_t position)
 {
     const float worst = canon_bits_float(0xff800000u);
@@ -63,7 +65,7 @@ DEVICE void small_name(const screen_scan_args *args, uint32_t q, uint32_t bucket
             best > worst ? canon_make_key(CANON_DOT, best, position + screen_label(best)) : CANON_KEY_WORST;
 }
 
-/* As many rows of a word as the wave has lanes, from `first` on; `number` counts the words of a sample. */
+/* Processes one row per lane of a word, from row `first` on; `number` counts the words of a sample. */
 DEVICE void small_rows(const int32_t queries, const bool sample, const screen_scan_args *args, const small_kept *own,
                        const screen_limit *limits, const segment_place *place, uint32_t word, uint32_t first, uint32_t number)
 {
@@ -104,7 +106,7 @@ DEVICE void screen_small_batch(const int32_t queries, const bool sample, const s
         AT(limits, thread_index()) = sample ? screen_estimate_of(&args->queries, thread_index())
                                             : screen_limit_of_codes(&args->rows, &args->queries, thread_index());
     barrier();
-    const uint32_t pieces = 64 / wave_size(); /* of a word */
+    const uint32_t pieces = 64 / wave_size(); /* pieces per word */
     const uint32_t count = (sample ? args->sample_tiles * SCREEN_TILE_WORDS : args->rows.word_count) * pieces;
     segment_place place = segment_place_none(&args->rows);
     for (uint32_t piece = block_index() * waves_per_block() + wave_index(); piece < count;
@@ -121,7 +123,7 @@ DEVICE void screen_small_batch(const int32_t queries, const bool sample, const s
 /* ---- one query by high planes ---------------------------------------------------------------------------------------------
  */
 
-/* Adds a chunk of four rows' planes times two chunks of the query. */
+/* Adds the products of a chunk of four rows' planes with two chunks of the query. */
 DEVICE void plane_multiply(const small_queries *from, int32_t chunk, const small_piece *piece, int32_t *sums)
 {
     const uint32_t mask = 0xf0f0f0f0u;
@@ -136,7 +138,8 @@ DEVICE void plane_multiply(const small_queries *from, int32_t chunk, const small
     }
 }
 
-/* The product of the query with the plane of the lane's row; the wave's rows begin with row `first` of the word at `highs`. */
+/* Returns the product of the query with the plane of the lane's row. The wave's rows start at row `first` of the word at
+ * `highs`. */
 DEVICE int32_t plane_product(const small_queries *from, const uint32_t *highs, uint32_t first)
 {
     const int32_t chunks = screen_plane_chunks((int32_t)(from->words / 16));
@@ -149,8 +152,8 @@ DEVICE int32_t plane_product(const small_queries *from, const uint32_t *highs, u
     return small_fold(sums);
 }
 
-/* Does the lane's row remain after its plane is read? `row` is its number in the segment; the wave's rows begin with row
- * `first` of a word. */
+/* Returns true if the plane of the lane's row does not exclude it. `row` is its number in the segment; the wave's rows start at
+ * row `first` of a word. */
 DEVICE bool plane_keeps(const screen_scan_args *args, const screen_limit *limits, const segment_place *place, uint32_t row,
                         uint32_t first)
 {
@@ -167,7 +170,7 @@ DEVICE bool plane_keeps(const screen_scan_args *args, const screen_limit *limits
     return !(screen_value(limit, mine, (float)product) < limit.h);
 }
 
-/* Rows of a segment that remain after their planes, collected in shared memory until the wave has one for each lane. */
+/* Rows of a segment that their planes do not exclude, collected in shared memory until the wave has one for each lane. */
 typedef struct plane_rows {
     uint32_t *numbers; /* the wave's own: room for two rows per lane */
     uint32_t count;    /* the same in all lanes */
@@ -210,7 +213,7 @@ DEVICE void plane_test(const screen_scan_args *args, const small_kept *own, cons
     wave_barrier();
 }
 
-/* Screens all rows by their planes, and the remaining ones by their codes. A wave whose planes exclude too little skips them
+/* Screens all rows by their planes, and those that remain by their codes. If the planes exclude too little, the wave skips them
  * once, then twice, then four times and so on. */
 DEVICE void screen_planes(const screen_scan_args *args, const small_kept *own)
 {
@@ -252,8 +255,8 @@ DEVICE void screen_planes(const screen_scan_args *args, const small_kept *own)
 /* ---- one query: what follows ------------------------------------------------------------------------------------------------
  */
 
-/* Scores what the block has kept and appends the keys to the list. Where there was no room for all the list counts as full. By
- * all threads. */
+/* Scores the rows that the block kept and appends their keys to the list. If there was no room for all of them, the list counts
+ * as full. All threads call it. */
 DEVICE void small_score(const screen_scan_args *args, const small_kept *own, uint32_t *begin)
 {
     barrier();
@@ -280,7 +283,7 @@ KERNEL(screen_small_batch_1_sample, screen_scan_args, SCREEN_THREADS)
         exact_pick(&args.rows, &args.queries, 0, args.samples, args.sample_tiles * 4, args.k, &at);
 }
 
-/* Screens all rows, by their planes or by their codes; then scores the kept rows and makes the result. */
+/* Screens all rows, by their planes or by their codes, then scores the kept rows and makes the result. */
 DEVICE void small_one(const bool planes, const screen_scan_args *args, const small_kept *own, uint32_t *ticket,
                       const exact_shared *at)
 {

@@ -235,16 +235,16 @@ DEVICE void one_score(int32_t metric, const search_one_args *args, const topk *t
                       const row_word *word, uint32_t first)
 {
     const uint32_t row = first + (uint32_t)one_group() % ONE_FOLDED;
-#ifdef __clang_analyzer__ /* which does not know that a word without rows admits none */
+#ifdef __clang_analyzer__ /* the analyzer does not know that a word without rows admits none */
     if (word->rows == NULL)
         return;
 #endif
-    /* a word without rows has no norms, and admits none: NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+    /* A word without rows has no norms and admits no row. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     const float row_norm = metric == CANON_COSINE ? word->norms[row] : 0.0f;
     one_rows rows;
     rows.query = query;
     rows.chunks = args->rows.chunks;
-#if ROWS_ELEMENT_BYTES < 4 /* eight rows from a multiple of eight on: bytes stand as in the first eight */
+#if ROWS_ELEMENT_BYTES < 4 /* eight rows, starting at a multiple of eight: bytes have the same places as in the first eight */
     rows.type = ROW_TYPE(&args->rows);
     rows.x = word->rows + (size_t)first * (size_t)(row_type_is_bytes(rows.type) ? CANON_LANES / 4 : ROW_FLOATS(&args->rows));
 #else

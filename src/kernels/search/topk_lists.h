@@ -49,7 +49,7 @@ DEVICE float float_below(float x) /* scores are never -0 */
  *   dot:    score >= s is sum >= s.
  *   l2:     sqrt(sum) <= s after rounding means sqrt(sum) < above(s), so sum <= above(s)^2 after rounding.
  *   cosine: sum/norms >= s after rounding means sum/norms > below(s), so sum >= below(s)*norms after rounding.
- * NaN comes of the infinite scores' neighbours and opens the gate. */
+ * Neighbours of infinite scores give NaN, which opens the gate. */
 DEVICE float topk_gate_for(int32_t metric, canon_key threshold)
 {
     if (threshold == CANON_KEY_WORST)

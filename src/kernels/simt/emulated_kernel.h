@@ -1,7 +1,5 @@
-/* What an emulated kernel is, and what it needs from the emulator: the interface between simt_emulated.h and src/emulator.
- *
- * Separate from simt_emulated.h, so that host code can refer to a kernel without including the kernel language.
- */
+/* What an emulated kernel is, and what it needs from the emulator: the interface between simt_emulated.h and src/emulator. It
+ * is separate from simt_emulated.h so that host code can refer to a kernel without including the kernel language. */
 #ifndef WW_KERNELS_SIMT_EMULATED_KERNEL_H
 #define WW_KERNELS_SIMT_EMULATED_KERNEL_H
 
@@ -17,7 +15,7 @@ typedef struct emulated_kernel {
     uint32_t max_threads;
 } emulated_kernel;
 
-/* What the running thread may ask for without a call. */
+/* What the running thread can read without a call. */
 typedef struct emulated_place {
     uint32_t thread, lane, wave_size;
     uint32_t block_size;
@@ -32,15 +30,15 @@ uint32_t emulated_shuffle_u32(uint32_t value, uint32_t from, const char *where);
 uint64_t emulated_shuffle_u64(uint64_t value, uint32_t from, const char *where);
 uint64_t emulated_ballot(bool predicate, const char *where);
 uint32_t emulated_uniform_u32(uint32_t value, const char *where);
-/* The block's array that was declared at `site`: the same for all its threads. */
+/* The block's array that was declared at `site`: the same for all threads of the block. */
 void *emulated_shared(const char *site, size_t bytes);
 void *emulated_shared_dynamic(void);
-/* base + index * element_bytes, if that and the `count` elements from there lie in the shared array that base lies in; else a
- * fault, and no return. */
+/* Returns base + index * element_bytes if `count` elements from there lie in the shared array that contains `base`. Otherwise
+ * it reports a fault and does not return. */
 void *emulated_shared_at(const void *base, int64_t index, size_t element_bytes, size_t count, const char *where);
 
-/* A kernel that is not the library's own is a shared object of its own (include/warpwave/kernel.h), compiled with
- * WARPWAVE_OWN_KERNEL: it reaches the emulator through this table, which is set when it is loaded (emulator/object.c). */
+/* A kernel of a caller is a shared object (include/warpwave/kernel.h) that is compiled with WARPWAVE_OWN_KERNEL. It calls the
+ * emulator through this table, which is set when the object is loaded (emulator/object.c). */
 typedef struct emulated_calls {
     emulated_place *(*here)(void);
     void (*barrier)(const char *where);

@@ -7,7 +7,7 @@
  *   KERNEL(name, args_type, max_threads) { ... }   an entry point; its one argument is the struct `args`, by value
  *   KERNEL_RESIDENT(name, args_type, max_threads, blocks) { ... }   the same, with the registers that let a compute unit hold
  *                                                  this many of its blocks, no fewer and no more
- *   KERNEL_MATRIX(name, args_type, max_threads) { ... }   the same for matrix instructions: at least two waves a SIMD
+ *   KERNEL_MATRIX(name, args_type, max_threads) { ... }   the same for matrix instructions: at least two waves per SIMD
  *   DEVICE int32_t helper(int32_t x) { ... }       a function for kernels, always inlined
  *   SHARED(type, name, count);                     an array shared by the block, uninitialised
  *   SHARED_DYNAMIC(type, name);                    the same, of the size given at launch; all declarations name one region
@@ -16,57 +16,57 @@
  *   IN_GLOBAL(type, pointer)                       `pointer`, which was read from memory and points to global memory
  *   IN_CONSTANT(type, pointer)                     `pointer`, equal in all lanes, to memory that nothing writes during
  *                                                  the kernel: the scalar unit reads `->field` and `[index]` of it
- *   SETTLE(variable)                               computes a 32-bit variable now: putting it off would keep all that it is
- *                                                  made of in registers
+ *   SETTLE(variable)                               computes a 32-bit variable now: computing it later would keep all its
+ *                                                  operands in registers
  *   SETTLE_UNIFORM(variable)                       the same for 32 or 64 bits that are equal in all lanes
- *   LOAD_GLOBAL(type, address)                     what is at an address of global memory, a uint64_t
+ *   LOAD_GLOBAL(type, address)                     the value at an address of global memory, a uint64_t
  *   SCHEDULE_APART()                               the compiler moves no instruction across this
  *   UNROLL, UNROLL_BY(n)                           before a loop: unrolls all of it, or n iterations
  *
  *   thread_index() block_size() block_index() block_count() block_index_y() block_count_y()
  *   lane() wave_size() wave_index() waves_per_block()
  *
- *   barrier()                 all threads of the block meet; what they wrote to shared and global memory is seen by all
- *   barrier_shared()          the same, but only what they wrote to shared memory need be seen
- *   wave_barrier()            as barrier(), for the lanes of a wave
- *   memory_fence_device()     what this thread wrote before is seen by the device before what it writes after
- *   prefetch_line(from)       asks a chip that can to bring the 128 bytes around a global address to the second-level cache;
- *                             writes of others meanwhile are seen
- *   launches_wait()           waits until what was queued on the stream before this kernel has ended; its writes are then seen.
- *                             Only a kernel that is launched early (gpu/launch.h) needs it: all threads, on every path, before
- *                             it reads what others write or writes anything. Until then what it may read does not change
+ *   barrier()                 all threads of the block meet; then all see what they wrote to shared and global memory
+ *   barrier_shared()          the same, but only for shared memory
+ *   wave_barrier()            like barrier(), for the lanes of a wave
+ *   memory_fence_device()     the device sees this thread's earlier writes before its later ones
+ *   prefetch_line(from)       prefetches the 128 bytes around a global address into the second-level cache, if the chip
+ *                             can; writes of other threads in the meantime are seen
+ *   launches_wait()           waits until the work queued on the stream before this kernel has ended; its writes are then
+ *                             seen. Only a kernel that is launched early (gpu/launch.h) needs it: all its threads must call it,
+ *                             on every path, before they write, and before they read what earlier work may still write
  *   launches_next()           this block allows a kernel that is launched early to start
- *   launches_meet(&met)       both, unless `met`, which it sets: a kernel that starts early after this finds only this one
- *                             unfinished
+ *   launches_meet(&met)       both, unless `met` is set, and sets it: when the next kernel starts early, only this one can
+ *                             still be running
  *
- *   wave_shuffle_{u32,f32,u64}(value, from)        the value of lane `from`; of a lane that has ended: anything
+ *   wave_shuffle_{u32,f32,u64}(value, from)        the value of lane `from`; undefined if that lane has ended
  *   wave_shuffle_xor_{u32,f32,u64}(value, mask)    the value of lane() ^ mask; best with a constant mask
  *   wave_ballot(predicate) wave_any(..) wave_all(..)   bit i is lane i's; lanes that have ended do not count
- *   wave_sum_up_to_u32(value)                      the sum over this lane and those before it; all lanes must run
+ *   wave_sum_up_to_u32(value)                      the sum over this lane and the lanes before it; all lanes must run
  *   wave_uniform_u32(value)                        `value`, which is the same in all lanes, for the chip's scalar unit
  *
  *   atomic_add_{u32,u64} atomic_min_u64 atomic_max_u32 atomic_cas_{u32,u64} atomic_exchange_u32: relaxed, on shared or global
  *   memory, return the old value; atomic_load_{u32,u64}, atomic_store_{u32,u64}: never torn, never cached by the compiler
  *   store_host_u64(to, value)                      never torn; visible to a host that polls while the kernel runs
  *
- *   min_f64 max_f64 min_negated_f64(x, y): of numbers that are neither NaN nor zero; the last is min_f64(x, -y)
+ *   min_f64 max_f64 min_negated_f64(x, y): for numbers that are neither NaN nor zero; the last is min_f64(x, -y)
  *   fma_f32 sqrt_f32 div_f32: one correct rounding, denormals kept, on every target
  *   f32x4 with load_f32x4, load_f32x4_streaming, load_f32x4_readonly, store_f32x4 (16-byte aligned), f32x4_fma
  *   f32x2 with load_f32x2 (8-byte aligned)
- *   f32x4_copy with f32x4_copy_begin(&copy, to, from), f32x4_copy_end(&copy, to): 16 bytes from global to shared memory; a copy
- *   is in a group as below, and ends when that has been waited for; it is there for all after a barrier.
- *   copies_in_background() says whether several can be on their way before the first ends
+ *   f32x4_copy with f32x4_copy_begin(&copy, to, from), f32x4_copy_end(&copy, to): 16 bytes from global to shared memory. A copy
+ *   belongs to a group as below and is complete when the thread has waited for the group; all threads see it after a barrier.
+ *   copies_in_background() returns true if several copies can be in flight together
  *   u32x4 with load_u32x4, load_u32x4_streaming, load_u32x4_readonly: the same for four words
  *   u32x2 with load_u32x2_readonly (8-byte aligned), load_u32_readonly: the same for two words and for one
- *   bytes_f32x4(word, less): the four bytes of a word, 0 to 255, as floats, each less `less`, a small integer
- *   copy_16(to, from), copy_8(to, from): 16 or 8 bytes, aligned to that, from global to shared memory, in the background where
- *   the chip can. copies_commit() ends a group of them; copies_wait(n), n 0..6, waits for all groups of this thread except its
- *   last n; other threads of the block see them after a barrier
- *   dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
- *   lookup_nibbles(table, word): the bytes of a table of 16 that the low halves of a word's bytes name, and the high ones
+ *   bytes_f32x4(word, less): the four bytes of a word, 0 to 255, as floats, each minus `less`, a small integer
+ *   copy_16(to, from), copy_8(to, from): 16 or 8 bytes, aligned to that, from global to shared memory, in the background if
+ *   the chip can do that. copies_commit() ends a group of them; copies_wait(n), n 0..6, waits for all groups of this thread
+ * except its last n; other threads of the block see them after a barrier dot4_i8(a, b, sum): sum and the products of four pairs
+ * of signed bytes lookup_nibbles(table, word): looks up the low halves of a word's bytes in a table of 16 bytes, and the high
+ * halves
  *
- * A wave operation (shuffle, ballot, wave_barrier) is reached by all lanes of the wave that still run, together; a barrier by
- * all threads of the block. Inside a branch that some of them do not take they are an error, which the emulator reports.
+ * A wave operation (shuffle, ballot, wave_barrier) must be reached by all running lanes of the wave together, a barrier by all
+ * threads of the block. Inside a branch that some of them do not take they are an error, which the emulator reports.
  */
 #ifndef WW_KERNELS_SIMT_SIMT_H
 #define WW_KERNELS_SIMT_SIMT_H
@@ -91,12 +91,12 @@ typedef struct __attribute__((aligned(8))) f32x2 {
     float x, y;
 } f32x2;
 
-/* May stand for any four words: copies go by these. */
+/* May alias any four words: copies use this type. */
 typedef struct __attribute__((aligned(16), may_alias)) u32x4 {
     uint32_t x, y, z, w;
 } u32x4;
 
-/* The f32x4_copy of a chip without an engine for it: the bytes wait in registers. */
+/* f32x4_copy for a chip without a copy engine: the bytes wait in registers. */
 #define SIMT_COPY_THROUGH_REGISTERS                                                                                            \
     typedef struct f32x4_copy {                                                                                                \
         f32x4 value;                                                                                                           \
@@ -115,7 +115,7 @@ typedef struct __attribute__((aligned(16), may_alias)) u32x4 {
         return false;                                                                                                          \
     }
 
-/* copy_16 and copy_8 of such a chip: done at once. */
+/* copy_16 and copy_8 for such a chip: they copy at once. */
 #define SIMT_COPY_AT_ONCE                                                                                                      \
     DEVICE void copy_16(uint32_t *to, const uint32_t *from)                                                                    \
     {                                                                                                                          \
@@ -133,7 +133,7 @@ typedef struct __attribute__((aligned(16), may_alias)) u32x4 {
         (void)left;                                                                                                            \
     }
 
-/* The launches_ words of a chip on which kernels of a stream run one after the other. */
+/* The launches_ words for a chip that runs the kernels of a stream one after the other. */
 #define SIMT_LAUNCHES_IN_ORDER                                                                                                 \
     DEVICE void launches_wait(void)                                                                                            \
     {                                                                                                                          \
@@ -210,7 +210,7 @@ DEVICE f32x4 f32x4_sub(f32x4 a, f32x4 b)
     return make_f32x4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
 }
 
-/* dot4_i8 without an instruction for it. */
+/* dot4_i8 for chips without an instruction for it. */
 DEVICE int32_t dot4_i8_plain(uint32_t a, uint32_t b, int32_t sum)
 {
     for (uint32_t shift = 0; shift < 32; shift += 8)
@@ -222,7 +222,7 @@ typedef struct nibble_bytes {
     uint32_t low, high;
 } nibble_bytes;
 
-/* lookup_nibbles without an instruction for it. */
+/* lookup_nibbles for chips without an instruction for it. */
 DEVICE nibble_bytes lookup_nibbles_plain(u32x4 table, uint32_t word)
 {
     nibble_bytes found = {0, 0};
@@ -237,7 +237,7 @@ DEVICE nibble_bytes lookup_nibbles_plain(u32x4 table, uint32_t word)
 
 DEVICE nibble_bytes lookup_nibbles(u32x4 table, uint32_t word)
 {
-#if defined(SIMT_SELECT_BYTES) /* (a, b, selectors): of b and a, eight bytes, those that four bytes name; 0..7 each */
+#if defined(SIMT_SELECT_BYTES) /* (a, b, selectors): four bytes select from the eight bytes of b and a, 0..7 each */
     nibble_bytes found;
     for (uint32_t high = 0; high < 2; high++) {
         const uint32_t codes = word >> 4 * high, places = codes & 0x07070707u;
@@ -246,7 +246,7 @@ DEVICE nibble_bytes lookup_nibbles(u32x4 table, uint32_t word)
         *(high ? &found.high : &found.low) = bytes;
     }
     return found;
-#elif defined(SIMT_SELECT_NIBBLES) /* (a, b, selectors): of a and b those that four nibbles name, 0..7 each */
+#elif defined(SIMT_SELECT_NIBBLES) /* (a, b, selectors): four nibbles select bytes of a and b, 0..7 each */
     const uint32_t places = word & 0x77777777u, halves = (word >> 1 & 0x44444444u) | 0x32103210u;
     const uint32_t first = SIMT_SELECT_NIBBLES(SIMT_SELECT_NIBBLES(table.x, table.y, places),
                                                SIMT_SELECT_NIBBLES(table.z, table.w, places), halves);
@@ -261,7 +261,7 @@ DEVICE nibble_bytes lookup_nibbles(u32x4 table, uint32_t word)
 
 #ifndef SIMT_DOT4
 #define SIMT_DOT4         dot4_i8_plain
-#define SIMT_DOT4_IS_LONG /* some 15 instructions: loops around it are better not unrolled */
+#define SIMT_DOT4_IS_LONG /* about 15 instructions: loops around it should not be unrolled */
 #endif
 
 DEVICE int32_t dot4_i8(uint32_t a, uint32_t b, int32_t sum)
@@ -275,12 +275,12 @@ DEVICE int32_t dot16_i8(u32x4 a, u32x4 b, int32_t sum)
 }
 
 /* ---- shuffles of other types, from the 32-bit ones ----------------------------------------------------------------------- */
-/* Macros, so that in the emulator an operation keeps the line where the kernel wrote it. */
+/* Macros, so that the emulator knows the line of the kernel that called them. */
 
 #define wave_shuffle_f32(value, from)     canon_bits_float(wave_shuffle_u32(canon_float_bits(value), (from)))
 #define wave_shuffle_xor_f32(value, mask) canon_bits_float(wave_shuffle_xor_u32(canon_float_bits(value), (mask)))
 
-/* The sum of the values of this lane and those before it. */
+/* The sum of the values of this lane and the lanes before it. */
 #ifndef SIMT_SUMS_UP_TO
 DEVICE uint32_t wave_sum_up_to_u32(uint32_t value)
 {
@@ -292,7 +292,7 @@ DEVICE uint32_t wave_sum_up_to_u32(uint32_t value)
 }
 #endif
 
-/* Of numbers, not NaN. */
+/* For numbers that are not NaN. */
 #ifndef SIMT_MIN_F64
 DEVICE double min_f64(double x, double y)
 {

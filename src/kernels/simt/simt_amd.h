@@ -30,13 +30,13 @@
 #define SETTLE(variable)              __asm__ volatile("" : "+v"(variable))
 #if __clang_major__ >= 17
 #define SETTLE_UNIFORM(variable) __asm__ volatile("" : "+s"(variable))
-#else /* does not see of everything that it is uniform, and cannot copy it there: it may keep more in registers */
+#else /* the compiler does not always recognize uniform values and could not copy them to scalar registers */
 #define SETTLE_UNIFORM(variable) ((void)(variable))
 #endif
 #define SCHEDULE_APART() __builtin_amdgcn_sched_barrier(0)
 extern __attribute__((shared, aligned(16))) unsigned char simt_dynamic_shared[];
 
-/* A kernel's arguments, read again: a value that is needed only after a loop then takes no register during the loop. */
+/* The kernel's arguments, read again: then a value that is needed only after a loop takes no register during the loop. */
 static __inline__ __attribute__((device, always_inline)) const void *arguments_again(const void *args)
 {
     const __attribute__((address_space(4))) void *from =
@@ -47,9 +47,9 @@ static __inline__ __attribute__((device, always_inline)) const void *arguments_a
 }
 
 /* ---- who am I ------------------------------------------------------------------------------------------------------------ */
-/* Sizes come from the arguments that the runtime appends to the kernel's own (code object version 5): block counts are three
- * words at its start. The packet that launched the kernel has them too, but behind the bus; hipRTC, whose code object version
- * is its own affair, takes them from there. */
+/* Sizes come from the arguments that the runtime appends to the kernel's own (code object version 5): the block counts are the
+ * first three words. The launch packet has them too, but reading it crosses the bus. hipRTC chooses its code object version
+ * itself, so kernels that it compiles read the packet. */
 
 DEVICE uint32_t thread_index(void)
 {
@@ -109,7 +109,7 @@ DEVICE uint32_t block_count_y(void)
 
 #endif
 
-/* A constant: clang's own builtin becomes one too late for the optimiser. tools/check-kernels.c checks that the two agree. */
+/* A constant: clang's own builtin becomes one too late for the optimizer. tools/check-kernels.c checks that the two agree. */
 #if defined(__GFX6__) || defined(__GFX7__) || defined(__GFX8__) || defined(__GFX9__)
 #define SIMT_WAVE_SIZE 64u
 #else
@@ -127,7 +127,7 @@ DEVICE uint32_t lane(void)
     return SIMT_WAVE_SIZE == 64 ? __builtin_amdgcn_mbcnt_hi(~0u, low) : low;
 }
 
-/* In a scalar register, so that arithmetic with it runs on the scalar unit. */
+/* In a scalar register, so that the scalar unit does the arithmetic with it. */
 DEVICE uint32_t wave_index(void)
 {
     return __builtin_amdgcn_readfirstlane(thread_index() / SIMT_WAVE_SIZE);
@@ -245,7 +245,7 @@ DEVICE double min_negated_f64(double x, double y)
     return result;
 }
 
-/* Sums rows of 16 lanes by DPP, whose shifts insert 0; then the scalar unit adds the totals of the rows before. */
+/* Sums rows of 16 lanes by DPP, whose shifts insert 0. Then the scalar unit adds the totals of the earlier rows. */
 #define SIMT_SUMS_UP_TO
 DEVICE uint32_t wave_sum_up_to_u32(uint32_t value)
 {
@@ -336,8 +336,7 @@ DEVICE void store_host_u64(uint64_t *to, uint64_t value)
     __hip_atomic_store(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
-/* Two numbers side by side, so that the compiler computes them by instructions for two, where a chip has those (gfx90a,
- * gfx942). */
+/* Two adjacent numbers, so that chips with instructions for two numbers (gfx90a, gfx942) use them. */
 typedef float simt_two __attribute__((ext_vector_type(2)));
 #if defined(__gfx90a__) || defined(__gfx942__)
 #define SETTLE_TWO(first, second)                                                                                              \
@@ -350,8 +349,8 @@ typedef float simt_two __attribute__((ext_vector_type(2)));
 #endif
 
 /* ---- arithmetic in fewer steps ------------------------------------------------------------------------------------------- */
-/* The chip's inverse, which AMD's manuals give as off by less than a unit in the last place, and one step of Newton's: of d
- * whose inverse is a normal number. */
+/* The chip's inverse, which AMD's manuals say is less than one unit in the last place off, and one step of Newton's method. The
+ * inverse of d must be a normal number. */
 DEVICE float simt_short_inverse(float d)
 {
     const float near = __builtin_amdgcn_rcpf(d);
@@ -360,7 +359,7 @@ DEVICE float simt_short_inverse(float d)
 
 #define MATH_SHORT_INVERSE_F32(d) simt_short_inverse(d)
 
-/* narrow_f16() for numbers that are not NaN. */
+/* narrow_f16() for a number that is not NaN. */
 DEVICE uint16_t simt_narrow_number_f16(float x)
 {
     __asm__("" : "+v"(x));
@@ -370,7 +369,7 @@ DEVICE uint16_t simt_narrow_number_f16(float x)
 #define SIMT_NARROW_NUMBER_F16(x) simt_narrow_number_f16(x)
 
 /* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
-/* Through a vector type, so that the access is one instruction whatever the optimiser makes of the struct. */
+/* Through a vector type: then the access is a single instruction, regardless of what the optimizer does with the struct. */
 
 typedef float simt_vector __attribute__((ext_vector_type(4)));
 typedef float simt_pair __attribute__((ext_vector_type(2)));
@@ -462,7 +461,7 @@ SIMT_COPY_AT_ONCE
 
 /* ---- two products of f16 ------------------------------------------------------------------------------------------------- */
 
-/* v_dot2_f32_f16, for the chips whose fast products are made of it. */
+/* v_dot2_f32_f16, for the chips whose fast products use it. */
 #if defined(__gfx906__) || defined(__gfx1030__) || defined(__gfx1031__) || defined(__gfx1032__) || defined(__gfx1033__) ||     \
     defined(__gfx1034__) || defined(__gfx1035__) || defined(__gfx1036__) || defined(__gfx10_3_generic__) ||                    \
     defined(FAST_BY_DOT2)
@@ -471,7 +470,7 @@ typedef _Float16 simt_halves __attribute__((ext_vector_type(2)));
     __builtin_amdgcn_fdot2(__builtin_bit_cast(simt_halves, a), __builtin_bit_cast(simt_halves, b), sum, false)
 #endif
 
-/* Bytes 0..3 are those of the second operand. */
+/* Selectors 0..3 mean the bytes of the second operand. */
 #define SIMT_SELECT_BYTES(a, b, selectors) __builtin_amdgcn_perm(a, b, selectors)
 
 #endif

@@ -1,7 +1,8 @@
 /* simt.h for the emulator: the host's compiler, and functions of src/emulator that know which thread is running.
  *
- * Operations at which threads meet are macros that carry their place in the source: threads that meet at different places have
- * diverged, and the fault names both. Lookups go through one thread-local pointer; a fiber never changes its system thread.
+ * Operations at which threads meet are macros that pass their place in the source. If threads meet at different places, they
+ * have diverged, and the emulator's fault names both. Lookups go through one thread-local pointer; a fiber never changes its
+ * system thread.
  */
 #ifndef WW_KERNELS_SIMT_SIMT_EMULATED_H
 #define WW_KERNELS_SIMT_SIMT_EMULATED_H
@@ -19,7 +20,7 @@
 #define SIMT_LINE(file, n) file ":" SIMT_TEXT(n)
 #define SIMT_WHERE         SIMT_LINE(__FILE__, __LINE__)
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses */
 #define KERNEL(name, args_type, max_threads)                                                                                   \
     static void name##_body(const args_type args);                                                                             \
     static void name##_run(const void *bytes)                                                                                  \
@@ -125,7 +126,7 @@ DEVICE void prefetch_line(const void *from)
 
 /* ---- atomics: real ones, since blocks run on several threads ------------------------------------------------------------- */
 
-/* NOLINTBEGIN(bugprone-macro-parentheses, readability-non-const-parameter): types again; and the builtins do write */
+/* NOLINTBEGIN(bugprone-macro-parentheses, readability-non-const-parameter): types, as above; and the builtins do write */
 #define SIMT_ATOMIC_ACCESS(suffix, type)                                                                                       \
     DEVICE type atomic_add_##suffix(type *target, type operand)                                                                \
     {                                                                                                                          \
@@ -177,7 +178,7 @@ DEVICE uint32_t atomic_exchange_u32(uint32_t *target, uint32_t value)
 /* NOLINTEND(bugprone-macro-parentheses, readability-non-const-parameter) */
 
 /* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
-/* Through their own alignment: UBSan reports an address that a GPU would fault on. */
+/* With the alignment of their types, so that UBSan reports an address on which a GPU would fault. */
 
 DEVICE f32x2 load_f32x2(const float *from)
 {
@@ -196,7 +197,7 @@ DEVICE f32x4 load_f32x4_streaming(const float *from)
 
 DEVICE f32x4 load_f32x4_readonly(const float *from)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not null where a kernel's arguments say so */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): not null if the kernel's arguments promise it */
     return *(const f32x4 *)from;
 }
 
@@ -205,7 +206,7 @@ DEVICE void store_f32x4(float *to, f32x4 value)
     *(f32x4 *)to = value;
 }
 
-/* Copies at once, the earliest that a chip with asynchronous copies could. */
+/* Copies at once: a chip with asynchronous copies may do that, too. */
 typedef struct f32x4_copy {
     char nothing;
 } f32x4_copy;

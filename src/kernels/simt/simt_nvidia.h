@@ -12,7 +12,7 @@
 #if __CUDA_ARCH__ >= 800
 #define KERNEL_RESIDENT(name, args_type, max_threads, blocks)                                                                  \
     extern "C" __attribute__((global, launch_bounds(max_threads, blocks))) void name(const args_type args)
-#else /* with fewer registers the older back end would spill; one block per unit is the lesser evil */
+#else /* with fewer registers the older back end would spill, which is worse than one block per unit */
 #define KERNEL_RESIDENT(name, args_type, max_threads, blocks)                                                                  \
     extern "C" __attribute__((global, launch_bounds(max_threads, 1))) void name(const args_type args)
 #endif
@@ -171,7 +171,7 @@ SIMT_ATOMIC(atomic_max_u32, uint32_t, __nvvm_atom_max_gen_ui, unsigned)
 SIMT_ATOMIC(atomic_exchange_u32, uint32_t, __nvvm_atom_xchg_gen_i, int)
 #undef SIMT_ATOMIC
 
-/* A volatile access is a relaxed one in PTX: never torn, and never optimised away. */
+/* A volatile access is a relaxed one in PTX: never torn, never optimized away. */
 #define SIMT_ATOMIC_ACCESS(suffix, type, builtin, builtin_type)                                                                \
     DEVICE type atomic_cas_##suffix(type *target, type expected, type desired)                                                 \
     {                                                                                                                          \
@@ -195,7 +195,7 @@ DEVICE void store_host_u64(uint64_t *to, uint64_t value)
 }
 
 /* ---- 16 bytes at a time -------------------------------------------------------------------------------------------------- */
-/* Through a vector type, so that the access is one instruction whatever the optimiser makes of the struct. */
+/* Through a vector type: then the access is a single instruction, regardless of what the optimizer does with the struct. */
 
 typedef float simt_vector __attribute__((ext_vector_type(4)));
 typedef float simt_pair __attribute__((ext_vector_type(2)));
@@ -214,7 +214,7 @@ DEVICE f32x4 load_f32x4(const float *from)
     return value;
 }
 
-/* Read-only for the whole launch, and not kept in L1, which is left to data that is read again. Not volatile, so that several
+/* Read-only during the launch, and not kept in L1, to leave room for data that is read again. Not volatile, so that several
  * loads can be in flight. */
 DEVICE f32x4 load_f32x4_streaming(const float *from)
 {
@@ -226,7 +226,7 @@ DEVICE f32x4 load_f32x4_streaming(const float *from)
     return value;
 }
 
-/* Read-only for the whole launch, and kept in L1 for a neighbour that reads the rest of the 32 bytes. */
+/* Read-only during the launch, and kept in L1 for a neighbour that reads the rest of the 32 bytes. */
 DEVICE f32x4 load_f32x4_readonly(const float *from)
 {
     f32x4 value;
@@ -319,8 +319,8 @@ DEVICE uint32_t load_u32_readonly(const uint32_t *from)
     return value;
 }
 
-/* A byte below 2^23's exponent is that much more than 2^23: two instructions each, and no conversion, of which there are few.
- */
+/* Puts the byte into the lowest byte of the bits of 2^23, whose value is then 2^23 plus the byte. That takes two instructions
+ * and no conversion; chips have few units for conversions. */
 #define SIMT_BYTE(selector, to) __asm__("prmt.b32 %0, %1, 0x4b000000, " selector ";" : "=r"(to) : "r"(word))
 DEVICE f32x4 bytes_f32x4(uint32_t word, float less)
 {
@@ -389,8 +389,8 @@ DEVICE int32_t simt_dp4a(uint32_t a, uint32_t b, int32_t sum)
 #define SIMT_DOT4 simt_dp4a
 
 /* ---- arithmetic in fewer steps ------------------------------------------------------------------------------------------- */
-/* What the compiler makes of a division in the middle of the range, without its test for the ends of the range and the jump
- * that comes with it: the chip's inverse, which is within a unit in the last place, and one step of Newton's. */
+/* Like the compiler's division for operands in the middle of the range, without the test for the ends of the range and its
+ * branch: the chip's inverse, which is within one unit in the last place, and one step of Newton's method. */
 
 DEVICE float simt_inverse(float d)
 {
@@ -399,8 +399,8 @@ DEVICE float simt_inverse(float d)
     return __builtin_fmaf(__builtin_fmaf(-d, near, 1.0f), near, near);
 }
 
-/* A root from the chip's inverse root, and the inverse of that; where x is at an end of the range the chip's root is right.
- */
+/* A square root from the chip's inverse square root, and its inverse. If x is at an end of the range, the chip's square root is
+ * right. */
 DEVICE float simt_inverse_root(float x)
 {
     float near;
@@ -410,7 +410,7 @@ DEVICE float simt_inverse_root(float x)
     return x > 0.0f && x < __builtin_inff() ? inverse : near;
 }
 
-/* The chip's own, subnormals included, within one and two units in the last place. */
+/* The chip's own functions, subnormals included, within one and two units in the last place. */
 DEVICE float simt_near_inverse(float x)
 {
     float near;
@@ -418,7 +418,7 @@ DEVICE float simt_near_inverse(float x)
     return near;
 }
 
-/* And those that take and give 0 for subnormals. */
+/* The chip's functions that treat subnormals as 0. */
 #define SIMT_QUICK(name, instruction)                                                                                          \
     DEVICE float name(float x)                                                                                                 \
     {                                                                                                                          \
@@ -438,8 +438,8 @@ DEVICE float simt_near_inverse_root(float x)
     return near;
 }
 
-/* Two floats to 16 bits each. The chip's own NaN has all bits set but the sign; as an integer it is the largest of all, and the
- * types' one NaN comes next. */
+/* Converts two floats to 16 bits each. The chip's NaN has all bits set except the sign; as an integer it is the largest number,
+ * and our types' only NaN comes next. */
 #if __CUDA_ARCH__ >= 900
 #define SIMT_NARROW_PAIR(name, type, nan)                                                                                      \
     DEVICE uint32_t name(float low, float high)                                                                                \
@@ -456,8 +456,8 @@ SIMT_NARROW_PAIR(simt_narrow_pair_bf16, "bf16x2", 0x7fc07fc0u)
 #define SIMT_NARROW_PAIR_F16  simt_narrow_pair_f16
 #define SIMT_NARROW_PAIR_BF16 simt_narrow_pair_bf16
 
-/* The same of what is not NaN; of two pairs the larger, of a NaN and a number the number; and all ones in the halves of two
- * pairs that differ, as a NaN does from all. */
+/* The same for numbers that are not NaN. The larger of two pairs; the number, if the other is NaN. All ones in each half in
+ * which two pairs differ; NaN differs from everything. */
 #define SIMT_PAIRS(type)                                                                                                       \
     DEVICE uint32_t simt_narrow_numbers_##type(float low, float high)                                                          \
     {                                                                                                                          \
@@ -480,15 +480,16 @@ SIMT_NARROW_PAIR(simt_narrow_pair_bf16, "bf16x2", 0x7fc07fc0u)
 SIMT_PAIRS(f16)
 SIMT_PAIRS(bf16)
 #undef SIMT_PAIRS
-#define SIMT_PAIRS_OF_16 /* these are there */
+#define SIMT_PAIRS_OF_16 /* this chip has the operations above */
 #endif
 
-#if __CUDA_ARCH__ >= 800 /* NaN if one is, +0 larger than -0 */
+#if __CUDA_ARCH__ >= 800 /* NaN if either is NaN; +0 is larger than -0 */
 #define MATH_MAX_F32(a, b) __nvvm_fmax_nan_f(a, b)
 #define MATH_MIN_F32(a, b) __nvvm_fmin_nan_f(a, b)
 #endif
 
-/* Not in constant memory, which serves one address at a time: when a block copies a table, every thread would wait. */
+/* Not in constant memory, which serves one address at a time: threads of a block that copy a table would wait for each
+ * other. */
 #define MATH_TABLE static __attribute__((device)) const
 
 #define MATH_WITHIN_F32(x, max)  __nvvm_fmin_f(x, max)
