@@ -5,7 +5,7 @@
 #include "cpu/quant/quant_set.h"
 #include "cpu/quant/tile_vectors.h"
 
-static const int8_t fold_order[DOT_ACCUMULATORS] = {0, 4, 2, 6, 1, 5, 3, 7};
+static const int32_t fold_order[DOT_ACCUMULATORS] = {0, 4, 2, 6, 1, 5, 3, 7};
 
 /* Step n of eight of the fold: acc has come; sums are three numbers for each result. The last gives the result. */
 DOT_FUNCTION void fold_step(int32_t n, tile_floats acc[TILE_SIDE], float *sums)

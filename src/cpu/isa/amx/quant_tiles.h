@@ -28,7 +28,7 @@ enum { AHEAD = 4, BLOCKS_MAX = 1024 }; /* more blocks take gemv: PANEL_BYTES_MAX
 /* The blocks of a row in the order in which they are added, and behind each the number of accumulators that are complete. */
 typedef struct block_order {
     int16_t place[BLOCKS_MAX];
-    int8_t complete[BLOCKS_MAX];
+    uint8_t complete[BLOCKS_MAX];
 } block_order;
 
 DOT_FUNCTION void order_blocks(int64_t blocks, block_order *order)
