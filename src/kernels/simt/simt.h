@@ -61,9 +61,9 @@
  *   bytes_f32x4(word, less): the four bytes of a word, 0 to 255, as floats, each minus `less`, a small integer
  *   copy_16(to, from), copy_8(to, from): 16 or 8 bytes, aligned to that, from global to shared memory, in the background if
  *   the chip can do that. copies_commit() ends a group of them; copies_wait(n), n 0..6, waits for all groups of this thread
- * except its last n; other threads of the block see them after a barrier dot4_i8(a, b, sum): sum and the products of four pairs
- * of signed bytes lookup_nibbles(table, word): looks up the low halves of a word's bytes in a table of 16 bytes, and the high
- * halves
+ *   except its last n; other threads of the block see them after a barrier
+ *   dot4_i8(a, b, sum): sum and the products of four pairs of signed bytes
+ *   lookup_nibbles(table, word): a table of 16 bytes, indexed by the low halves of a word's bytes, and by the high halves
  *
  * A wave operation (shuffle, ballot, wave_barrier) must be reached by all running lanes of the wave together, a barrier by all
  * threads of the block. Inside a branch that some of them do not take they are an error, which the emulator reports.
