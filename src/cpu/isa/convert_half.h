@@ -1,5 +1,5 @@
-/* Many 16-bit floats to f32 and back, f16 by the instructions of the set that the including file is compiled for: the bits of
- * arithmetic/convert.h, in which every NaN becomes the one NaN.
+/* Converts many 16-bit floats to f32 and back, f16 with the instructions of the set that the including file is compiled for.
+ * The bits are those of arithmetic/convert.h: every NaN becomes the one NaN.
  */
 #ifndef WW_CPU_ISA_CONVERT_HALF_H
 #define WW_CPU_ISA_CONVERT_HALF_H
@@ -12,8 +12,8 @@
 #include <arm_neon.h>
 #endif
 
-/* As many as whole vectors hold; the others are left. */
-/* Sets without such instructions leave `to` alone. NOLINTNEXTLINE(readability-non-const-parameter) */
+/* Convert as many elements as fill whole vectors, and return their number. */
+/* Sets without such instructions do not write `to`. NOLINTNEXTLINE(readability-non-const-parameter) */
 static int64_t widen_f16_vectors(float *to, const uint16_t *from, int64_t count)
 {
     int64_t i = 0;

@@ -101,8 +101,9 @@ const screen_products *screen_products_choose(const instruction_set *set)
     return *products;
 }
 
-/* dot: the score itself. l2: the largest sum whose root is below `score`; the root of a square is within one ulp, so a few
- * steps from score^2 find it. cosine: `score`, lowered by more than the roundings of a division and two products. */
+/* Limits for sums. dot: the score itself. l2: the largest sum whose root is below `score`. The root of a square is within one
+ * ulp, so a few steps from score^2 find it. cosine: `score`, lowered by more than the roundings of a division and two products.
+ */
 float filter_limit(int32_t metric, float score)
 {
     if (metric == CANON_DOT)

@@ -1,9 +1,9 @@
-/* Scores of an instruction set, written once over the register that its vec.h defines; included by one file of each set, after
- * vec.h.
+/* The scoring functions of an instruction set, written once with the vectors that its vec.h defines. One file of each set
+ * includes this after vec.h.
  *
- * The 64 canonical accumulators are four times 16 lanes. A tile is R rows by Q queries in registers: it makes, for each pair,
- * the 16 lanes (g0+g2)+(g1+g3), which is the canonical fold by 32 and by 16. The lanes of sixteen pairs are then folded
- * together by a transposing tree, which costs a small part of folding them one by one.
+ * The 64 canonical accumulators are four times 16 lanes. A tile has R rows by Q queries in registers. For each pair it computes
+ * the 16 lanes (g0+g2)+(g1+g3), which are the canonical fold by 32 and by 16. A transposing tree then folds the lanes of
+ * sixteen pairs together, which costs a small part of folding them one by one.
  */
 #ifndef WW_CPU_ISA_SCORE_TEMPLATE_H
 #define WW_CPU_ISA_SCORE_TEMPLATE_H
@@ -21,7 +21,7 @@
 enum {
     VECS = CANON_LANES / VEC_LANES,
     FOLDED = 16,                            /* lanes of a pair before the last folds, and pairs that are folded together */
-    TILE_LANES = VEC_TILE_VECS * VEC_LANES, /* accumulated at once: all 64 or a quarter */
+    TILE_LANES = VEC_TILE_VECS * VEC_LANES, /* lanes accumulated at once: all 64 or a quarter */
     TILE_ROWS = 4,
     TILE_QUERIES = 3,
     PREFETCH_FLOATS = 1024, /* how far ahead the rows of a single query are prefetched */
@@ -38,7 +38,7 @@ INLINE vec accumulate(bool l2, vec a, vec b, vec acc)
 /* ---- tiles ----------------------------------------------------------------------------------------------------------------
  */
 
-/* Elements of a row of f32, f16 or bf16 as floats; the type is a constant. */
+/* Loads elements of a row of f32, f16 or bf16 as floats; the type is a constant. */
 INLINE vec load_row(int32_t type, const void *rows, int64_t element)
 {
     if (type == ROW_F16)
@@ -48,21 +48,21 @@ INLINE vec load_row(int32_t type, const void *rows, int64_t element)
     return vec_load((const float *)rows + element);
 }
 
-/* Some rows and queries, each `padded` elements, and where the 16 lanes of each pair go. */
+/* Some rows and queries of `padded` elements each, and where the 16 lanes of each pair go. */
 typedef struct score_tile {
     const float *queries;
     const void *rows;
     int32_t padded;
-    int64_t ahead; /* elements from a row to what is prefetched; 0: nothing is */
+    int64_t ahead; /* prefetch distance in elements; 0: no prefetches */
     float *out;    /* out[q * out_stride + r * FOLDED] for the pair (r, q) */
     int out_stride;
 } score_tile;
 
-/* Accumulates TILE_LANES of the 64 lanes, from lane `first` on, of R x Q pairs, and stores 16 for each: the fold of all lanes
- * by 32 and 16, or the quarter that was accumulated. R, Q, l2 and the rows' type are constants. */
+/* Accumulates TILE_LANES of the 64 lanes of R x Q pairs, from lane `first` on, and stores 16 for each: all lanes folded by 32
+ * and 16, or the quarter that was accumulated. R, Q, l2 and the rows' type are constants. */
 INLINE void tile_pass(int R, int Q, bool l2, int32_t type, const score_tile *t, int first)
 {
-    const bool line = type == ROW_F32 || first % (2 * FOLDED) == 0; /* does a cache line of a row begin here? */
+    const bool line = type == ROW_F32 || first % (2 * FOLDED) == 0; /* true if a cache line of a row starts here */
     vec acc[TILE_ROWS][TILE_QUERIES][VEC_TILE_VECS];
     UNROLL for (int r = 0; r < R; r++) UNROLL for (int q = 0; q < Q; q++) UNROLL for (int v = 0; v < VEC_TILE_VECS; v++)
         acc[r][q][v] = vec_zero();
@@ -123,7 +123,7 @@ INLINE void tile(int R, int Q, bool l2, int32_t type, const score_tile *t)
     }
 }
 
-/* The sums of Q queries, from number `first` on, and all rows: tiles of R x Q, then of 1 x Q, sixteen rows at a time. */
+/* The sums of Q queries, from number `first` on, with all rows: tiles of R x Q, then of 1 x Q, sixteen rows at a time. */
 INLINE void sums_of(int R, int Q, bool l2, int32_t type, const sums_job *job, int32_t first, int64_t ahead)
 {
     const int64_t row_bytes = (int64_t)job->padded * (int64_t)row_type_bytes(type);
@@ -153,8 +153,8 @@ INLINE void sums_of(int R, int Q, bool l2, int32_t type, const sums_job *job, in
     }
 }
 
-/* The first queries prefetch the rows of the next block, which follow this one's; a single query, bound by memory, prefetches a
- * fixed distance ahead. */
+/* The first queries prefetch the rows of the next block, which follow those of this one. A single query, bound by memory,
+ * prefetches a fixed distance ahead. */
 INLINE void sums_for(bool l2, const sums_job *job)
 {
     const int64_t block = (int64_t)job->row_count * job->padded;
@@ -183,7 +183,7 @@ static void sums(const sums_job *job)
 
 static void sums_of_bytes(int32_t type, const sums_job *job);
 
-/* One query and rows of another type: halves by tiles as f32; of bytes a row has too few for that to pay. */
+/* One query and rows of another type. f16 and bf16 go by tiles like f32; rows of bytes are too short for that to be faster. */
 static void sums_typed(int32_t type, const sums_job *job)
 {
     const bool l2 = job->metric == CANON_L2;
@@ -203,8 +203,8 @@ static void sums_typed(int32_t type, const sums_job *job)
  */
 
 /* A cosine is better than t only if its sum is above t times the norms in real arithmetic, since rounding keeps order. The
- * limit is t less 2^-20 of it, more than the roundings here; FLT_MIN covers products too small for that, the bound of 2^127
- * keeps the product finite, and a row whose norm is 0 has the score 0 whatever its sum, so it always passes. */
+ * limit is lower than t by 2^-20 of t, more than the roundings here; FLT_MIN covers products too small for that, the bound of
+ * 2^127 keeps the product finite, and a row whose norm is 0 has the score 0 whatever its sum, so it always passes. */
 INLINE uint32_t filter_cosine(vec sum, vec limit, vec norms)
 {
     const vec bound = vec_min(vec_fma(limit, norms, vec_set(-FLT_MIN)), vec_set(0x1p127f));
@@ -221,7 +221,7 @@ INLINE uint32_t filter_sums_vec(int32_t metric, const float *sums_, float limit,
     return filter_cosine(sum, vec_set(limit), vec_mul(vec_set(query_norm), vec_load(row_norms)));
 }
 
-/* What the dot products say about the squared distance at least, as in scalar/scalar.c. */
+/* A lower bound of the squared distance from the dot product, as in scalar/scalar.c. */
 INLINE uint32_t filter_dots_vec(const float *dots, float limit, float query_square, const float *row_norms, float slack)
 {
     const vec row_norm = vec_load(row_norms);
@@ -230,7 +230,7 @@ INLINE uint32_t filter_dots_vec(const float *dots, float limit, float query_squa
     return ~vec_greater(bound, vec_set(limit + FLT_MIN));
 }
 
-/* One query's filter; metric and by_dots are constants. */
+/* The filter of one query; metric and by_dots are constants. */
 typedef struct row_filter {
     int32_t metric;
     bool by_dots;
@@ -277,7 +277,7 @@ static uint64_t filter_dots(const float *dots, int32_t row_count, float limit, f
     return filter(&(row_filter){CANON_L2, true, limit, query_norm, slack}, dots, row_count, row_norms);
 }
 
-/* ---- pairs of any length, and rows on their way in -------------------------------------------------------------------------
+/* ---- pairs of any length, and storing rows ----------------------------------------------------------------------------------
  */
 
 INLINE void clear(vec acc[VECS])
@@ -348,7 +348,7 @@ static float store(float *row, const float *from, int32_t n)
 /* ---- rows of other types: bound by memory, one at a time with all 64 accumulators in registers -----------------------------
  */
 
-/* 64 elements from number `i` on as floats. The type is a constant, except for the two kinds of bytes. */
+/* Loads 64 elements from number `i` on as floats. The type is a constant, except that it may be either kind of bytes. */
 INLINE void load_typed(int32_t type, const void *from, int64_t i, vec to[VECS])
 {
     const int step = FOLDED / VEC_LANES; /* vectors of 16 elements */
@@ -424,7 +424,7 @@ static void sums_of_bytes(int32_t type, const sums_job *job)
 
 #include "cpu/isa/screen_template.h"
 
-/* What this file and screen_template.h make, for the table of the set. */
+/* The functions of this file and of screen_template.h, for the table of the set. */
 #define VEC_KERNELS                                                                                                            \
     .dot = dot, .squares = squares, .store = store, .sums = sums, .widen = widen, .sums_typed = sums_typed,                    \
     .pair_typed = pair_typed, .filter_sums = filter_sums, .filter_dots = filter_dots, .encode = encode,                        \

@@ -1,9 +1,9 @@
-/* The first test of a group's products, over the register that an instruction set's vec.h defines.
+/* The first test of a group's products, with the vectors that an instruction set's vec.h defines.
  *
- * Products of a group have sixteen queries side by side. Most rows are far from any threshold, so the largest product of
- * sixteen rows is tested first, with bounds that hold for all of them: sixteen maxima and one test exclude 256 pairs. In that
- * test each term is at least the same term of every row, except for roundings relative to the row's own term if the two are
- * close, which the slack in the limits covers. So the test never excludes a row that must be kept.
+ * The products of a row with the sixteen queries of a group are adjacent. Most rows are far from any threshold, so the largest
+ * product of sixteen rows is tested first, with bounds that hold for all of them: sixteen maxima and one test exclude 256
+ * pairs. In that test each term is at least the same term of every row, except for roundings, which are relative to the row's
+ * own term if the two are close; the slack in the limits covers these. So the test never excludes a row that must be kept.
  */
 #ifndef WW_CPU_ISA_SCREEN_FILTER_H
 #define WW_CPU_ISA_SCREEN_FILTER_H
@@ -18,14 +18,14 @@ enum {
     LANES_MASK = (1 << VEC_LANES) - 1,
 };
 
-/* Bit i: lane i is kept. Products times scale, and what the other terms say. */
+/* Bit i is set if lane i is kept. `rest` is the sum of the other terms. */
 FILTER_INLINE uint32_t kept(vec products, vec scale, vec rest, vec h)
 {
     return ~vec_greater(h, vec_fma(products, scale, rest)) & LANES_MASK;
 }
 
-/* The largest of a strip's products times their scales, or more, for the queries of one register. Negative products count as 0:
- * times the largest scale they would be too low. */
+/* An upper bound for a strip's products times their scales, for the queries of one register. Negative products count as 0,
+ * because multiplied by the largest scale they would be too low. */
 FILTER_INLINE vec largest_of_strip(const int32_t *products, const float scale_max[SCREEN_STRIP / SCREEN_FOUR])
 {
     vec largest = vec_zero();
@@ -39,8 +39,8 @@ FILTER_INLINE vec largest_of_strip(const int32_t *products, const float scale_ma
     return largest;
 }
 
-/* Which queries of one register may keep a row of this strip. g is not positive, so it is multiplied by the smallest norm.
- * `more` is what else a row may add. */
+/* Returns the queries of one register that may keep a row of this strip. g is not positive, so it is multiplied by the smallest
+ * norm. `more` is what the other codes can add. */
 FILTER_INLINE uint32_t keep_strip(vec largest, vec more, const strip_bounds *bounds, int32_t strip, const screen_limits *limits,
                                   int at)
 {

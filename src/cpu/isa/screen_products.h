@@ -1,7 +1,7 @@
 /* Integer products of codes: the part of the screen (arithmetic/screen.h) that hardware has instructions for.
  *
- * Each way to make them is a table. What comes out is exact, so all of them agree. Sixteen queries make a group; its codes are
- * packed once in the order that the instructions want. Rows come 16, 32 or 64 at a time, as stored in memory.
+ * Each way to compute them is a table. Products are exact, so all ways agree. A group is sixteen queries, whose codes are
+ * packed once in the order that the instructions need. Rows are multiplied 16, 32 or 64 at a time, as stored in memory.
  */
 #ifndef WW_CPU_ISA_SCREEN_PRODUCTS_H
 #define WW_CPU_ISA_SCREEN_PRODUCTS_H
@@ -11,22 +11,22 @@
 
 enum {
     GROUP = 16,        /* queries */
-    GROUPS_MAX = 4,    /* that one call of `groups` takes, and whose products it keeps at a time */
-    GROUP_BIAS = 64,   /* bytes after a packed group, for a 32-bit number for each query */
-    UNIT_ROWS = 64,    /* rows at most, and the distance from one group's products to the next in rows */
-    SCREEN_STRIP = 16, /* rows that are tested at once, as a first test */
+    GROUPS_MAX = 4,    /* groups that one call of `groups` takes, and whose products it keeps at a time */
+    GROUP_BIAS = 64,   /* bytes after a packed group: a 32-bit number for each query */
+    UNIT_ROWS = 64,    /* rows, at most; also the distance from one group's products to the next, in rows */
+    SCREEN_STRIP = 16, /* rows that the first test handles together */
     SCREEN_STRIPS = UNIT_ROWS / SCREEN_STRIP,
-    SCREEN_FOUR = 4,      /* rows of a strip whose products are compared before they are multiplied by a scale */
+    SCREEN_FOUR = 4,      /* rows of a strip whose products are compared before one multiplication by a scale */
     PREFETCH_BYTES = 4096 /* how far ahead the codes for a single query are prefetched */
 };
 
 struct strip_bounds;  /* isa.h */
 struct screen_limits; /* isa.h */
 
-/* Takes the products of a group and its candidates (isa.h: filter_strips), which are valid until it returns. */
+/* Receives the products of a group and its candidates (isa.h: filter_strips), which are valid until it returns. */
 typedef void (*screen_ready)(void *context, int32_t group, const int32_t *products, const uint16_t candidates[SCREEN_STRIPS]);
 
-/* Groups of queries against rows, with the first test of their products. */
+/* Groups of queries and rows, for products with the first test. */
 typedef struct filtered_groups {
     const int8_t *packed; /* groups */
     int32_t group_count;
@@ -35,16 +35,16 @@ typedef struct filtered_groups {
     int32_t *out; /* room for the products of GROUPS_MAX groups */
     const struct strip_bounds *bounds;
     const struct screen_limits *limits; /* of each group */
-    screen_ready ready;                 /* told of one group after the other */
+    screen_ready ready;                 /* called for one group after the other */
     void *context;
 } filtered_groups;
 
 typedef struct screen_products {
     const char *name;
     bool (*present)(void);
-    int32_t code_bytes; /* that a code takes when it is packed or prepared */
+    int32_t code_bytes; /* bytes per code in packed groups and prepared rows */
 
-    /* Called before a thread's first call of the functions below, and after its last; NULL if there is nothing to do. */
+    /* Called before a thread's first call of the functions below, and after its last; NULL if not needed. */
     void (*begin)(void);
     void (*end)(void);
 
@@ -57,7 +57,7 @@ typedef struct screen_products {
     /* Packs the codes of GROUP queries, one after the other, into GROUP * padded * code_bytes + GROUP_BIAS bytes. */
     void (*pack)(const int8_t *codes, int32_t padded, int8_t *packed);
 
-    /* Brings rows into the order that `groups` needs, row_count * padded * code_bytes; NULL: the stored order is right. */
+    /* Puts rows into the order that `groups` needs, row_count * padded * code_bytes. NULL: they are used as stored. */
     void (*prepare)(const int8_t *rows, int32_t row_count, int32_t padded, int8_t *prepared);
 
     /* out[(g * UNIT_ROWS + r) * GROUP + q] for 1..GROUPS_MAX packed groups and prepared rows, a multiple of 16. */
@@ -65,7 +65,7 @@ typedef struct screen_products {
                    int32_t *out);
 
     /* The same for any number of groups; also tests finished products meanwhile (isa.h: filter_strips). NULL if doing both at
-     * once is no faster. */
+     * once is not faster. */
     void (*groups_filtered)(const filtered_groups *job);
 } screen_products;
 

@@ -1,5 +1,6 @@
-/* The screen of an instruction set, written once over the register that its vec.h defines; part of score_template.h. Codes of a
- * row, and the test of products: of bounds of rows first (screen_filter.h), then of the rows of those that are left.
+/* The screen of an instruction set, written once with the vectors that its vec.h defines; score_template.h includes it. It
+ * makes codes of rows and tests products: first with bounds of strips (screen_filter.h), then row by row in the remaining
+ * strips.
  */
 #ifndef WW_CPU_ISA_SCREEN_TEMPLATE_H
 #define WW_CPU_ISA_SCREEN_TEMPLATE_H
@@ -8,7 +9,7 @@
 
 enum {
     STRIP_VECS = SCREEN_STRIP / VEC_LANES,
-    BY_COLUMNS_MAX = 4, /* queries that are tested one by one; more, row by row */
+    BY_COLUMNS_MAX = 4, /* up to this many queries are tested one by one; more are tested row by row */
 };
 
 /* ---- codes ----------------------------------------------------------------------------------------------------------------
@@ -27,7 +28,7 @@ INLINE float largest_of(const float *row, int32_t padded)
     return largest_of_four(largest);
 }
 
-/* 64 elements of a row: copied, squared, and compared with the largest magnitudes. */
+/* Copies 64 elements of a row, adds their squares, and updates the largest magnitudes. */
 INLINE void store_64(float *row, const float *from, vec acc[VECS], vec largest[4])
 {
     UNROLL for (int v = 0; v < VECS; v++)
@@ -39,7 +40,7 @@ INLINE void store_64(float *row, const float *from, vec acc[VECS], vec largest[4
     }
 }
 
-/* `largest` is the largest magnitude in the row. */
+/* Makes the codes of a row; `largest` is its largest magnitude. */
 INLINE screen_vector code_by(float largest, const float *row, int32_t padded, int8_t *codes)
 {
     screen_vector made = {.scale = screen_scale(largest)};
@@ -66,7 +67,7 @@ static screen_vector encode(const float *row, int32_t padded, int8_t *codes)
     return code_by(largest_of(row, padded), row, padded, codes);
 }
 
-/* The largest magnitude comes with the copy, which is read once more from the first-level cache. */
+/* Copying the row also finds its largest magnitude; the copy is then read from the first-level cache. */
 static float store_encoded(float *row, const float *from, int32_t n, int8_t *codes, screen_vector *made)
 {
     vec acc[VECS], largest[4] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
@@ -109,7 +110,7 @@ static void bound_strips(const screen_rows *rows, int32_t row_count, strip_bound
     }
 }
 
-/* One query, the rows of one strip side by side; their products `stride` apart. */
+/* Tests one query with the rows of one strip; products of neighbouring rows are `stride` apart. */
 INLINE uint64_t keep_rows(const int32_t *products, int stride, const screen_rows *rows, int32_t first,
                           const screen_limits *limits, int32_t q)
 {
@@ -127,7 +128,7 @@ INLINE uint64_t keep_rows(const int32_t *products, int stride, const screen_rows
     return keep << first;
 }
 
-/* One row, the queries of a group side by side. */
+/* Tests one row with the queries of a group. */
 INLINE uint32_t keep_queries(const int32_t *products, const screen_rows *rows, int32_t row, const screen_limits *limits)
 {
     const vec norm = vec_set(rows->norms[row]), residual = vec_set(rows->residuals[row]), scale = vec_set(rows->scales[row]);
@@ -143,14 +144,15 @@ INLINE uint32_t keep_queries(const int32_t *products, const screen_rows *rows, i
     return keep;
 }
 
-/* Adds rows to keep[q], where there is nothing yet unless `any` has bit q. */
+/* Adds rows to keep[q], which is undefined unless `any` has bit q. */
 INLINE uint32_t keep_more(uint64_t keep[GROUP], uint32_t any, int32_t q, uint64_t rows)
 {
     keep[q] = rows | (any >> q & 1 ? keep[q] : 0);
     return any | UINT32_C(1) << q;
 }
 
-/* Adds to `keep` what `queries` keep of one strip; returns `any` and which of them do. Usually there is one. */
+/* Adds to `keep` the rows of a strip that `queries` keep. Returns `any` and the queries that keep one. Usually there is only
+ * one such query. */
 static uint32_t filter_closely(const int32_t *products, const screen_rows *rows, int32_t first, const screen_limits *limits,
                                uint32_t queries, uint64_t keep[GROUP], uint32_t any)
 {

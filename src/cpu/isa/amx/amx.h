@@ -1,4 +1,4 @@
-/* The tables of AMX, which its files make and amx.c puts together with those of AVX-512. */
+/* The tables of AMX: its files fill them, and amx.c combines them with those of AVX-512. */
 #ifndef WW_CPU_ISA_AMX_AMX_H
 #define WW_CPU_ISA_AMX_AMX_H
 
@@ -12,7 +12,7 @@ extern const screen_products products_amx;
 extern const matmul_tiles matmul_tiles_amx;
 extern const quant_product quant_products_amx[BLOCK_TYPES];
 
-/* Around a thread's products of blocks of a format. */
+/* Called before a thread's first product of blocks of a format, and after its last. */
 void quant_amx_begin(int32_t type);
 void quant_amx_end(void);
 

@@ -1,7 +1,7 @@
 /* Matrix products for AVX-512 with AMX: the same as avx512/matmul.c, and fast products of bf16 by its tiles.
  *
- * Two tiles of a and two of b make four of sums, so that none waits for itself. The unit takes denormals for zero and adds two
- * products at a time: its sums are not canonical.
+ * Two tiles of a and two of b give four tiles of sums, so no product waits for the previous one. The unit treats denormals as
+ * zero and adds two products at a time, so its sums are not canonical.
  */
 #include "cpu/isa/avx512/matmul_vectors.h"
 

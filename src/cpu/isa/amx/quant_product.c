@@ -5,7 +5,7 @@
 #pragma GCC target("avx512vnni,f16c")
 #endif
 #define QUANT_VNNI
-#define TILE_FLIP 0u /* the tile unit takes weights of any sign */
+#define TILE_FLIP 0u /* tiles multiply signed weights as they are */
 #include "cpu/isa/amx/amx.h"
 #include "cpu/isa/amx/tiles.h"
 #include "cpu/isa/avx2/quant_dot.h"

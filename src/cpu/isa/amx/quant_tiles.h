@@ -1,9 +1,9 @@
-/* Panels times tiles with AMX, in the place of what cpu/quant/tiles.h has for other sets: the tile unit makes the sums of
- * products, vectors scale and add them.
+/* Panels times tiles with AMX, replacing cpu/quant/tiles.h: the tile unit computes the sums of products; vector instructions
+ * scale and add them.
  *
- * The tile unit works ahead of the vectors: a store waits for the last product of its tile, and its data can be read once it
- * has left the processor's queues. A tile of activations has the codes of 16 columns, 32 or 64 of each; a tile of weights the
- * same codes of 16 rows. The numbers of tiles must be literals.
+ * The tile unit runs ahead of the vector instructions. A store waits for the last product of its tile, and its data can be read
+ * after it has left the processor's queues. A tile of activations has 32 or 64 codes of each of 16 columns; a tile of weights
+ * has the same codes of 16 rows. The numbers of tiles must be literals.
  */
 #ifndef WW_CPU_ISA_AMX_QUANT_TILES_H
 #define WW_CPU_ISA_AMX_QUANT_TILES_H
@@ -19,13 +19,14 @@ enum { TILE_INTS = TILE_SIDE * TILE_SIDE, ROW_BYTES = 64 };
 
 /* ---- blocks of 32 ---------------------------------------------------------------------------------------------------------
  *
- * An accumulator has so few blocks, two or three of a row of 576, that the unit would have to wait at each. So the blocks of
- * all accumulators and of all tiles of columns are one sequence, and the unit is four to eight of them ahead.
+ * An accumulator has so few blocks (two or three for a row of 576) that the vectors would wait for the unit at each. So the
+ * blocks of all accumulators and of all tiles of columns form one sequence, and the unit is four to eight blocks ahead.
  */
 
-enum { AHEAD = 4, BLOCKS_MAX = 1024 }; /* more blocks take gemv: PANEL_BYTES_MAX of cpu/quant/product.c */
+enum { AHEAD = 4, BLOCKS_MAX = 1024 }; /* longer rows take gemv (PANEL_BYTES_MAX of cpu/quant/product.c) */
 
-/* The blocks of a row in the order in which they are added, and behind each the number of accumulators that are complete. */
+/* The blocks of a row in the order in which they are added, and after each the number of accumulators that are then
+ * complete. */
 typedef struct block_order {
     int16_t place[BLOCKS_MAX];
     uint8_t complete[BLOCKS_MAX];
@@ -39,7 +40,8 @@ DOT_FUNCTION void order_blocks(int64_t blocks, block_order *order)
             order->place[at] = (int16_t)b;
             order->complete[at++] = 0;
         }
-        order->complete[at - 1]++; /* the first has a block; one without any is complete with the one before */
+        order->complete[at - 1]++; /* the first accumulator has a block; one without any is complete with the accumulator before
+                                      it */
     }
 }
 
@@ -61,7 +63,7 @@ DOT_FUNCTION void clear(tile_floats acc[TILE_SIDE])
     _Pragma("GCC unroll 16") for (int32_t c = 0; c < TILE_SIDE; c++) acc[c] = tile_all_floats(0.0f);
 }
 
-/* Step n of the fold, a constant in each case, and the next accumulator begins. */
+/* Step n of the fold. n is a constant in each case. Then the next accumulator starts at 0. */
 #define FOLD_CASE(n)                                                                                                           \
     case n:                                                                                                                    \
         fold_step(n, acc, sums);                                                                                               \
@@ -83,7 +85,7 @@ DOT_FUNCTION void fold_next(int32_t n, tile_floats acc[TILE_SIDE], float *sums)
     clear(acc);
 }
 
-/* The sums of products of step + k by tile k. */
+/* Starts the products of block step + k in tile k, and stores their sums. */
 #define SMALL_PRODUCT(k, a, w)                                                                                                 \
     do {                                                                                                                       \
         if (step + (k) < steps) {                                                                                              \
@@ -152,7 +154,7 @@ DOT_FUNCTION void tiles_small(int32_t type, const quant_tiles *piece)
         }                                                                                                                      \
     } while (0)
 
-/* The sums of one block with two tiles of columns: high and low of the first, then of the second. */
+/* Computes the sums of one block with two tiles of columns: high and low of the first, then of the second. */
 DOT_FUNCTION void multiply_large(int32_t type, const panel_large *p, const tile_large *x, const tile_large *y, int32_t *sums)
 {
     _tile_zero(0);
@@ -194,7 +196,7 @@ DOT_FUNCTION void add_large(int32_t type, const panel_large *p, const tile_large
     }
 }
 
-/* One accumulator of two tiles of columns, which share what is loaded of the weights. */
+/* Computes one accumulator of two tiles of columns, which share the loads of weights. */
 DOT_FUNCTION void accumulate_large(int32_t type, const panel_large *panel, const tile_large *const tiles[2], int64_t blocks,
                                    tile_floats acc[2][TILE_SIDE])
 {
@@ -217,7 +219,7 @@ DOT_FUNCTION void tiles_large(int32_t type, const quant_tiles *piece)
         const int32_t j = fold_order[n];
         const int64_t first = accumulator_begin(blocks, j), count = accumulator_begin(blocks, j + 1) - first;
         for (int64_t t = 0; t < tiles; t += 2) {
-            const int64_t next = t + 1 < tiles ? t + 1 : t; /* the last again where there is none */
+            const int64_t next = t + 1 < tiles ? t + 1 : t; /* after an odd number of tiles the last is computed twice */
             const tile_large *all = (const tile_large *)(const void *)piece->tiles + first;
             const tile_large *const both[2] = {all + t * blocks, all + next * blocks};
             tile_floats acc[2][TILE_SIDE];

@@ -1,8 +1,8 @@
 /* Products of codes by AMX: tiles of 16 rows by 64 codes against tiles of 64 codes by 16 queries.
  *
  * Rows are tiles as stored in memory, and stay in the first-level cache while the groups stream from the second. Four sums are
- * computed at a time, so that none waits for itself, and each loaded tile serves two of them. Only a thread that has loaded a
- * tile configuration may use the instructions; the process must have requested them from the system first.
+ * computed at a time, so no product waits for the previous one, and each loaded tile serves two sums. Only a thread that has
+ * loaded a tile configuration may use the instructions; the process must have requested them from the system first.
  */
 #include <immintrin.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum {
     TILE_ROWS = 16,
-    TILE_BYTES = 64, /* of a row of a tile */
+    TILE_BYTES = 64, /* bytes per row of a tile */
     EDX_INT8 = 1 << 25
 };
 
@@ -42,7 +42,7 @@ static void pack(const int8_t *codes, int32_t padded, int8_t *packed)
 }
 
 /* ---- one group ------------------------------------------------------------------------------------------------------------
- * The numbers of tiles must be written out: some compilers paste them into assembler. */
+ * The numbers of tiles must be literals: some compilers paste them into assembler. */
 
 static void one_row_tile(const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
 {
@@ -65,10 +65,11 @@ static void groups(const int8_t *packed, int32_t group_count, const int8_t *prep
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------------------------------------
- * Two row tiles by two groups in the tiles 0..3, rows in 4 and 5, groups in 6 and 7. Sums are stored when the next block is
- * under way: a store waits for the last product of its tile, and would leave the multiplier idle. They are tested when the one
- * after that is, for the same reason, by units that have nothing else to do. So blocks follow each other without a gap, all
- * rows for two groups, then the next two; the products of a pair of groups go where those of the last pair but one were. */
+ * A block is two row tiles by two groups. Its sums are in tiles 0..3, rows in 4 and 5, groups in 6 and 7. A store waits for the
+ * last product of its tile, and the multiplier would be idle meanwhile. So a block's sums are stored while the next block is
+ * multiplied, and tested while the one after that is, by other units of the processor. Blocks follow each other without a gap:
+ * all rows for two groups, then all rows for the next two. The products of a pair of groups replace those of the last pair but
+ * one. */
 
 enum { BLOCK_ROWS = 2 * TILE_ROWS, BLOCK_GROUPS = 2, TILE_PRODUCTS = TILE_ROWS * GROUP, GROUP_PRODUCTS = UNIT_ROWS * GROUP };
 
@@ -78,7 +79,7 @@ typedef struct work {
     uint16_t candidates[GROUPS_MAX][SCREEN_STRIPS];
 } work;
 
-/* Of a block: its first group and its first row. */
+/* The first group and the first row of a block. */
 typedef struct place {
     int32_t group, row;
 } place;
@@ -96,7 +97,7 @@ static inline void store_block(int32_t *out)
     _tile_stored(3, out + GROUP_PRODUCTS + TILE_PRODUCTS, TILE_BYTES);
 }
 
-/* The first products of a block; on the way, stores the sums of the block before. */
+/* Starts the products of a block and stores the sums of the block before. */
 static inline void begin_block(const work *w, place at, int32_t *before)
 {
     const int8_t *packed = w->job->packed + at.group * w->group_bytes, *rows = w->job->prepared + at.row * w->job->padded;
@@ -133,7 +134,7 @@ static inline void go_on_with_block(const work *w, place at)
     }
 }
 
-/* Both row tiles of a block, for one of its groups. */
+/* Tests both row tiles of a block for one of its groups. */
 static inline void filter_tiles(work *w, int32_t group, int32_t row)
 {
     const int32_t strip = row / SCREEN_STRIP, *products = sums_of(w, (place){group, row});
@@ -142,7 +143,7 @@ static inline void filter_tiles(work *w, int32_t group, int32_t row)
     candidates[strip + 1] = filter_strip(products + TILE_PRODUCTS, w->job->bounds, strip + 1, w->job->limits + group);
 }
 
-/* Called after the last rows of a pair of groups. */
+/* Calls `ready` after the last rows of a pair of groups. */
 static inline void pass_on(const work *w, place at)
 {
     if (at.row + BLOCK_ROWS < w->job->row_count)
@@ -165,7 +166,7 @@ static inline place place_after(const work *w, place at)
     return (place){at.group + BLOCK_GROUPS, 0};
 }
 
-/* Takes an even number of groups, at least two, and rows for whole blocks. */
+/* Needs an even number of groups, at least two, and rows for whole blocks. */
 static void filtered_blocks(work *w, int32_t group_count)
 {
     place at = {0, 0}, before = at, older = at;

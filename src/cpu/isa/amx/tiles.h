@@ -1,4 +1,4 @@
-/* AMX: whether the machine has it, and its eight tiles of 16 rows of 64 bytes. */
+/* AMX: whether this machine has it, and its eight tiles of 16 rows of 64 bytes. */
 #ifndef WW_CPU_ISA_AMX_TILES_H
 #define WW_CPU_ISA_AMX_TILES_H
 
@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Does this machine have tiles and what `feature`, a bit of EDX of CPUID's leaf 7, stands for? Linux enables the tile state
- * only for a process that requests it; requesting it twice does no harm. */
+/* Returns true if this machine has tiles and `feature`, a bit of EDX of CPUID's leaf 7. Linux enables the tile state only for
+ * processes that request it; requesting it twice does no harm. */
 static inline bool tiles_present(unsigned feature)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_TILE_DATA = 18, LEAF_EXTENDED_FEATURES = 7, EDX_TILE = 1 << 24 };
@@ -25,12 +25,12 @@ typedef struct tile_config {
     uint8_t palette;
     uint8_t start_row;
     uint8_t reserved[14];
-    uint16_t bytes[16]; /* of a row, for each tile */
+    uint16_t bytes[16]; /* bytes per row of each tile */
     uint8_t rows[16];
 } tile_config;
 
-/* Before a thread's first instruction on tiles, and after its last. The configuration is not on the stack: compilers have been
- * seen to leave out what the instruction reads of it. */
+/* Called before a thread's first tile instruction and after its last. The configuration is not on the stack, because some
+ * compilers drop writes to memory that only this instruction reads. */
 static inline void tiles_begin(void)
 {
     static const tile_config config = {

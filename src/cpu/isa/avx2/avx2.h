@@ -1,4 +1,4 @@
-/* The tables of AVX2, which its files make and avx2.c puts together. */
+/* The tables of AVX2: its files fill them, and avx2.c combines them. */
 #ifndef WW_CPU_ISA_AVX2_AVX2_H
 #define WW_CPU_ISA_AVX2_AVX2_H
 

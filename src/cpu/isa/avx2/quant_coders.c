@@ -1,4 +1,4 @@
-/* Coding and decoding blocks with AVX2. */
+/* Encodes and decodes blocks with AVX2. */
 #include "cpu/isa/avx2/avx2.h"
 
 #include "cpu/isa/avx2/quant_dot.h"

@@ -1,9 +1,9 @@
 /* Products of codes for AVX2, with and without AVX-VNNI.
  *
- * Without AVX-VNNI a group is widened to 16 bits, because vpmaddubsw, which takes bytes, saturates. A single query uses it
- * anyway, with magnitudes on one side and signs on the other: two products of 127 * 127 fit in 16 bits. With AVX-VNNI, vpdpbusd
- * needs unsigned bytes on one side: 128 is added to the rows, and the sums start at minus 128 times the sum of a query's codes,
- * the bias.
+ * Without AVX-VNNI a group is widened to 16 bits, because vpmaddubsw, which multiplies bytes, saturates. A single query uses it
+ * anyway, with the magnitudes of rows and their signs moved to the query: two products of 127 * 127 fit in 16 bits. With
+ * AVX-VNNI, vpdpbusd needs unsigned bytes on one side: 128 is added to the rows, and the sums start at the bias, minus 128
+ * times the sum of a query's codes.
  */
 #include <immintrin.h>
 
@@ -15,7 +15,7 @@
 
 enum { VNNI_ROWS = 6 };
 
-/* Four bytes as one number; for a load that broadcasts. */
+/* Four bytes as one integer, for a load that broadcasts it. */
 static inline int32_t four_bytes(const int8_t *from)
 {
     int32_t value;
@@ -47,8 +47,8 @@ static void one(const int8_t *query, const int8_t *rows, int32_t row_count, int3
     }
 }
 
-/* The bits of h, flipped at the top, are h + 8: unsigned, and small enough that four products fit 16 bits. 8 times the sum of
- * the query's codes is taken off, and the multiples of 16 are made in the end. */
+/* Flipping the top bit of h gives h + 8: unsigned, and small enough that four products fit in 16 bits. At the end 8 times the
+ * sum of the query's codes is subtracted, and the result multiplied by 16. */
 static void one_high(const int8_t *query, const uint8_t *highs, int32_t row_count, int32_t padded, int32_t *out)
 {
     const __m256i ones = _mm256_set1_epi16(1), lower = _mm256_set1_epi8(15), flip = _mm256_set1_epi8((char)0x88);
@@ -71,7 +71,7 @@ static void one_high(const int8_t *query, const uint8_t *highs, int32_t row_coun
     }
 }
 
-/* ---- AVX2: pairs of 16-bit numbers, eight queries a register ---------------------------------------------------------------
+/* ---- AVX2: pairs of 16-bit numbers, eight queries per register -------------------------------------------------------------
  */
 
 static bool present(void)
@@ -163,7 +163,7 @@ static void vnni_prepare(const int8_t *rows, int32_t row_count, int32_t padded, 
                             _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(rows + i)), _mm256_set1_epi8(-128)));
 }
 
-/* Six rows by a group are twelve sums, which hide the latency; four or two rows at the end do not. */
+/* Six rows by a group need twelve sums, which hide the latency of the instruction; four or two rows at the end do not. */
 VNNI INLINE void vnni_tile(int R, const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
 {
     __m256i sums[VNNI_ROWS][2];

@@ -1,4 +1,4 @@
-/* AVX2 with FMA: eight floats a register, sixteen registers. */
+/* AVX2 with FMA: eight floats per register, sixteen registers. */
 #ifndef WW_CPU_ISA_AVX2_VEC_H
 #define WW_CPU_ISA_AVX2_VEC_H
 
@@ -36,7 +36,7 @@ static inline void vec_store(float *to, vec v)
     _mm256_storeu_ps(to, v);
 }
 
-/* Holds a loaded vector in its register: a compiler may otherwise load it again for each use, and loads are scarce. */
+/* Keeps a loaded vector in its register: otherwise a compiler may load it again for each use, and loads are the bottleneck. */
 static inline vec vec_keep(vec v)
 {
     __asm__("" : "+x"(v));
@@ -78,7 +78,7 @@ static inline vec vec_abs(vec a)
     return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a);
 }
 
-/* The largest lane, and the lanes folded 4, 2, 1. */
+/* Returns the largest lane; below, the lanes folded 4, 2, 1. */
 static inline float vec_largest(vec v)
 {
     const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
@@ -93,7 +93,7 @@ static inline float vec_fold_lanes(vec v)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* The lanes of four vectors, each folded 4, 2, 1, times a number. */
+/* Folds the lanes of each of four vectors 4, 2, 1 and multiplies the four results by `scale`. */
 #define VEC_FOLDS_FOUR
 static inline void vec_fold_four(const vec v[4], float scale, float *out)
 {
@@ -105,7 +105,8 @@ static inline void vec_fold_four(const vec v[4], float scale, float *out)
     _mm_storeu_ps(out, _mm_mul_ps(_mm_hadd_ps(first, second), _mm_set1_ps(scale)));
 }
 
-/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
+/* Integers in lanes. In this order: round to the nearest, ties to even; convert back; load; maximum; store 64 as bytes, if they
+ * fit. */
 typedef __m256i ivec;
 
 static inline ivec ivec_nearest(vec v)
@@ -123,7 +124,7 @@ static inline ivec ivec_load(const int32_t *from)
     return _mm256_loadu_si256((const __m256i *)from);
 }
 
-/* Lane i from from[i * stride]. */
+/* Loads lane i from from[i * stride]. */
 static inline ivec ivec_load_apart(const int32_t *from, int stride)
 {
     return _mm256_setr_epi32(from[0], from[stride], from[2 * stride], from[3 * stride], from[4 * stride], from[5 * stride],
@@ -144,7 +145,7 @@ static inline void ivec_store_bytes(int8_t *to, const ivec v[8])
     }
 }
 
-/* Elements of other types as floats: a vector of them, and 16. */
+/* Loads elements of other types as floats: one vector of them, or 16. */
 static inline vec vec_load_f16(const uint16_t *from)
 {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)from));
@@ -176,13 +177,13 @@ static inline void vec_widen_bytes(const int8_t *from, int32_t offset, vec to[2]
     }
 }
 
-/* Bit i: a > b in lane i. */
+/* Bit i is set if a > b in lane i. */
 static inline uint32_t vec_greater(vec a, vec b)
 {
     return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ));
 }
 
-/* Folds two vectors of 16 lanes, 8 then 4, into one register with a half for each. */
+/* Folds two vectors of 16 lanes, 8 then 4, into one register, with a half for each. */
 static inline __m256 vec_fold_two(const float *v0, const float *v1)
 {
     const __m256 a = _mm256_add_ps(_mm256_loadu_ps(v0), _mm256_loadu_ps(v0 + 8));
@@ -190,7 +191,7 @@ static inline __m256 vec_fold_two(const float *v0, const float *v1)
     return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
 }
 
-/* Folds 16 vectors of 16 lanes, one after the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 vectors of 16 lanes, stored one after the other, to one float each: 8, 4, 2, 1, the end of the canonical order. */
 static inline void vec_fold(const float *v, float *out)
 {
     for (int half = 0; half < 2; half++, v += 8 * 16, out += 8) {

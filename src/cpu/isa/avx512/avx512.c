@@ -1,4 +1,4 @@
-/* AVX-512, with VNNI where the processor has it; where it does not, products are AVX2's. */
+/* AVX-512, with VNNI if the processor has it. Without VNNI, products are those of AVX2. */
 #include "cpu/isa/avx512/avx512.h"
 
 #include <stddef.h>

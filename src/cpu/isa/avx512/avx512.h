@@ -1,4 +1,4 @@
-/* The tables of AVX-512, which its files make and avx512.c puts together. */
+/* The tables of AVX-512: its files fill them, and avx512.c combines them. */
 #ifndef WW_CPU_ISA_AVX512_AVX512_H
 #define WW_CPU_ISA_AVX512_AVX512_H
 

@@ -1,9 +1,9 @@
-/* Element functions sixteen at a time: the functions of arithmetic/math/f32.h that take the most time, with the same operations
- * in the same order, so the bits are the same.
+/* Element functions sixteen at a time: those of arithmetic/math/f32.h that take the most time, with the same operations in the
+ * same order, so the bits are the same.
  *
- * The compiler vectorizes the loops over all the others. It cannot know two facts that this code uses: multiplying by a power
- * of two is one instruction, which takes the exponent as the float that it already is; and parts that are zero, or one, for
- * some of the functions need not be computed.
+ * The compiler vectorizes the loops over all other functions. It does not know two facts that this code uses. One instruction
+ * multiplies by a power of two, and takes the exponent as a float, which it already is. And some functions have terms that are
+ * known to be zero or one and need not be computed.
  */
 #ifndef WW_CPU_ISA_AVX512_ELEMENT_FUNCTIONS_H
 #define WW_CPU_ISA_AVX512_ELEMENT_FUNCTIONS_H
@@ -27,7 +27,7 @@ F32X16_FUNCTION __mmask16 f32x16_mask(int64_t left)
     return left >= 16 ? (__mmask16)0xffff : (__mmask16)((1u << left) - 1u);
 }
 
-/* f32, f16 or bf16 from memory; masked lanes are 0. */
+/* Loads f32, f16 or bf16; masked lanes are 0. */
 F32X16_FUNCTION f32x16 f32x16_load(int32_t type, const void *from, int64_t i, __mmask16 mask)
 {
     if (type == TYPE_F32)
@@ -51,7 +51,7 @@ F32X16_FUNCTION f32x16 f32x16_with_sign(f32x16 magnitude, f32x16 sign)
                                                          0xe4)); /* bit ? sign : other */
 }
 
-/* x < min ? min : x, and x > max ? max : x: NaN stays NaN. */
+/* x < min ? min : x and x > max ? max : x. NaN stays NaN. */
 F32X16_FUNCTION f32x16 f32x16_clamp_min(f32x16 x, float min)
 {
     return _mm512_max_ps(F32X16(min), x);
@@ -62,7 +62,7 @@ F32X16_FUNCTION f32x16 f32x16_clamp_max(f32x16 x, float max)
     return _mm512_min_ps(F32X16(max), x);
 }
 
-/* ---- a polynomial's value, the highest coefficient first --------------------------------------------------------------------
+/* ---- polynomials, the highest coefficient first -----------------------------------------------------------------------------
  */
 
 F32X16_FUNCTION f32x16 f32x16_polynomial(const float *coefficients, int count, f32x16 x)
@@ -108,7 +108,7 @@ F32X16_FUNCTION f32x16 f32x16_exp(f32x16 x)
     return _mm512_scalef_ps(_mm512_add_ps(F32X16(1.0f), _mm512_add_ps(e.hi, e.lo)), e.k);
 }
 
-/* ---- by the logistic function: as in f32.h, with 2^k and 2^-64 by one instruction ---------------------------------------- */
+/* ---- by the logistic function, as in f32.h, but 2^k and 2^-64 take one instruction each ---------------------------------- */
 
 typedef struct f32x16_logistic {
     f32x16 k, square, tail, g, d, d_lo, inverse;
@@ -125,7 +125,7 @@ F32X16_FUNCTION f32x16_logistic f32x16_logistic_terms(f32x16 k, f32x16 r)
     return terms;
 }
 
-/* The integer nearest to -h / ln 2, and -h less that many ln 2, except for what the second step takes away. */
+/* The integer nearest to -h / ln 2. */
 F32X16_FUNCTION f32x16 f32x16_minus_log2(f32x16 h)
 {
     const f32x16 rounder = F32X16(0x1.8p23f);
@@ -147,7 +147,7 @@ F32X16_FUNCTION f32x16 f32x16_sigmoid(f32x16 x)
     return _mm512_mask_sub_ps(below, _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_GT_OQ), one, below);
 }
 
-/* max(x, -0) less a product of numbers with 2^k, rounded once: the product is made smaller by 2^k at the end. */
+/* max(x, -0) minus a product, rounded once. The product includes a factor of 2^64, which the last step removes. */
 F32X16_FUNCTION f32x16 f32x16_gated(f32x16 x, f32x16 h, f32x16_logistic e)
 {
     const f32x16 n = _mm512_scalef_ps(h, _mm512_add_ps(e.k, F32X16(64.0f)));
@@ -226,7 +226,7 @@ F32X16_FUNCTION f32x16 f32x16_erf(f32x16 x)
     return f32x16_with_sign(_mm512_mask_mov_ps(near_zero, far, far_from_zero), x);
 }
 
-/* ---- gelu by the normal distribution: the table of normal_f32.h, a column in two registers ------------------------------- */
+/* ---- gelu by the normal distribution: the table of normal_f32.h, each column in two registers ---------------------------- */
 
 F32X16_FUNCTION f32x16 f32x16_normal_column(__m512i index, int column)
 {
@@ -237,10 +237,10 @@ F32X16_FUNCTION f32x16 f32x16_normal_column(__m512i index, int column)
 F32X16_FUNCTION f32x16 f32x16_gelu_erf(f32x16 x)
 {
     const f32x16 halves = F32X16(0x1.8p22f), rounder = F32X16(0x1.8p23f);
-    const f32x16 h = _mm512_min_ps(_mm512_abs_ps(x), F32X16(14.75f)); /* also of NaN */
+    const f32x16 h = _mm512_min_ps(_mm512_abs_ps(x), F32X16(14.75f)); /* also if x is NaN */
     const f32x16 nearest = _mm512_add_ps(h, halves);
     const f32x16 t = _mm512_sub_ps(h, _mm512_sub_ps(nearest, halves));
-    const __m512i index = _mm512_castps_si512(nearest); /* its five low bits count */
+    const __m512i index = _mm512_castps_si512(nearest); /* the instruction uses the lowest five bits */
     const f32x16 c0 = f32x16_normal_column(index, 0), last = f32x16_normal_column(index, MATH_NORMAL_TERMS - 1);
     f32x16 p = last;
     for (int i = MATH_NORMAL_TERMS - 2; i > 0; i--)

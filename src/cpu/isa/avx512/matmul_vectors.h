@@ -1,4 +1,4 @@
-/* The vectors of AVX-512 as cpu/matmul/tile_template.h wants them. */
+/* AVX-512's vectors for cpu/matmul/tile_template.h. */
 #ifndef WW_CPU_ISA_AVX512_MATMUL_VECTORS_H
 #define WW_CPU_ISA_AVX512_MATMUL_VECTORS_H
 

@@ -1,4 +1,4 @@
-/* Coding and decoding blocks with AVX-512. */
+/* Encodes and decodes blocks with AVX-512. */
 #include "cpu/isa/avx512/avx512.h"
 
 #include "cpu/isa/avx2/quant_dot.h"

@@ -1,13 +1,13 @@
 /* Gemv with registers of sixteen lanes, replacing parts of cpu/quant/gemv.h.
  *
  * Blocks of 32, two rows at a time: a register holds two adjacent words of the eight blocks of a group, so the sums of products
- * take half as many instructions as with eight lanes. The sums of both rows then go into one register, and the rest is done
- * once for both: with one column the processor has time to request the next rows from memory, with several the activations are
- * loaded once for both. The two rows are half a piece apart: memory is read as two streams that cross their pages at different
- * times.
+ * take half as many instructions as with eight lanes. Then the sums of both rows are combined in one register, and the
+ * remaining work is done for both at once. With one column, this gives the processor time to request the next rows from memory;
+ * with several columns, activations are loaded once for both rows. The two rows are half a piece apart, so memory is read as
+ * two streams that cross their pages at different times.
  *
- * Blocks of 256 with several columns: a register holds two words, too, and the sums of two sub-blocks are multiplied by their
- * scales at once. One column reads each code once, without going through memory: cpu/quant/gemv.h.
+ * Blocks of 256 with several columns: a register also holds two words, and the sums of two sub-blocks are multiplied by their
+ * scales at once. With one column, cpu/quant/gemv.h reads each code once, without going through memory.
  */
 #ifndef WW_CPU_ISA_AVX512_QUANT_GEMV_H
 #define WW_CPU_ISA_AVX512_QUANT_GEMV_H
@@ -15,15 +15,15 @@
 #define GEMV_SIGNED_OFFSET 128 /* VNNI multiplies unsigned by signed codes */
 #include "cpu/isa/avx512/quant_gemv_rest.h"
 
-/* What cpu/quant/gemv.h takes from here. */
+/* The functions that cpu/quant/gemv.h uses from here. */
 #define GEMV_SMALL_ROWS     zmm_rows
 #define GEMV_LARGE_UNPACKED zmm_large
 #define GEMV_LARGE_UNPACK   zmm_unpack
 #define GEMV_LARGE_ADD      zmm_add_large
 
 enum {
-    CODE_REGISTERS = 4, /* of a group */
-    PREFETCH_L1 = 1024, /* how far ahead weights are prefetched, in each of the two rows */
+    CODE_REGISTERS = 4, /* registers per group */
+    PREFETCH_L1 = 1024, /* prefetch distance of the weights, in each of the two rows */
     PREFETCH_L2 = 8192
 };
 
@@ -32,7 +32,7 @@ DOT_FUNCTION __m512i nibbles_of(const char *words, int32_t shift)
     return _mm512_and_si512(_mm512_srli_epi32(_mm512_loadu_si512(words), (unsigned)shift), _mm512_set1_epi8(15));
 }
 
-/* Bit 4 of the codes of words 2i and 2i + 1, as fifth_spread() makes it. */
+/* Bit 4 of the codes of words 2i and 2i + 1, from the output of fifth_spread(). */
 DOT_FUNCTION __m512i fifths_of(__m512i bits, int32_t i)
 {
     const __m512i low = _mm512_set1_epi32(8 * i), shifts = _mm512_mask_set1_epi32(low, 0xff00, 8 * i + 4);
@@ -40,13 +40,13 @@ DOT_FUNCTION __m512i fifths_of(__m512i bits, int32_t i)
     return _mm512_and_si512(_mm512_mullo_epi32(four, _mm512_set1_epi32(0x02040810)), _mm512_set1_epi32(0x10101010));
 }
 
-/* The numbers of a codebook that codes stand for, 128 added to them. */
+/* Looks up codes in the codebook; the results are 128 larger. */
 DOT_FUNCTION __m512i zmm_lookup(int32_t type, __m512i codes)
 {
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(codebook_from_0(type)), codes);
 }
 
-/* The codes of a group from 0 up: those of signed formats, 128 added to them. */
+/* The codes of a group, as unsigned numbers: for signed formats, 128 is added. */
 DOT_FUNCTION void zmm_codes(int32_t type, const char *group, __m512i codes[CODE_REGISTERS])
 {
     const char *words = group + BLOCK_GROUP * words_begin(type);
@@ -69,7 +69,7 @@ DOT_FUNCTION void zmm_codes(int32_t type, const char *group, __m512i codes[CODE_
     }
 }
 
-/* f16 number h of the eight blocks of a group of each row. */
+/* f16 number h of the eight blocks of a group, for each row. */
 DOT_FUNCTION __m512 zmm_halves(int32_t type, const row_pair *groups, int32_t h)
 {
     const int64_t at = (int64_t)BLOCK_GROUP * half_offset(type, h);
@@ -78,7 +78,7 @@ DOT_FUNCTION __m512 zmm_halves(int32_t type, const row_pair *groups, int32_t h)
     return _mm512_cvtph_ps(_mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1));
 }
 
-/* The factors of a group of mxfp4 of each row. */
+/* The factors of a group of mxfp4, for each row. */
 DOT_FUNCTION __m512 zmm_exponents(const row_pair *groups)
 {
     const dot_floats first = group_factor(BLOCK_MXFP4, groups->row[0]), second = group_factor(BLOCK_MXFP4, groups->row[1]);
@@ -106,7 +106,7 @@ DOT_FUNCTION __m512 zmm_add(int32_t type, __m512i codes[2][CODE_REGISTERS], __m5
     return acc;
 }
 
-/* Group e of both rows with the columns of a piece. */
+/* Multiplies group e of both rows with the columns of a piece. */
 DOT_FUNCTION void zmm_groups(int32_t type, const quant_gemv *piece, const row_pair *groups, int64_t e, int64_t columns,
                              __m512 acc[GEMV_COLUMNS])
 {
@@ -121,7 +121,7 @@ DOT_FUNCTION void zmm_groups(int32_t type, const quant_gemv *piece, const row_pa
     }
 }
 
-/* Prefetches what comes after the group: early into the second-level cache, and into the first when it is near. */
+/* Prefetches what follows the group: far ahead into the second-level cache, near ahead into the first. */
 DOT_FUNCTION void zmm_prefetch(const char *group, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes; at += 64) {
@@ -130,7 +130,7 @@ DOT_FUNCTION void zmm_prefetch(const char *group, int64_t bytes)
     }
 }
 
-/* The whole groups of two rows, or of one twice, with the columns of a piece. */
+/* Multiplies the whole groups of two rows, or of the same row twice, with the columns of a piece. */
 DOT_FUNCTION void zmm_pair(int32_t type, const quant_gemv *piece, row_pair rows, int64_t columns, __m512 acc[GEMV_COLUMNS])
 {
     const int64_t whole = piece->blocks / BLOCK_GROUP, group_bytes = (int64_t)BLOCK_GROUP * block_bytes(type);
@@ -177,7 +177,7 @@ DOT_FUNCTION void zmm_rows(int32_t type, const quant_gemv *piece)
  */
 
 typedef struct zmm_large {
-    __m512i codes[32], scales[8], mins[8]; /* of words, and of sub-blocks, 2i and 2i + 1 */
+    __m512i codes[32], scales[8], mins[8]; /* of words 2i and 2i + 1; scales and mins: of sub-blocks 2i and 2i + 1 */
     dot_floats d, min;
 } zmm_large;
 
@@ -206,7 +206,7 @@ DOT_FUNCTION void zmm_unpack(int32_t type, const char *group, zmm_large *out)
         out->min = group_min_factor(type, group);
 }
 
-/* The sums of products of one sub-block: words 2i in the first eight lanes, 2i + 1 in the others. */
+/* The sums of products of one sub-block. The first eight lanes have words 2i, the others words 2i + 1. */
 DOT_FUNCTION __m512i zmm_sub_block(int32_t type, const zmm_large *group, const gemv_large *x, int32_t r)
 {
     const int32_t pairs = 32 / sub_blocks(type);
@@ -218,8 +218,8 @@ DOT_FUNCTION __m512i zmm_sub_block(int32_t type, const zmm_large *group, const g
     return sum;
 }
 
-/* Adds one group's part to the accumulators of a column. A minimum and the sum of a sub-block's codes both fit 16 bits, so that
- * the instruction for pairs of such makes their product: the other of the pair is 0. */
+/* Adds one group's part to the accumulators of a column. A minimum and the sum of a sub-block's codes both fit in 16 bits, so
+ * the instruction for pairs of 16-bit numbers multiplies them; the other number of each pair is 0. */
 DOT_FUNCTION dot_floats zmm_add_large(int32_t type, const zmm_large *group, const gemv_large *x, dot_floats acc)
 {
     const dot_floats da = dot_load_floats(x->d);

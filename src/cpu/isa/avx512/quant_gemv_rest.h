@@ -1,7 +1,7 @@
-/* The last blocks of two rows for gemv, in registers, replacing gemv_rest_add() of cpu/quant/gemv_rest.h. In rows of 576
- * elements they are a ninth; one by one, through memory, they took more time than all others.
+/* The last blocks of two rows for gemv, in registers: replaces gemv_rest_add() of cpu/quant/gemv_rest.h. In rows of 576
+ * elements they are a ninth of the blocks, but one by one, through memory, they took more time than all others.
  *
- * A block of each row is half of a register of 32 bytes, its first 16 codes in one register and the others in a second. The sum
+ * A register of 32 bytes has half of a block of each row: one register has the first 16 codes, a second one the others. The sum
  * of their products goes to the lane of its accumulator, and the factors are applied to all blocks at once.
  */
 #ifndef WW_CPU_ISA_AVX512_QUANT_GEMV_REST_H
@@ -11,13 +11,13 @@
 
 #include "cpu/quant/gemv_rest.h"
 
-/* Where two rows, or groups or blocks of them, are. Of a register with eight numbers of each the first row has the first lanes.
- */
+/* The addresses of two rows, or of groups or blocks in them. A register with eight numbers of each row has those of the first
+ * row in its first lanes. */
 typedef struct row_pair {
     const char *row[2];
 } row_pair;
 
-/* 16 bytes of each row. */
+/* Loads 16 bytes of each row. */
 DOT_FUNCTION __m256i pair_load(const row_pair *blocks, int64_t at)
 {
     const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)(blocks->row[0] + at));
@@ -25,7 +25,7 @@ DOT_FUNCTION __m256i pair_load(const row_pair *blocks, int64_t at)
     return _mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1);
 }
 
-/* The numbers of a codebook, 128 added to them. */
+/* The numbers of a codebook plus 128. */
 DOT_FUNCTION __m128i codebook_from_0(int32_t type)
 {
     const __m128i table = _mm_set_epi32((int32_t)codebook_word(type, 3), (int32_t)codebook_word(type, 2),
@@ -33,7 +33,7 @@ DOT_FUNCTION __m128i codebook_from_0(int32_t type)
     return _mm_xor_si128(table, _mm_set1_epi8(-128));
 }
 
-/* Bit 4 of 16 codes of each row: bits [first, first + 16) of the word that the blocks begin with, behind their factors. */
+/* Bit 4 of 16 codes of each row: bits [first, first + 16) of the word that follows the factors of a block. */
 DOT_FUNCTION __m256i pair_fifths(int32_t type, const row_pair *blocks, int32_t first)
 {
     uint16_t bits[2];
@@ -42,7 +42,7 @@ DOT_FUNCTION __m256i pair_fifths(int32_t type, const row_pair *blocks, int32_t f
     return _mm256_maskz_set1_epi8((__mmask32)(bits[0] | (uint32_t)bits[1] << 16), 16);
 }
 
-/* The codes of a block of each row from 0 up: those of signed formats, 128 added to them. */
+/* The codes of a block of each row, as unsigned numbers: for signed formats, 128 is added. */
 DOT_FUNCTION void pair_codes(int32_t type, const row_pair *blocks, __m256i codes[2])
 {
     const int32_t begin = words_begin(type);
@@ -61,7 +61,7 @@ DOT_FUNCTION void pair_codes(int32_t type, const row_pair *blocks, __m256i codes
         codes[i] = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(codebook_from_0(type)), codes[i]);
 }
 
-/* The sum of products of a block of each row, in all four lanes of its half. */
+/* The sum of products of a block of each row, in all four lanes of that row's half. */
 DOT_FUNCTION __m256i pair_dot(int32_t type, const row_pair *blocks, const int8_t *activations)
 {
     __m256i codes[2], sum = _mm256_setzero_si256();
@@ -74,7 +74,7 @@ DOT_FUNCTION __m256i pair_dot(int32_t type, const row_pair *blocks, const int8_t
     return _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0xb1));
 }
 
-/* f16 number h of a block of each row, to lanes l and l + 8. */
+/* Inserts f16 number h of a block of each row into lanes l and l + 8. */
 DOT_FUNCTION __m256i pair_half(__m256i halves, const row_pair *blocks, int32_t h, int64_t l)
 {
     uint16_t half[2];
@@ -84,7 +84,7 @@ DOT_FUNCTION __m256i pair_half(__m256i halves, const row_pair *blocks, int32_t h
     return _mm256_mask_set1_epi16(halves, (__mmask16)(0x100u << l), (int16_t)half[1]);
 }
 
-/* What multiplies the blocks of mxfp4. */
+/* The factors of blocks of mxfp4. */
 DOT_FUNCTION __m512 pair_exponents(row_pair blocks, int64_t count)
 {
     _Alignas(64) float d[2][DOT_ACCUMULATORS] = {{0}};
@@ -94,7 +94,7 @@ DOT_FUNCTION __m512 pair_exponents(row_pair blocks, int64_t count)
     return _mm512_load_ps(d);
 }
 
-/* Adds `count` blocks of both rows to their accumulators, eight of each row; the others are not touched. */
+/* Adds `count` blocks of both rows to their accumulators, eight per row; the other accumulators do not change. */
 DOT_FUNCTION __m512 pair_rest_add(int32_t type, row_pair blocks, int64_t count, const gemv_rest *x, __m512 acc)
 {
     __m256i low = _mm256_setzero_si256(), high = low; /* sums of blocks 0 to 3 and 4 to 7, those of the first row first */
@@ -125,7 +125,7 @@ DOT_FUNCTION __m512 pair_rest_add(int32_t type, row_pair blocks, int64_t count, 
     return acc;
 }
 
-/* The accumulators of each row to one number, as dot_fold(). */
+/* Folds the accumulators of each row to one number, like dot_fold(). */
 DOT_FUNCTION void pair_fold(__m512 acc, float to[2])
 {
     acc = _mm512_add_ps(acc, _mm512_shuffle_f32x4(acc, acc, 0xb1));

@@ -9,7 +9,7 @@
 #define TILE_VECTORS
 #define TILE_TOGETHER 4
 #ifndef TILE_FLIP
-#define TILE_FLIP 0x80808080u /* the instruction takes unsigned weights */
+#define TILE_FLIP 0x80808080u /* the instruction needs unsigned weights */
 #endif
 
 DOT_FUNCTION tile_lanes tile_unsigned(tile_lanes sum, tile_lanes weights, int32_t activations)

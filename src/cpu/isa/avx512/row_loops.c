@@ -1,22 +1,24 @@
-/* The loops over rows of tensors for AVX-512: sums and extremes by hand, the rest by the compiler. */
+/* The loops over rows of tensors for AVX-512. Sums and extremes are written with intrinsics; the compiler vectorizes the
+ * rest. */
 #include "cpu/tensor/row_loops.h"
 #include "arithmetic/reduce.h"
 #include "cpu/isa/avx512/element_functions.h"
 
-/* ---- joining elements of their own type -------------------------------------------------------------------------------------
- * 64 accumulators are four registers. The instruction for ranges orders -0 below +0 as canon_max_f32 and canon_min_f32 do; that
- * one of two elements is NaN is noted besides, and an accumulator of the two is made NaN at the end: any makes the result NaN.
+/* ---- joining elements in their own type -------------------------------------------------------------------------------------
+ * Four registers hold the 64 accumulators. The range instruction orders -0 below +0, like canon_max_f32 and canon_min_f32, but
+ * ignores NaN. So NaNs are recorded separately: if either of two elements is NaN, an accumulator becomes NaN at the end, and
+ * one NaN makes the whole result NaN.
  */
 
 enum { RANGE_MIN = 4, RANGE_MAX = 5 };
-enum { AHEAD = 1024 }; /* elements: a page of memory, where the machine's own reading ahead ends */
+enum { AHEAD = 1024 }; /* elements: the hardware prefetcher stops at the end of a page */
 
 typedef struct four {
     f32x16 v[4];
     __mmask16 nan[2];
 } four;
 
-/* Elements i .. i + 63 of a row that has `left` of them; those past the end join nothing. */
+/* Joins elements i .. i + 63 of a row of which `left` remain; nothing is joined for those past the end. */
 F32X16_FUNCTION void join_four(int32_t op, int32_t type, four *own, const void *x, int64_t i, int64_t left)
 {
     f32x16 element[4];
@@ -47,7 +49,7 @@ F32X16_FUNCTION void join_all(int32_t op, int32_t type, float *sums, const void 
     }
     if (i < count)
         join_four(op, type, &own, x, i, count - i);
-    for (int32_t j = 0; j < 2; j++) /* only bits of a number that is none are set */
+    for (int32_t j = 0; j < 2; j++) /* only lanes with a NaN are set */
         own.v[2 * j] = _mm512_mask_mov_ps(own.v[2 * j], own.nan[j], F32X16(MATH_NAN_F32));
     for (int32_t j = 0; j < 4; j++)
         _mm512_storeu_ps(sums + 16 * j, own.v[j]);
@@ -77,7 +79,7 @@ static bool join_direct(int32_t op, int32_t type, float *sums, const void *x, in
         return false;
     if (op == REDUCE_SUM)
         JOIN_TYPES(REDUCE_SUM)
-    else if (sums_have_nan(sums)) /* the instruction would forget it, and the result is known */
+    else if (sums_have_nan(sums)) /* the instruction would lose the NaN, and the result is known */
         return true;
     else if (op == REDUCE_MAX)
         JOIN_TYPES(REDUCE_MAX)
@@ -87,11 +89,10 @@ static bool join_direct(int32_t op, int32_t type, float *sums, const void *x, in
 }
 
 /* ---- sums of many rows ------------------------------------------------------------------------------------------------------
- * Memory is prefetched across the end of a row, and sums are folded without leaving the registers: from one row to the
- * next nothing waits.
+ * Rows are prefetched across their ends, and sums are folded in registers, so nothing waits between two rows.
  */
 
-/* Adds elements i .. i + 63 of a row that has `left` of them. */
+/* Adds elements i .. i + 63 of a row of which `left` remain. */
 F32X16_FUNCTION void add_four(int32_t type, f32x16 sums[4], const void *row, int64_t i, int64_t left)
 {
     for (int32_t j = 0; j < 4; j++) {
@@ -141,7 +142,7 @@ static bool sum_rows(int32_t type, float *out, const void *x, int64_t stride, in
     return true;
 }
 
-/* Sums of columns: row i of f16 or bf16 joins lane i mod 64. */
+/* Sums of columns: row i of f16 or bf16 is added to lane i mod 64. */
 #define EACH_ROW_SUM(type)                                                                                                     \
     for (int64_t row = 0; row < rows; row++) {                                                                                 \
         float *own = sums + row % REDUCE_LANES * columns;                                                                      \

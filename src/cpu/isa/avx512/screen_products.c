@@ -1,8 +1,8 @@
 /* Products of codes by AVX-512 VNNI.
  *
- * vpdpbusd multiplies unsigned by signed bytes: rows are raised by 128, and 128 times the sum of a query's codes, the bias, is
- * taken off in the beginning. A tile is eight rows by one or two groups: its accumulators hide the latency, and each query
- * register that is loaded serves eight rows.
+ * vpdpbusd multiplies unsigned by signed bytes: 128 is added to the rows, and the sums start at the bias, minus 128 times the
+ * sum of a query's codes. A tile is eight rows by one or two groups: that is enough accumulators to hide the latency, and each
+ * loaded register of queries serves eight rows.
  */
 #include <immintrin.h>
 
@@ -14,7 +14,7 @@
 
 enum { TILE_ROWS = 8, TILE_GROUPS = 2, ONE_ROWS = 16 };
 
-/* Four bytes as one number; for a load that broadcasts. */
+/* Four bytes as one integer, for a load that broadcasts it. */
 static inline int32_t four_bytes(const int8_t *from)
 {
     int32_t value;
@@ -27,7 +27,7 @@ static bool present(void)
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vnni");
 }
 
-/* Sums of the lanes of 16 registers, in order: a transposing tree. */
+/* The sum of the lanes of each of 16 registers, in order, by a transposing tree. */
 INLINE __m512i sums_of(const __m512i v[ONE_ROWS])
 {
     __m512i pairs[8], fours[4];
@@ -65,8 +65,8 @@ VNNI static void one(const int8_t *query, const int8_t *rows, int32_t row_count,
     }
 }
 
-/* The bits of h, flipped at the top, are h + 8: 8 times the sum of the query's codes is taken off, and the multiples of 16 are
- * made in the end. A plane is a multiple of 32 bytes long. */
+/* Flipping the top bit of h gives h + 8. At the end 8 times the sum of the query's codes is subtracted, and the result
+ * multiplied by 16. The length of a plane is a multiple of 32 bytes. */
 VNNI static void one_high(const int8_t *query, const uint8_t *highs, int32_t row_count, int32_t padded, int32_t *out)
 {
     const __m512i lower = _mm512_set1_epi8(15), flip = _mm512_set1_epi8((char)0x88);

@@ -1,6 +1,5 @@
-/* Operations on f32, f16 and bf16 from their own type to their own type, without blocks between: sixteen are widened, worked on
- * and narrowed in registers. For the functions of functions.h, and for rsqrt; of the last ones what lies past the end is
- * masked.
+/* Operations on f32, f16 and bf16 with results of the same type, without blocks in between: sixteen elements are widened,
+ * computed and narrowed in registers. For the functions of functions.h and for rsqrt. Lanes past the end are masked.
  */
 #ifndef WW_CPU_ISA_AVX512_UNARY_DIRECT_H
 #define WW_CPU_ISA_AVX512_UNARY_DIRECT_H
@@ -10,7 +9,7 @@
 #include "arithmetic/operations.h"
 #include "cpu/isa/avx512/element_functions.h"
 
-/* Rounded to the nearest, ties to even; NaN is one. */
+/* Rounds to the nearest, ties to even; every NaN becomes the one NaN. */
 F32X16_FUNCTION void f32x16_store(int32_t type, void *to, int64_t i, __mmask16 mask, f32x16 value)
 {
     const f32x16 one = f32x16_one_nan(value);
@@ -30,7 +29,7 @@ F32X16_FUNCTION void f32x16_store(int32_t type, void *to, int64_t i, __mmask16 m
     _mm256_mask_storeu_epi16((uint16_t *)to + i, mask, halves);
 }
 
-/* canon_rsqrt_f32(). */
+/* Same as canon_rsqrt_f32(). */
 F32X16_FUNCTION f32x16 f32x16_rsqrt(f32x16 x)
 {
     const __mmask16 small = _mm512_cmp_ps_mask(x, F32X16(0x1p-64f), _CMP_LT_OQ);

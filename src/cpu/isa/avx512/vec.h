@@ -1,4 +1,4 @@
-/* AVX-512: sixteen floats a register, thirty-two registers. */
+/* AVX-512: sixteen floats per register, thirty-two registers. */
 #ifndef WW_CPU_ISA_AVX512_VEC_H
 #define WW_CPU_ISA_AVX512_VEC_H
 
@@ -37,7 +37,7 @@ static inline void vec_store(float *to, vec v)
     _mm512_storeu_ps(to, v);
 }
 
-/* Holds a loaded vector in its register: a compiler may otherwise load it again for each use, and loads are scarce. */
+/* Keeps a loaded vector in its register: otherwise a compiler may load it again for each use, and loads are the bottleneck. */
 static inline vec vec_keep(vec v)
 {
     __asm__("" : "+v"(v));
@@ -79,7 +79,7 @@ static inline vec vec_abs(vec a)
     return _mm512_abs_ps(a);
 }
 
-/* The largest lane, and the lanes folded 8, 4, 2, 1. */
+/* Returns the largest lane; below, the lanes folded 8, 4, 2, 1. */
 static inline float vec_largest(vec v)
 {
     const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
@@ -96,7 +96,8 @@ static inline float vec_fold_lanes(vec v)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
-/* Eight floats in both halves; and of four vectors the lanes of each half folded 4, 2, 1, times a number: eight results. */
+/* Loads eight floats into both halves; below, folds the lanes of each half of four vectors 4, 2, 1 and multiplies the eight
+ * results by `scale`. */
 static inline vec vec_load_half_twice(const float *from)
 {
     return _mm512_broadcast_f32x8(_mm256_loadu_ps(from));
@@ -108,12 +109,13 @@ static inline void vec_fold_halves(const vec v[4], float scale, float *out)
     const vec a = _mm512_add_ps(_mm512_shuffle_f32x4(v[0], v[1], 0x88), _mm512_shuffle_f32x4(v[0], v[1], 0xdd));
     const vec b = _mm512_add_ps(_mm512_shuffle_f32x4(v[2], v[3], 0x88), _mm512_shuffle_f32x4(v[2], v[3], 0xdd));
     const vec two = _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee)); /* halves 0 to 3, 4 to 7 */
-    const vec one = _mm512_add_ps(two, _mm512_permute_ps(two, 0xb1)); /* in lanes 0 and 2 of each quarter */
+    const vec one = _mm512_add_ps(two, _mm512_permute_ps(two, 0xb1)); /* the results are in lanes 0 and 2 of each quarter */
     const __m256 all = _mm512_castps512_ps256(_mm512_permutexvar_ps(order, one));
     _mm256_storeu_ps(out, _mm256_mul_ps(all, _mm256_set1_ps(scale)));
 }
 
-/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
+/* Integers in lanes. In this order: round to the nearest, ties to even; convert back; load; maximum; store 64 as bytes, if they
+ * fit. */
 typedef __m512i ivec;
 
 static inline ivec ivec_nearest(vec v)
@@ -131,7 +133,7 @@ static inline ivec ivec_load(const int32_t *from)
     return _mm512_loadu_si512(from);
 }
 
-/* Lane i from from[i * stride]. */
+/* Loads lane i from from[i * stride]. */
 static inline ivec ivec_load_apart(const int32_t *from, int stride)
 {
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -150,7 +152,7 @@ static inline void ivec_store_bytes(int8_t *to, const ivec v[4])
     _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, bytes));
 }
 
-/* Elements of other types as floats: a vector of them, and 16, which is the same. */
+/* Loads elements of other types as floats: one vector of them, or 16, which is the same. */
 static inline vec vec_load_f16(const uint16_t *from)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)from));
@@ -177,13 +179,13 @@ static inline void vec_widen_bytes(const int8_t *from, int32_t offset, vec to[1]
     to[0] = _mm512_cvtepi32_ps(_mm512_add_epi32(wide, _mm512_set1_epi32(offset)));
 }
 
-/* Bit i: a > b in lane i. */
+/* Bit i is set if a > b in lane i. */
 static inline uint32_t vec_greater(vec a, vec b)
 {
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
 }
 
-/* Folds four vectors of 16 lanes, 8 then 4, into one register with a quarter for each. */
+/* Folds four vectors of 16 lanes, 8 then 4, into one register, with a quarter for each. */
 static inline __m512 vec_fold_four(const float *v0, const float *v1, const float *v2, const float *v3)
 {
     const __m512 a = _mm512_loadu_ps(v0), b = _mm512_loadu_ps(v1), c = _mm512_loadu_ps(v2), d = _mm512_loadu_ps(v3);
@@ -192,10 +194,10 @@ static inline __m512 vec_fold_four(const float *v0, const float *v1, const float
     return _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
 }
 
-/* Folds 16 vectors of 16 lanes, one after the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 vectors of 16 lanes, stored one after the other, to one float each: 8, 4, 2, 1, the end of the canonical order. */
 static inline void vec_fold(const float *v, float *out)
 {
-    const __m512 x0 = vec_fold_four(v, v + 64, v + 128, v + 192); /* vectors 0, 4, 8, 12: the results end up in order */
+    const __m512 x0 = vec_fold_four(v, v + 64, v + 128, v + 192); /* vectors 0, 4, 8, 12: then the results end up in order */
     const __m512 x1 = vec_fold_four(v + 16, v + 80, v + 144, v + 208);
     const __m512 x2 = vec_fold_four(v + 32, v + 96, v + 160, v + 224);
     const __m512 x3 = vec_fold_four(v + 48, v + 112, v + 176, v + 240);

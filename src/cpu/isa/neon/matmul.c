@@ -1,7 +1,7 @@
 /* Matrix products for NEON: tiles of 8 rows by three vectors use 24 of the 32 registers for sums. */
 #include <arm_neon.h>
 
-#define MATMUL_TILE_F32(...) /* below */
+#define MATMUL_TILE_F32(...) /* defined below */
 #include "cpu/matmul/tile_template.h"
 
 typedef float64x2_t f64_vector;
@@ -81,8 +81,8 @@ static inline int32x4_t i8_one_nan(int32x4_t v)
     return v;
 }
 
-/* As MATMUL_TILE, except for the rows: eight numbers are two registers, whose lanes the instruction takes one by one, instead
- * of eight loads that each fill a register with one of them. */
+/* Same as MATMUL_TILE except for the rows: two registers hold the eight numbers of a step, and the instruction takes them lane
+ * by lane. MATMUL_TILE would load each of the eight into a register of its own. */
 enum { TILE_ROWS = 8, TILE_VECTORS = 3 };
 
 #define FMA_ROW(r)                                                                                                             \

@@ -1,4 +1,4 @@
-/* The tables of NEON, which its files make and neon.c puts together, and what else an Arm processor may have. */
+/* The tables of NEON: its files fill them, and neon.c combines them. Also finds the optional instructions of Arm processors. */
 #ifndef WW_CPU_ISA_NEON_NEON_H
 #define WW_CPU_ISA_NEON_NEON_H
 
@@ -18,7 +18,7 @@ extern const quant_coder quant_coders_neon[BLOCK_TYPES];
 extern const quant_product quant_products_neon[BLOCK_TYPES], quant_products_dotprod[BLOCK_TYPES],
     quant_products_i8mm[BLOCK_TYPES];
 
-/* Has this machine SDOT, and SMMLA? */
+/* Return true if this machine has SDOT, and SMMLA. */
 bool neon_has_dotprod(void);
 bool neon_has_i8mm(void);
 

@@ -1,4 +1,4 @@
-/* Coding and decoding blocks with NEON. */
+/* Encodes and decodes blocks with NEON. */
 #include "cpu/isa/neon/neon.h"
 
 #include "cpu/isa/neon/quant_dot.h"

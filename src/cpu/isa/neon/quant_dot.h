@@ -1,4 +1,4 @@
-/* Eight lanes of products of codes with NEON, and with SDOT where QUANT_DOTPROD is defined (cpu/quant/dot_types.h). */
+/* Eight lanes of products of codes with NEON, or with SDOT if QUANT_DOTPROD is defined (cpu/quant/dot_types.h). */
 #ifndef WW_CPU_ISA_NEON_QUANT_DOT_H
 #define WW_CPU_ISA_NEON_QUANT_DOT_H
 
@@ -37,7 +37,7 @@ DOT_FUNCTION dot_floats dot_halves(const void *from)
     return dot_load_floats(both);
 }
 
-/* Bytes 0..15 to what a table of 16 bytes has for them. */
+/* Looks up bytes 0..15 in a table of 16 bytes. */
 DOT_FUNCTION dot_words dot_lookup(dot_words codes, const uint32_t table[4])
 {
     uint8x16_t c[2];

@@ -1,5 +1,5 @@
-/* Blocks of 32 floats to codes with NEON, in the place of what cpu/quant/activations.h has for other sets. The conversion that
- * rounds ties away from 0 is block_round_away(), and makes 0 of NaN. */
+/* Encodes blocks of 32 floats with NEON, replacing parts of cpu/quant/activations.h. The conversion that rounds ties away from
+ * 0 equals block_round_away() and turns NaN into 0. */
 #ifndef WW_CPU_ISA_NEON_QUANT_ENCODE_H
 #define WW_CPU_ISA_NEON_QUANT_ENCODE_H
 

@@ -1,4 +1,4 @@
-/* Gemv in registers of four lanes, replacing parts of cpu/quant/gemv.h: the two halves of a group's eight lanes are processed
+/* Gemv with registers of four lanes, replacing parts of cpu/quant/gemv.h. It processes the two halves of a group's eight lanes
  * one after the other, because compilers would put vectors of eight lanes through memory.
  *
  * Blocks of 32, four rows at a time: activations are loaded once for all four. The last blocks of the rows and the sum of the
@@ -11,7 +11,7 @@
 
 #include "cpu/isa/neon/quant_dot.h"
 
-/* One f16 as a float. */
+/* Converts one f16 to a float. */
 DOT_FUNCTION float neon_half(const void *from)
 {
     __fp16 half;
@@ -21,14 +21,14 @@ DOT_FUNCTION float neon_half(const void *from)
 #define GEMV_HALF neon_half
 #include "cpu/quant/gemv_rest.h"
 
-/* What cpu/quant/gemv.h takes from here. */
+/* The functions that cpu/quant/gemv.h uses from here. */
 #define GEMV_SMALL_ROWS        neon_rows
 #define GEMV_LARGE_GROUP       neon_large_group
 #define GEMV_PREFETCH_LOCALITY 2
 
-/* Weights are prefetched this far ahead of where they are read, and into the second-level cache: the loads themselves bring
- * them into the first. On a Neoverse-V1 plain reads have 23 GB/s, and so has gemv of q8_0; it had 15 with prefetches of 1.5 KiB
- * into the first level. */
+/* Bytes between reading weights and prefetching others, into the second-level cache: the loads themselves bring them into the
+ * first. On a Neoverse-V1, both plain reads and gemv of q8_0 reach 23 GB/s with this; with prefetches 1.5 KiB ahead into the
+ * first level, gemv reached 15. */
 enum { NEON_PREFETCH = 8192 };
 
 DOT_FUNCTION void neon_prefetch(const char *from, int64_t bytes)
@@ -39,7 +39,7 @@ DOT_FUNCTION void neon_prefetch(const char *from, int64_t bytes)
 
 #define UNROLLED_16 _Pragma("GCC unroll 16")
 
-/* ---- codes, of blocks 4h to 4h + 3 of a group -----------------------------------------------------------------------------
+/* ---- codes of blocks 4h to 4h + 3 of a group ------------------------------------------------------------------------------
  */
 
 DOT_FUNCTION uint8x16_t neon_word(int32_t type, const char *group, int32_t i, int32_t h)
@@ -66,7 +66,7 @@ DOT_FUNCTION uint8x16_t neon_lookup(int32_t type, uint8x16_t codes)
     return vqtbl1q_u8(vreinterpretq_u8_u32(vld1q_u32(table)), codes);
 }
 
-/* As group_codes(): word i of piece p. */
+/* Word i of piece p, like group_codes(). */
 DOT_FUNCTION int8x16_t neon_codes(int32_t type, const char *group, int32_t word, int32_t h)
 {
     const int32_t p = word / 8, i = word % 8;
@@ -120,7 +120,7 @@ DOT_FUNCTION int8x16_t neon_activations(const int32_t *words)
     return vreinterpretq_s8_s32(vld1q_s32(words));
 }
 
-/* Half number h of blocks 4k to 4k + 3. */
+/* f16 number h of blocks 4k to 4k + 3. */
 DOT_FUNCTION float32x4_t neon_halves(int32_t type, const char *group, int32_t h, int32_t k)
 {
     float16x4_t halves;
@@ -137,7 +137,7 @@ typedef struct four_rows {
     const char *row[FOUR];
 } four_rows;
 
-/* Activations of blocks 4h to 4h + 3 of a group. */
+/* The activations of blocks 4h to 4h + 3 of a group. */
 typedef struct neon_column {
     int8x16_t codes[8];
     int32x4_t start;
@@ -155,7 +155,7 @@ DOT_FUNCTION neon_column neon_column_of(int32_t type, const gemv_small *x, int32
     return column;
 }
 
-/* Four blocks of a row's group, taken apart. */
+/* Four unpacked blocks of a row's group. */
 typedef struct neon_blocks {
     int8x16_t codes[8];
     float32x4_t d, min;
@@ -183,8 +183,8 @@ DOT_FUNCTION float32x4_t neon_add(int32_t type, const neon_blocks *blocks, const
     return dot_has_min(type) ? vfmaq_f32(acc, vmulq_f32(blocks->min, x->d), x->sums) : acc;
 }
 
-/* The whole groups of four rows with one column: its activations are loaded once for all four. Meanwhile another four rows are
- * prefetched, as the one piece of memory that they are. Compilers that load the codes of several rows at once spill sums. */
+/* Multiplies the whole groups of four rows with one column, whose activations are loaded once for all four. Meanwhile it
+ * prefetches another four rows, which are contiguous. Compilers that load the codes of several rows at once spill sums. */
 DOT_FUNCTION void neon_one_column(int32_t type, const quant_gemv *piece, four_rows rows, float32x4_t (*acc)[2])
 {
     const int64_t whole = piece->blocks / BLOCK_GROUP, group_bytes = (int64_t)BLOCK_GROUP * block_bytes(type);
@@ -216,7 +216,8 @@ DOT_FUNCTION void neon_one_column(int32_t type, const quant_gemv *piece, four_ro
     }
 }
 
-/* And with several: the codes of a row are taken apart once for all columns; those of row r begin at acc[r * GEMV_COLUMNS]. */
+/* The same with several columns: the codes of a row are unpacked once for all columns. Those of row r start at acc[r *
+ * GEMV_COLUMNS]. */
 DOT_FUNCTION void neon_columns(int32_t type, const quant_gemv *piece, four_rows rows, float32x4_t (*acc)[2])
 {
     const int64_t whole = piece->blocks / BLOCK_GROUP, group_bytes = (int64_t)BLOCK_GROUP * block_bytes(type);
@@ -249,7 +250,7 @@ DOT_FUNCTION void neon_transpose(const float32x4_t in[FOUR], float32x4_t out[FOU
     out[3] = vreinterpretq_f32_f64(vzip2q_f64(b, d));
 }
 
-/* Block l after the last whole group of each of four rows, whose accumulators l are the lanes of acc. */
+/* Adds block l after the last whole group of each of four rows; the lanes of acc are accumulators l of the rows. */
 DOT_FUNCTION float32x4_t neon_rest_add(int32_t type, four_rows rows, int64_t l, const gemv_rest *x, float32x4_t acc)
 {
     const int8x16_t first = vld1q_s8(x->codes[l]), second = vld1q_s8(x->codes[l] + 16);
@@ -276,7 +277,7 @@ DOT_FUNCTION float32x4_t neon_rest_add(int32_t type, four_rows rows, int64_t l, 
     return dot_has_min(type) ? vfmaq_f32(acc, vmulq_f32(mins, da), vdupq_n_f32((float)x->sums[l])) : acc;
 }
 
-/* Results of four rows with one column from their accumulators, which are `apart` from row to row, and the last blocks. */
+/* The results of four rows with one column, from their accumulators, `apart` from row to row, and the last blocks. */
 DOT_FUNCTION float32x4_t neon_results(int32_t type, const float32x4_t (*acc)[2], int64_t apart, four_rows last, int64_t rest,
                                       const gemv_rest *x)
 {
@@ -289,7 +290,7 @@ DOT_FUNCTION float32x4_t neon_results(int32_t type, const float32x4_t (*acc)[2],
     for (int64_t l = 0; l < rest; l++)
         lanes[l] = neon_rest_add(type, last, l, x, lanes[l]);
     UNROLLED_16 for (int32_t l = 0; l < 4; l++) lanes[l] = vaddq_f32(lanes[l], lanes[l + 4]);
-    return vaddq_f32(vaddq_f32(lanes[0], lanes[2]), vaddq_f32(lanes[1], lanes[3])); /* as dot_fold() */
+    return vaddq_f32(vaddq_f32(lanes[0], lanes[2]), vaddq_f32(lanes[1], lanes[3])); /* like dot_fold() */
 }
 
 DOT_FUNCTION void neon_rows(int32_t type, const quant_gemv *piece)
@@ -304,7 +305,7 @@ DOT_FUNCTION void neon_rows(int32_t type, const quant_gemv *piece)
         const int64_t count = piece->rows - first < FOUR ? piece->rows - first : FOUR;
         four_rows rows, last;
         float32x4_t acc[FOUR * GEMV_COLUMNS][2];
-        for (int64_t r = 0; r < FOUR; r++) { /* rows past the last are the last again, and not written */
+        for (int64_t r = 0; r < FOUR; r++) { /* past the last row, the last one is computed again and not written */
             rows.row[r] = piece->weights + (first + (r < count ? r : count - 1)) * piece->weights_stride;
             last.row[r] = rows.row[r] + whole * BLOCK_GROUP * block_bytes(type);
         }
@@ -327,7 +328,7 @@ DOT_FUNCTION void neon_rows(int32_t type, const quant_gemv *piece)
 /* ---- blocks of 256 --------------------------------------------------------------------------------------------------------
  */
 
-/* What multiplies the sums of sub-blocks. */
+/* The factors of the sums of sub-blocks. */
 typedef struct neon_scales {
     dot_lanes scale[16], min[16];
     dot_floats d, min_d;
@@ -353,7 +354,7 @@ DOT_FUNCTION int32x4_t neon_lanes(const dot_lanes *both, int32_t h)
     return lanes;
 }
 
-/* Four words of a sub-block at a time, each column's sum of the sub-block in `sums` on the way. */
+/* Computes each column's sum of products of sub-block r in `sums`, four words at a time. */
 DOT_FUNCTION void neon_sub_block(int32_t type, const char *group, const char *activations, int64_t stride, int64_t columns,
                                  int32_t r, int32_t h, int32x4_t *sums)
 {
@@ -372,7 +373,7 @@ DOT_FUNCTION void neon_sub_block(int32_t type, const char *group, const char *ac
     }
 }
 
-/* A group with the columns of a piece; acc[c] gets its first `count` lanes. */
+/* Multiplies a group with the columns of a piece; only the first `count` lanes of acc[c] change. */
 DOT_FUNCTION void neon_large_group(int32_t type, const char *group, const char *activations, int64_t stride, int64_t columns,
                                    int64_t count, dot_floats *acc)
 {
@@ -403,7 +404,7 @@ DOT_FUNCTION void neon_large_group(int32_t type, const char *group, const char *
                 memcpy(&min, (const char *)&scales.min_d + (int64_t)16 * h, sizeof min);
                 sum = vfmaq_f32(sum, vmulq_f32(min, da), vcvtq_f32_s32(m[c]));
             }
-            const int64_t kept = count - 4 * h < 4 ? count - 4 * h : 4; /* as gemv_keep() */
+            const int64_t kept = count - 4 * h < 4 ? count - 4 * h : 4; /* like gemv_keep() */
             memcpy((char *)&acc[c] + (int64_t)16 * h, &sum, (size_t)kept * sizeof(float));
         }
     }

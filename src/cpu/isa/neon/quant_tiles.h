@@ -1,8 +1,8 @@
-/* Panels times tiles with NEON, in the place of what cpu/quant/tiles.h has for other sets: 8 rows and 4 columns at a time, so
- * that the sums of products, the accumulator they are added to and what they are made of all stay in registers.
+/* Panels times tiles with NEON, replacing cpu/quant/tiles.h: 8 rows and 4 columns at a time, so that the sums of products,
+ * their operands and the accumulator they are added to all stay in registers.
  *
- * With SMMLA (QUANT_I8MM) a vector has two rows and two columns, [r0c0, r0c1, r1c0, r1c1], all the way to the results; panels
- * and tiles have their codes in pairs of rows and columns for it (TILE_PAIRS). Without, a vector has four rows of a column.
+ * With SMMLA (QUANT_I8MM) a vector has two rows and two columns, [r0c0, r0c1, r1c0, r1c1], from the products to the results;
+ * panels and tiles then have codes in pairs of rows and columns (TILE_PAIRS). Otherwise, a vector has four rows of a column.
  */
 #ifndef WW_CPU_ISA_NEON_QUANT_TILES_H
 #define WW_CPU_ISA_NEON_QUANT_TILES_H
@@ -21,17 +21,17 @@ enum { ROWS_AT_ONCE = 8, COLUMNS_AT_ONCE = 4, VECTORS = ROWS_AT_ONCE * COLUMNS_A
 
 #define EACH_VECTOR _Pragma("GCC unroll 8") for (int32_t v = 0; v < VECTORS; v++)
 
-/* Where in a panel and a tile these rows and columns begin. */
+/* The first row and column of a piece, in its panel and tile. */
 typedef struct corner {
     int64_t row, column;
 } corner;
 
-/* ---- what a vector is made of ---------------------------------------------------------------------------------------------
+/* ---- the contents of a vector ---------------------------------------------------------------------------------------------
  */
 
 #if defined(QUANT_I8MM)
 
-/* Vector v: rows 2 (v / 2) and the next, columns 2 (v % 2) and the next. */
+/* Vector v has rows 2 (v / 2) and the next, columns 2 (v % 2) and the next. */
 enum { WORDS_STEP = 2 };
 
 DOT_FUNCTION float32x4_t by_rows(const float *of_rows, int32_t v)
@@ -46,7 +46,7 @@ DOT_FUNCTION float32x4_t by_columns(float32x4_t columns, int32_t v)
     return vcombine_f32(two, two);
 }
 
-/* Adds the products of the next WORDS_STEP words. `codes`: of the first column, `stride` from column to column. */
+/* Adds the products of the next WORDS_STEP words. `codes` are those of the first column; columns are `stride` apart. */
 DOT_FUNCTION void add_words(int32x4_t sums[VECTORS], const int32_t *words, const int8_t *codes, int64_t stride)
 {
     int8x16_t w[4], x[2];
@@ -57,7 +57,7 @@ DOT_FUNCTION void add_words(int32x4_t sums[VECTORS], const int32_t *words, const
     EACH_VECTOR sums[v] = vmmlaq_s32(sums[v], w[v / 2], x[v % 2]);
 }
 
-/* Where the words of step s begin, and the codes. */
+/* Where the words and the codes of step s start. */
 DOT_FUNCTION const int32_t *step_words(const int32_t (*words)[TILE_SIDE], int64_t row, int32_t s)
 {
     return words[2 * s] + 2 * row;
@@ -69,7 +69,7 @@ DOT_FUNCTION const int8_t *step_codes(const int8_t *codes, int32_t s)
 
 #else
 
-/* Vector v: rows 4 (v / 4) and the next three, column v % 4. */
+/* Vector v has rows 4 (v / 4) and the next three, column v % 4. */
 enum { WORDS_STEP = 4 };
 
 DOT_FUNCTION float32x4_t by_rows(const float *of_rows, int32_t v)
@@ -120,7 +120,7 @@ DOT_FUNCTION const int8_t *step_codes(const int8_t *codes, int32_t s)
 
 #endif
 
-/* acc + (factor of rows * factor of columns) * j. */
+/* acc + (factors of rows * factors of columns) * j. */
 DOT_FUNCTION float32x4_t add_scaled(float32x4_t acc, float32x4_t of_rows, float32x4_t of_columns, float32x4_t j)
 {
     return vfmaq_f32(acc, vmulq_f32(of_rows, of_columns), j);
@@ -144,7 +144,7 @@ DOT_FUNCTION void add_small(int32_t type, const panel_small *p, const tile_small
     EACH_VECTOR acc[v] = add_scaled(acc[v], by_rows(p->min + row, v), by_columns(d, v), by_columns(total, v));
 }
 
-/* The sum over sub-blocks of minimum times sum of activations; both are two 16-bit numbers in a word. */
+/* The sum over sub-blocks of minimum times sum of activations. A word has two 16-bit numbers of each. */
 DOT_FUNCTION int32x4_t add_pairs(int32x4_t sum, float32x4_t mins, float32x4_t pairs)
 {
     const int16x8_t a = vreinterpretq_s16_f32(mins), b = vreinterpretq_s16_f32(pairs);
@@ -158,7 +158,7 @@ DOT_FUNCTION void add_mins(int32_t type, const panel_large *p, const tile_large 
     int32x4_t m[VECTORS];
     EACH_VECTOR m[v] = vdupq_n_s32(0);
     for (int32_t q = 0; q < sub_blocks(type) / 2; q++) {
-        float of_rows[ROWS_AT_ONCE], of_columns[COLUMNS_AT_ONCE]; /* bits of pairs: vectors of floats move them, no more */
+        float of_rows[ROWS_AT_ONCE], of_columns[COLUMNS_AT_ONCE]; /* bits of pairs: vectors of floats only move them */
         memcpy(of_rows, p->mins[q] + row, sizeof of_rows);
         for (int32_t c = 0; c < COLUMNS_AT_ONCE; c++)
             memcpy(&of_columns[c], &x->pairs[column + c][q], sizeof of_columns[c]);
@@ -193,7 +193,7 @@ DOT_FUNCTION void add_large(int32_t type, const panel_large *p, const tile_large
 /* ---- all blocks, folded ---------------------------------------------------------------------------------------------------
  */
 
-/* The eight accumulators, by vector, to one. */
+/* Folds the eight accumulators of each vector to one. */
 DOT_FUNCTION float32x4_t fold_parts(float32x4_t parts[DOT_ACCUMULATORS][VECTORS], int32_t v)
 {
     const float32x4_t even = vaddq_f32(vaddq_f32(parts[0][v], parts[4][v]), vaddq_f32(parts[2][v], parts[6][v]));
@@ -201,7 +201,7 @@ DOT_FUNCTION float32x4_t fold_parts(float32x4_t parts[DOT_ACCUMULATORS][VECTORS]
     return vaddq_f32(even, odd);
 }
 
-/* Results from vectors to columns of eight rows. */
+/* Transposes results from vectors to columns of eight rows. */
 DOT_FUNCTION void to_columns(const float32x4_t all[VECTORS], float columns[COLUMNS_AT_ONCE][ROWS_AT_ONCE])
 {
     for (int32_t c = 0; c < COLUMNS_AT_ONCE; c++)

@@ -1,7 +1,8 @@
 /* Products of codes for 64-bit Arm: plain NEON, SDOT (dotprod) and SMMLA (i8mm).
  *
- * SDOT adds four products to a lane: four queries a register, and a lane of a row's register against all of them. SMMLA
- * multiplies two rows by two queries, eight codes of each: both come in pairs, eight codes of the one, then eight of the other.
+ * SDOT adds four products to each lane. A register has four queries, which are multiplied with one lane of a row's register.
+ * SMMLA multiplies two rows by two queries, eight codes of each. Both are stored in pairs: eight codes of the first, then eight
+ * of the second.
  */
 #include <arm_neon.h>
 #include <string.h>
@@ -13,8 +14,8 @@
 enum {
     GROUP_VECS = GROUP / 4,
     GROUP_PAIRS = GROUP / 2,
-    TILE_ROWS = 4,  /* of SDOT, with all vectors of a group */
-    TILE_PAIRS = 4, /* of SMMLA, rows and queries alike */
+    TILE_ROWS = 4,  /* rows of an SDOT tile, which has all vectors of a group */
+    TILE_PAIRS = 4, /* pairs of rows, and of queries, of an SMMLA tile */
 };
 
 #define WITH_DOTPROD __attribute__((target("arch=armv8.2-a+dotprod")))
@@ -28,7 +29,7 @@ static bool present(void)
     return true;
 }
 
-/* Two products of 127 * 127 fit 16 bits. */
+/* Two products of 127 * 127 fit in 16 bits. */
 static void one(const int8_t *query, const int8_t *rows, int32_t row_count, int32_t padded, int32_t *out)
 {
     for (int32_t r = 0; r < row_count; r++, rows += padded) {
@@ -169,7 +170,7 @@ const screen_products products_dotprod = {.name = "dotprod",
 /* ---- SMMLA ----------------------------------------------------------------------------------------------------------------
  */
 
-/* Pairs of queries side by side, eight codes of each: a tile finds the pairs it wants one after the other. */
+/* Packs pairs of queries, eight codes of each. A tile finds its pairs one after the other. */
 static void i8mm_pack(const int8_t *codes, int32_t padded, int8_t *packed)
 {
     for (int32_t i = 0; i < padded; i += 8)
@@ -177,7 +178,7 @@ static void i8mm_pack(const int8_t *codes, int32_t padded, int8_t *packed)
             memcpy(packed, codes + q * padded + i, 8);
 }
 
-/* Pairs of rows likewise, but one pair after the other: eight codes of each row, alternating. */
+/* Packs pairs of rows the same way, except that one pair follows the other. */
 static void i8mm_prepare(const int8_t *rows, int32_t row_count, int32_t padded, int8_t *prepared)
 {
     for (int32_t r = 0; r < row_count; r += 2, rows += 2 * (int64_t)padded) {
@@ -190,7 +191,7 @@ static void i8mm_prepare(const int8_t *rows, int32_t row_count, int32_t padded, 
     }
 }
 
-/* Eight rows by eight queries. */
+/* Multiplies eight rows by eight queries. */
 WITH_I8MM static void i8mm_tile(const int8_t *packed, const int8_t *rows, int32_t padded, int32_t *out)
 {
     int32x4_t sums[TILE_PAIRS][TILE_PAIRS];

@@ -1,7 +1,8 @@
-/* Operations on f32 that compilers make no vectors of: gelu by the normal distribution, whose coefficients come from a table.
+/* Operations on f32 that compilers do not vectorize: gelu by the normal distribution, whose coefficients come from a table.
  *
- * The table of normal_f32.h has a column per coefficient. This code needs a row per interval, so that two loads bring all of an
- * element, and four elements are transposed in registers. Each call transposes the table, which is short beside a tensor.
+ * The table of normal_f32.h has a column per coefficient. This code needs a row per interval, so that two loads bring all
+ * coefficients of an element; four elements are then transposed in registers. Each call transposes the table, which takes
+ * little time compared with a tensor.
  */
 #ifndef WW_CPU_ISA_NEON_UNARY_DIRECT_H
 #define WW_CPU_ISA_NEON_UNARY_DIRECT_H
@@ -15,7 +16,7 @@
 #include "arithmetic/operations.h"
 #include "arithmetic/types.h"
 
-enum { NORMAL_ROW = 8, DIRECT_MIN = 64 /* elements; of fewer the table would be most of the work */ };
+enum { NORMAL_ROW = 8, DIRECT_MIN = 64 /* elements; for fewer, the table would be most of the work */ };
 
 typedef struct normal_rows {
     _Alignas(32) float of[MATH_NORMAL_COLUMN][NORMAL_ROW];
@@ -31,7 +32,7 @@ static inline void normal_turn(normal_rows *rows)
     }
 }
 
-/* Four of the coefficients of four intervals, from number `first` on: a vector for each coefficient. */
+/* Loads four of the coefficients of four intervals, from number `first` on, into one vector per coefficient. */
 static inline void normal_take(const normal_rows *rows, const uint32_t intervals[4], int first, float32x4_t to[4])
 {
     const float32x4_t a = vld1q_f32(rows->of[intervals[0]] + first), b = vld1q_f32(rows->of[intervals[1]] + first);
@@ -43,7 +44,7 @@ static inline void normal_take(const normal_rows *rows, const uint32_t intervals
     to[3] = vzip2q_f32(ac1, bd1);
 }
 
-/* math_exp_tail_f32(). */
+/* Same as math_exp_tail_f32(). */
 static inline float32x4_t exp_tail_four(float32x4_t r)
 {
     static const float tail[] = {0x1.6d2e4cp-10f, 0x1.1155a6p-7f, 0x1.555502p-5f, 0x1.55552cp-3f, 0.5f};
@@ -53,7 +54,7 @@ static inline float32x4_t exp_tail_four(float32x4_t r)
     return q;
 }
 
-/* canon_gelu_erf_f32(), step by step. */
+/* Same as canon_gelu_erf_f32(), step by step. */
 static inline float32x4_t gelu_erf_four(float32x4_t x, const normal_rows *rows)
 {
     const float32x4_t most = vdupq_n_f32(14.75f), halves = vdupq_n_f32(0x1.8p22f), rounder = vdupq_n_f32(MATH_ROUNDER_F32);

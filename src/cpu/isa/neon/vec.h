@@ -1,4 +1,4 @@
-/* NEON: four floats a register, thirty-two registers. */
+/* NEON: four floats per register, thirty-two registers. */
 #ifndef WW_CPU_ISA_NEON_VEC_H
 #define WW_CPU_ISA_NEON_VEC_H
 
@@ -36,8 +36,8 @@ static inline void vec_store(float *to, vec v)
     vst1q_f32(to, v);
 }
 
-/* Holds a loaded vector in its register: a compiler may otherwise load it again for each use, or
- * hoist many loads, and accumulators would be spilled. */
+/* Keeps a loaded vector in its register: otherwise a compiler may load it again for each use, or hoist many loads and spill
+ * accumulators. */
 static inline vec vec_keep(vec v)
 {
     __asm__ volatile("" : "+w"(v));
@@ -79,7 +79,7 @@ static inline vec vec_abs(vec a)
     return vabsq_f32(a);
 }
 
-/* The largest lane, and the lanes folded 2, 1. */
+/* Returns the largest lane; below, the lanes folded 2, 1. */
 static inline float vec_largest(vec v)
 {
     return vmaxvq_f32(v);
@@ -91,7 +91,8 @@ static inline float vec_fold_lanes(vec v)
     return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
 }
 
-/* Integers in lanes: to the nearest, ties to even; back; from memory; the larger; 64 of them as bytes, if they fit. */
+/* Integers in lanes. In this order: round to the nearest, ties to even; convert back; load; maximum; store 64 as bytes, if they
+ * fit. */
 typedef int32x4_t ivec;
 
 static inline ivec ivec_nearest(vec v)
@@ -109,7 +110,7 @@ static inline ivec ivec_load(const int32_t *from)
     return vld1q_s32(from);
 }
 
-/* Lane i from from[i * stride]. */
+/* Loads lane i from from[i * stride]. */
 static inline ivec ivec_load_apart(const int32_t *from, int stride)
 {
     ivec v = vld1q_dup_s32(from);
@@ -132,7 +133,7 @@ static inline void ivec_store_bytes(int8_t *to, const ivec v[16])
     }
 }
 
-/* Elements of other types as floats: a vector of them, and 16. */
+/* Loads elements of other types as floats: one vector of them, or 16. */
 static inline vec vec_load_f16(const uint16_t *from)
 {
     return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
@@ -172,7 +173,7 @@ static inline void vec_widen_bytes(const int8_t *from, int32_t offset, vec to[4]
     to[3] = vcvtq_f32_s32(vmovl_high_s16(high));
 }
 
-/* Bit i: a > b in lane i. */
+/* Bit i is set if a > b in lane i. */
 static inline uint32_t vec_greater(vec a, vec b)
 {
     static const uint32_t bits[4] = {1, 2, 4, 8};
@@ -193,7 +194,7 @@ static inline float32x4_t vec_fold_halves(float32x4_t a, float32x4_t b)
     return vaddq_f32(vcombine_f32(vget_low_f32(a), vget_low_f32(b)), vcombine_f32(vget_high_f32(a), vget_high_f32(b)));
 }
 
-/* Folds 16 vectors of 16 lanes, one after the other, each to one float: 8, 4, 2, 1, as the canonical order ends. */
+/* Folds 16 vectors of 16 lanes, stored one after the other, to one float each: 8, 4, 2, 1, the end of the canonical order. */
 static inline void vec_fold(const float *v, float *out)
 {
     for (int quarter = 0; quarter < 4; quarter++, v += 4 * 16, out += 4) {
@@ -203,7 +204,7 @@ static inline void vec_fold(const float *v, float *out)
     }
 }
 
-/* The lanes of four vectors, each folded 2, 1, times a number. */
+/* Folds the lanes of each of four vectors 2, 1 and multiplies the four results by `scale`. */
 #define VEC_FOLDS_FOUR
 static inline void vec_fold_four(const vec v[4], float scale, float *out)
 {

@@ -1,5 +1,5 @@
-/* Matrix products as they are defined, one operation at a time: for machines without any of the other instruction sets, and to
- * compare those with.
+/* Matrix products as they are defined, one operation at a time: for machines without any other instruction set, and as the
+ * reference for the others.
  */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Coding and decoding blocks for any machine: groups of blocks are taken apart and decoded element by element. */
+/* Encodes and decodes blocks on every machine: groups are unpacked and decoded element by element. */
 #include "arithmetic/blocks/decode.h"
 #include "cpu/isa/scalar/scalar.h"
 #include "cpu/quant/layout.h"

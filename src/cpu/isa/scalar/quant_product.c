@@ -1,5 +1,5 @@
-/* Products of blocks with no instruction set in particular: the definition (arithmetic/blocks/dot.h), one block after the
- * other. The other sets are compared with this, and share only the layout of rows with it.
+/* Products of blocks without any instruction set: the definition (arithmetic/blocks/dot.h), block by block. The other sets are
+ * compared with this one, and share only the layout of rows with it.
  */
 #include "arithmetic/blocks/dot.h"
 #include "cpu/isa/scalar/scalar.h"

@@ -1,6 +1,5 @@
-/* The reference: canonical arithmetic written as arithmetic/canon.h says it, one operation at a time.
- *
- * It is the set for machines that have none of the others, and the one that the others are compared with, bit for bit.
+/* The reference: canonical arithmetic as arithmetic/canon.h defines it, one operation at a time. Machines that have none of the
+ * other sets use it, and the others are compared with it, bit for bit.
  */
 #include <float.h>
 #include <math.h>
@@ -113,8 +112,8 @@ static uint64_t filter_sums(int32_t metric, const float *sums_, int32_t row_coun
     return rows;
 }
 
-/* What the dot products say about the squared distance at least, see filter_slack(). FLT_MIN covers all underflow: 65536
- * elements lose less than 2^-133 each way. A sum of norms that overflows is cut to FLT_MAX, which only lowers the bound. */
+/* A lower bound of the squared distance from the dot product, see filter_slack(). FLT_MIN covers all underflow: 65536 elements
+ * lose less than 2^-133 each way. A sum of norms that overflows is cut to FLT_MAX, which only lowers the bound. */
 static uint64_t filter_dots(const float *dots, int32_t row_count, float limit, float query_norm, const float *row_norms,
                             float slack)
 {
@@ -152,7 +151,7 @@ static float store_encoded(float *row, const float *from, int32_t n, int8_t *cod
     return square;
 }
 
-/* Every pair is tested, so no bounds are needed and every query is a candidate. */
+/* Every pair is tested, so there are no bounds, and every query is a candidate. */
 static void bound_strips(const screen_rows *rows, int32_t row_count, strip_bounds *bounds)
 {
     (void)rows;

@@ -1,4 +1,4 @@
-/* The tables of the scalar set, which its files make and scalar.c puts together. */
+/* The tables of the scalar set: its files fill them, and scalar.c combines them. */
 #ifndef WW_CPU_ISA_SCALAR_SCALAR_H
 #define WW_CPU_ISA_SCALAR_SCALAR_H
 
