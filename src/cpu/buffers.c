@@ -1,4 +1,4 @@
-/* Buffers on the CPU: blocks of the host's memory, aligned, in huge pages where they are large, and counted. */
+/* Buffers on the CPU: aligned blocks of host memory, counted; large ones in huge pages. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -7,7 +7,7 @@
 
 enum {
     BUFFER_ALIGNMENT = 256,
-    HUGE_PAGE = 2 << 20, /* what a buffer of one or more is aligned to */
+    HUGE_PAGE = 2 << 20, /* larger buffers are aligned to this */
 };
 
 void cpu_count_bytes(cpu_device *cpu, int64_t bytes)
@@ -18,8 +18,8 @@ void cpu_count_bytes(cpu_device *cpu, int64_t bytes)
         continue;
 }
 
-/* The allocated block starts in front of the aligned data, where buffer_destroy finds it. Large buffers ask for huge pages: a
- * scan of all rows then waits for fewer address translations, and the first access for fewer page faults. */
+/* The allocated block starts before the aligned data, where buffer_destroy() finds its address. Large buffers ask for huge
+ * pages: then a scan of all rows waits for fewer address translations, and the first access causes fewer page faults. */
 ww_status cpu_buffer_create(ww_device *device, size_t bytes, buffer *out)
 {
     const size_t alignment = bytes >= (size_t)HUGE_PAGE ? HUGE_PAGE : BUFFER_ALIGNMENT;

@@ -20,12 +20,12 @@ typedef struct cpu_spare {
 
 typedef struct cpu_device {
     ww_device base;             /* first: a ww_device * of this backend is a cpu_device * */
-    const instruction_set *isa; /* `chosen`; a test may point it at another */
+    const instruction_set *isa; /* always `chosen`, except in tests */
     instruction_set chosen;
     pool *pool;
     atomic_int_least64_t ours_bytes;
     atomic_int_least64_t peak_bytes;
-    int64_t cache_bytes; /* of the last level; 0: unknown */
+    int64_t cache_bytes; /* of the last-level cache; 0: unknown */
     cpu_spare spare;
 } cpu_device;
 
@@ -41,7 +41,7 @@ void cpu_spare_release(ww_device *device);
 
 extern const backend backend_cpu;
 
-/* The operations on rows, as backend.h documents them. */
+/* The operations on rows (backend.h). */
 ww_status cpu_rows_write(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused);
 ww_status cpu_rows_read(ww_device *device, row_range from, void *out);
 ww_status cpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources);
@@ -55,7 +55,7 @@ ww_status cpu_rows_range(ww_device *device, const range_job *job);
 /* Describes this machine's CPU: name, vendor, arch, memory. The device fills in id, cores and instruction sets. */
 void cpu_describe_machine(ww_device_info *info);
 
-/* Bytes of the last level of cache, or 0 if the machine does not say. */
+/* Returns the size of the last-level cache in bytes, or 0 if the machine does not tell. */
 int64_t cpu_cache_bytes(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* What the machine says about its CPU. Names come from the processor itself: files would need memory and may be missing. */
+/* Finds out about this machine's CPU. Names come from the processor itself, because reading files needs memory and they may be
+ * missing. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "base/text.h"
 #include "cpu/cpu.h"
 
-/* The C library knows it on x86-64, the system on ARM64, too. */
+/* On x86-64 the C library knows the size, on ARM64 only the system does. */
 int64_t cpu_cache_bytes(void)
 {
     long long kib = 0;
@@ -71,7 +72,7 @@ void cpu_describe_machine(ww_device_info *info)
 #elif defined(__x86_64__)
 #include <cpuid.h>
 
-/* The processor's name for itself, 48 bytes at most, padded with blanks on either side. */
+/* The processor's own name, at most 48 bytes, padded with blanks on either side. */
 static void brand(char *name, size_t capacity)
 {
     char bytes[49] = "";

@@ -1,10 +1,10 @@
 /* Attention on the CPU.
  *
  * The unit of work is a tile: some adjacent tokens of one sequence, all query heads of one head of keys, and one chunk. A few
- * queries read the keys and values in place, even f16; otherwise they are widened to f32 once, in the second-level cache, and
- * meet up to TILE_ROWS queries. Chunks are independent, so one query over a long context keeps all threads busy; their results
- * are merged per query, in order. The parts of all queries at once may need too much memory, so tokens are processed in pieces
- * of PARTS_BYTES_MAX.
+ * queries read the keys and values in place, even f16; otherwise they are widened to f32 once, in the second-level cache, for
+ * up to TILE_ROWS queries. Chunks are independent, so one query over a long context keeps all threads busy; their results are
+ * merged per query, in order. The parts of all queries at once may need too much memory, so tokens are processed in pieces of
+ * PARTS_BYTES_MAX.
  */
 #include "cpu/attention/attention_loops.h"
 
@@ -64,8 +64,7 @@ static const float *sink_of(const attention_work *w, int32_t head)
     return w->job->sinks ? w->job->sinks + head : NULL;
 }
 
-/* ---- one tile ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- one tile ------------------------------------------------------------------------------------------------------------ */
 
 /* The rows of a tile: the queries that see a key of the chunk. */
 typedef struct tile_rows {
@@ -73,16 +72,16 @@ typedef struct tile_rows {
     float *out[TILE_ROWS];
     attention_range seen[TILE_ROWS];
     float largest[TILE_ROWS], sums[TILE_ROWS];
-    float slope[TILE_ROWS];       /* NULL: no slopes; otherwise scores fall with the distance from: */
+    float slope[TILE_ROWS];       /* NULL: no slopes; otherwise scores fall with the distance from `position` */
     int32_t position[TILE_ROWS];  /* counted from the first key of the chunk */
     const float *sink[TILE_ROWS]; /* NULL: none */
-    float *part[TILE_ROWS];       /* NULL: the query has only this chunk, and its result is `out` */
+    float *part[TILE_ROWS];       /* NULL: the query has only this chunk, and its result goes to `out` */
     int32_t count;
-    int32_t chunk; /* that they meet, of this head of keys: */
+    int32_t chunk; /* the chunk of this head of keys that the rows read */
     int32_t kv_head;
 } tile_rows;
 
-/* Keys [0, end) of the tile's head and chunk, in whole groups, and the values, as floats. */
+/* Widens keys [0, end) of the tile's head and chunk, in whole groups, and the values, to floats. */
 static void widen_chunk(const attention_work *w, const tile_rows *rows, const char *part, int32_t end, float *keys)
 {
     const int32_t head = rows->kv_head;
@@ -143,7 +142,7 @@ static void finish_rows(const tile_rows *rows, int32_t head_size)
     }
 }
 
-/* Item: chunk fastest, then the head of keys, then the tile of tokens. */
+/* Items are numbered with the chunk fastest, then the head of keys, then the tile of tokens. */
 static void run_tile(void *context, int64_t item, int32_t worker)
 {
     const attention_work *w = context;
@@ -193,8 +192,7 @@ static void run_tile(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------------
- */
+/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
 
 static void merge_range(void *context, int64_t begin, int64_t end)
 {

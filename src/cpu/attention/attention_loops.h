@@ -8,13 +8,13 @@
 
 #include "arithmetic/attention.h"
 
-/* Rows against a chunk. p and the outputs are scratch memory of the thread, or the result. */
+/* Rows and a chunk. p and the outputs are in scratch memory of the thread, or in the result. */
 typedef struct attention_tile {
     int32_t rows, head_size;
     bool half;                   /* keys and values are f16, else f32 */
-    float scale, cap;            /* of scores; a cap of 0 is none */
+    float scale, cap;            /* for scores; a cap of 0 means none */
     const float *const *q;       /* of each row */
-    const attention_range *seen; /* of each row, in this chunk; none is empty */
+    const attention_range *seen; /* for each row, in this chunk; never empty */
     const float *slopes;         /* of each row; NULL: none */
     const int32_t *positions;    /* of each row, counted from the first key of the chunk; used with slopes */
     const void *keys;            /* as stored in a page */
@@ -36,22 +36,23 @@ typedef struct attention_parts {
     const float *sink; /* of the head; NULL: none */
 } attention_parts;
 
-/* One head of one token on its way into the cache: rotated here, rounded later. */
+/* One head of one token before it goes to the cache: rotated here, rounded later. */
 typedef struct attention_turn {
     const float *from;
     float *to; /* may be `from` */
     int32_t head_size, rope, half;
-    const float *cosines, *sines; /* of the position */
+    const float *cosines, *sines; /* for the position */
 } attention_turn;
 
 typedef struct attention_loops {
-    /* p, m_c and l_c of all rows. */
+    /* Computes p, m_c and l_c of all rows. */
     void (*scores)(const attention_tile *tile);
-    /* o_c of all rows. */
+    /* Computes o_c of all rows. */
     void (*values)(const attention_tile *tile);
     void (*merge)(const attention_parts *parts);
     void (*rope)(const attention_turn *turn);
-    /* Elements of a cache of f16 or q8_0 as floats, in their order; q8_0 without its scales. `count` is a multiple of 8. */
+    /* Converts elements of a cache of f16 or q8_0 to floats, in their order; q8_0 without its scales. `count` is a multiple of
+     * 8. */
     void (*widen)(int32_t type, float *to, const void *from, int64_t count);
     void (*narrow_f16)(uint16_t *to, const float *from, int64_t count);
 } attention_loops;

@@ -1,9 +1,9 @@
-/* The loops of attention_loops.h, written once in the words of vec.h; included by one file of each instruction set, which
+/* The loops of attention_loops.h, written once with the vectors of vec.h. One file of each instruction set includes this and
  * defines ATTENTION_LOOPS as the name of its table.
  *
- *   scores   three rows and four keys at a time: 12 pairs of 8 accumulators. A piece of a key is one element for each of them.
- *            Vectors of 16 elements have the pieces of two keys: four rows and eight keys.
- *   values   four rows and a few vectors of elements at a time. The accumulators are taken one after the other, each a chain
+ *   scores   three rows and four keys at a time: 12 pairs of 8 accumulators. A piece of a key is one element for each
+ *            accumulator. Vectors of 16 elements have the pieces of two keys, and take four rows and eight keys at a time.
+ *   values   four rows and a few vectors of elements at a time. The accumulators are computed one after the other, each a chain
  *            over every eighth key, so that registers hold 4 x 4 sums instead of 8 times as many.
  *
  * Both are compiled twice: `half` is true for keys and values of f16, which become floats when they are loaded.
@@ -18,16 +18,16 @@
 #define VEC_HAS_TWO_PIECES (VEC_LANES == 16)
 
 enum {
-    VEC_KEYS = VEC_HAS_TWO_PIECES ? 2 : 1,                           /* whose pieces a vector has */
-    KEY_VECS = VEC_HAS_TWO_PIECES ? 1 : ATTENTION_LANES / VEC_LANES, /* of a piece */
+    VEC_KEYS = VEC_HAS_TWO_PIECES ? 2 : 1,                           /* keys whose pieces are in one vector */
+    KEY_VECS = VEC_HAS_TWO_PIECES ? 1 : ATTENTION_LANES / VEC_LANES, /* vectors per piece */
     SCORE_ROWS = VEC_HAS_TWO_PIECES ? 4 : 3,
     SCORE_KEYS = 4 * VEC_KEYS,
     VALUE_ROWS = 4,
     VALUE_VECS = VEC_LANES >= 8 ? 2 : 4,
-    PIECE_APART = ATTENTION_GROUP * ATTENTION_LANES,                    /* floats from a piece of a key to the next */
-    P_STEP = VEC_HAS_TWO_PIECES ? 2 * ATTENTION_LANES : ATTENTION_LANES /* keys whose exponentials are made together */
+    PIECE_APART = ATTENTION_GROUP * ATTENTION_LANES,                    /* floats from a key's piece to its next piece */
+    P_STEP = VEC_HAS_TWO_PIECES ? 2 * ATTENTION_LANES : ATTENTION_LANES /* keys whose exponentials are computed together */
 };
-/* Where registers are just enough, keys are loaded one by one: a compiler that has them all at once spills sums. */
+/* If there are just enough registers, keys are loaded one by one: compilers that load all at once spill sums. */
 #if VEC_LANES == 4
 #define SCORE_LOAD(from, at, half) vec_keep(load_elements(from, at, half))
 #else
@@ -35,14 +35,13 @@ enum {
 #endif
 _Static_assert(KEY_VECS *VEC_LANES == VEC_KEYS * ATTENTION_LANES, "a piece is whole vectors, or half of one");
 
-/* Elements of keys or values from number `at` on. */
+/* Loads elements of keys or values from number `at` on. */
 ATTENTION_INLINE vec load_elements(const void *from, int64_t at, bool half)
 {
     return half ? vec_load_f16((const uint16_t *)from + at) : vec_load((const float *)from + at);
 }
 
-/* ---- scores -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- scores -------------------------------------------------------------------------------------------------------------- */
 
 #if VEC_HAS_TWO_PIECES
 ATTENTION_INLINE vec load_query(const float *from)
@@ -50,7 +49,7 @@ ATTENTION_INLINE vec load_query(const float *from)
     return vec_load_half_twice(from);
 }
 
-/* The scores of SCORE_KEYS keys from their accumulators. */
+/* Computes the scores of SCORE_KEYS keys from their accumulators. */
 ATTENTION_INLINE void fold_keys(const vec sums[SCORE_KEYS / VEC_KEYS][KEY_VECS], float scale, float *to)
 {
     vec_fold_halves(&sums[0][0], scale, to);
@@ -70,7 +69,7 @@ ATTENTION_INLINE float fold_piece(const vec *sums)
 #endif
 }
 
-/* The scores of SCORE_KEYS keys from their accumulators. */
+/* Computes the scores of SCORE_KEYS keys from their accumulators. */
 ATTENTION_INLINE void fold_keys(const vec sums[SCORE_KEYS][KEY_VECS], float scale, float *to)
 {
 #if defined(VEC_FOLDS_FOUR)
@@ -87,7 +86,7 @@ ATTENTION_INLINE void fold_keys(const vec sums[SCORE_KEYS][KEY_VECS], float scal
 }
 #endif
 
-/* Scores of `rows` rows from `first` on with SCORE_KEYS keys, `key` the first of them. */
+/* Computes the scores of `rows` rows, from row `first` on, with SCORE_KEYS keys, from key `key` on. */
 ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int32_t rows, int32_t key, bool half)
 {
     int64_t k = attention_key_place(tile->head_size, key, 0);
@@ -121,9 +120,9 @@ ATTENTION_INLINE void score_tile(const attention_tile *tile, int32_t first, int3
         fold_keys(sums[r], tile->scale, tile->p + (first + r) * ATTENTION_CHUNK + key);
 }
 
-/* Computes m_c, the exponentials and l_c of one row whose p are scores, P_STEP keys at a time. If a step starts before
- * the visible keys or ends after them, a visible score stands in for the others, and then +0: the accumulators that it joins
- * are not negative, so they do not change. */
+/* Computes m_c, the exponentials and l_c of one row whose p are scores, P_STEP keys at a time. If a step starts before the
+ * visible keys or ends after them, a visible score replaces the others when the maximum is computed, and +0 when the
+ * exponentials are added: accumulators are not negative, so that does not change them. */
 static void exponentials(const attention_tile *tile, int32_t row)
 {
     float *p = tile->p + row * ATTENTION_CHUNK, sums[ATTENTION_LANES] = {0};
@@ -202,17 +201,16 @@ static void scores(const attention_tile *tile)
         exponentials(tile, r);
 }
 
-/* ---- values -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct value_sums {
     vec v[VALUE_ROWS][VALUE_VECS];
 } value_sums;
 
-/* Some rows and vectors of elements that are made together. */
+/* Some rows and vectors of elements that are computed together. */
 typedef struct value_part {
     int32_t first, rows; /* of the tile */
-    int32_t at, vecs;    /* of the elements of a head */
+    int32_t at, vecs;    /* elements of a head */
     bool half;
 } value_part;
 
@@ -237,7 +235,7 @@ ATTENTION_INLINE value_sums value_chain(const attention_tile *tile, attention_ra
     const int32_t first = part.first, rows = part.rows, vecs = part.vecs;
     value_sums sums;
 #pragma GCC unroll 8
-    /* initialise all: the compiler does not see which stay unused; those cost nothing */
+    /* Initialise all: the compiler does not know which stay unused, and unused ones cost nothing. */
     for (int32_t r = 0; r < VALUE_ROWS; r++)
 #pragma GCC unroll 8
         for (int32_t v = 0; v < VALUE_VECS; v++)
@@ -280,8 +278,8 @@ ATTENTION_INLINE void value_add(value_sums *to, const value_sums *more, int32_t 
             to->v[r][v] = vec_add(to->v[r][v], more->v[r][v]);
 }
 
-/* Computes the results of a part. The accumulators are made in the order in which they are folded: (0 + 4) + (2 + 6) and (1 +
- * 5) + (3 + 7). */
+/* Computes the results of a part. The accumulators are computed in the order in which they are folded: (0 + 4) + (2 + 6) and
+ * (1 + 5) + (3 + 7). */
 ATTENTION_INLINE void value_tile(const attention_tile *tile, value_part part)
 {
     const int32_t first = part.first, rows = part.rows, vecs = part.vecs;
@@ -318,11 +316,11 @@ ATTENTION_INLINE void value_heads(const attention_tile *tile, int32_t first, int
         value_tile(tile, (value_part){first, rows, at, VALUE_VECS, half});
     for (; at + VEC_LANES <= tile->head_size; at += VEC_LANES)
         value_tile(tile, (value_part){first, rows, at, 1, half});
-    if (at < tile->head_size) /* half a vector is left: some elements before it are made again, with the same bits */
+    if (at < tile->head_size) /* half a vector is left: some elements before it are computed again, with the same bits */
         value_tile(tile, (value_part){first, rows, tile->head_size - VEC_LANES, 1, half});
 }
 
-/* Each is a separate function: compilers spill sums if another is inlined beside it. */
+/* Each is a separate function: if another function is inlined next to it, compilers spill sums. */
 #define VALUE_FUNCTION(rows)                                                                                                   \
     static __attribute__((noinline)) void values_f32_##rows(const attention_tile *tile, int32_t first)                         \
     {                                                                                                                          \
@@ -349,8 +347,7 @@ static void values(const attention_tile *tile)
     }
 }
 
-/* ---- merging, rope, conversions ---------------------------------------------------------------------------------------------
- */
+/* ---- merging, rope, conversions ------------------------------------------------------------------------------------------ */
 
 static void merge(const attention_parts *parts)
 {

@@ -1,4 +1,4 @@
-/* Keys and values into the pages of a cache: rotated, rounded to the cache's type, and put where attention.h says. */
+/* Writes keys and values to the pages of a cache: rotated, rounded to the cache's type, in the layout of attention.h. */
 #include <string.h>
 
 #include "arithmetic/blocks/encode.h"
@@ -12,14 +12,14 @@ typedef struct store_work {
     const attention_loops *loops;
 } store_work;
 
-/* Where a token's head goes: the layer's part of its page, and which key of the page it is. */
+/* Where a token's head goes: the layer's part of its page, and the index of the key in the page. */
 typedef struct place {
     char *part;
     int32_t head, key;
     bool values;
 } place;
 
-/* A block of 32 elements as codes and a scale; what cannot be coded becomes NaN, by the scale. */
+/* Codes a block of 32 elements and returns its scale, which is NaN if the block cannot be coded. */
 static uint16_t code_block(const float *x, int8_t *codes)
 {
     block_q8_0 block;
@@ -51,7 +51,7 @@ static void put_q8_0(const attention_layer *layer, place at, const float *x)
     }
 }
 
-/* f16 and f32: bytes of the elements, in pieces of 8 or all together. */
+/* Writes the bytes of f16 and f32 elements, in pieces of 8 or all together. */
 static void put_floats(const attention_layer *layer, place at, const void *elements)
 {
     const int32_t size = layer->head_size;

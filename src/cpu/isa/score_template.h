@@ -35,8 +35,7 @@ INLINE vec accumulate(bool l2, vec a, vec b, vec acc)
     return vec_fma(t, t, acc);
 }
 
-/* ---- tiles ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- tiles --------------------------------------------------------------------------------------------------------------- */
 
 /* Loads elements of a row of f32, f16 or bf16 as floats; the type is a constant. */
 INLINE vec load_row(int32_t type, const void *rows, int64_t element)
@@ -199,8 +198,7 @@ static void sums_typed(int32_t type, const sums_job *job)
         sums_of_bytes(type, job);
 }
 
-/* ---- filters: which rows can still be better than a query's worst result --------------------------------------------------
- */
+/* ---- filters: which rows can still be better than a query's worst result ------------------------------------------------- */
 
 /* A cosine is better than t only if its sum is above t times the norms in real arithmetic, since rounding keeps order. The
  * limit is lower than t by 2^-20 of t, more than the roundings here; FLT_MIN covers products too small for that, the bound of
@@ -277,8 +275,7 @@ static uint64_t filter_dots(const float *dots, int32_t row_count, float limit, f
     return filter(&(row_filter){CANON_L2, true, limit, query_norm, slack}, dots, row_count, row_norms);
 }
 
-/* ---- pairs of any length, and storing rows ----------------------------------------------------------------------------------
- */
+/* ---- pairs of any length, and storing rows ------------------------------------------------------------------------------- */
 
 INLINE void clear(vec acc[VECS])
 {
@@ -345,8 +342,7 @@ static float store(float *row, const float *from, int32_t n)
     return fold(acc);
 }
 
-/* ---- rows of other types: bound by memory, one at a time with all 64 accumulators in registers -----------------------------
- */
+/* ---- rows of other types: bound by memory, one at a time with all 64 accumulators in registers --------------------------- */
 
 /* Loads 64 elements from number `i` on as floats. The type is a constant, except that it may be either kind of bytes. */
 INLINE void load_typed(int32_t type, const void *from, int64_t i, vec to[VECS])

@@ -12,8 +12,7 @@ enum {
     BY_COLUMNS_MAX = 4, /* up to this many queries are tested one by one; more are tested row by row */
 };
 
-/* ---- codes ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- codes --------------------------------------------------------------------------------------------------------------- */
 
 INLINE float largest_of_four(const vec largest[4])
 {
@@ -85,8 +84,7 @@ static float store_encoded(float *row, const float *from, int32_t n, int8_t *cod
     return fold(acc);
 }
 
-/* ---- the test -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the test ------------------------------------------------------------------------------------------------------------ */
 
 static void bound_strips(const screen_rows *rows, int32_t row_count, strip_bounds *bounds)
 {

@@ -1,4 +1,4 @@
-/* Packing, the tiles of a block, and how sums become elements of c: for both ways to cut a matrix product into pieces. */
+/* Packs panels, computes the tiles of a block, and converts sums to elements of c: for both ways to divide a matrix product. */
 #include "cpu/matmul/block.h"
 
 #include <string.h>
@@ -34,8 +34,8 @@ static void tile(const matmul_work *w, const matmul_block *block, const char *a,
         w->tiles->f32((const float *)(const void *)a, (const float *)(const void *)b, depth, (float *)(void *)c, stride, which);
 }
 
-/* The tile at row i and column j extends past the edge: it is computed in scratch, and the rows and columns that exist are
- * copied. */
+/* The tile at row i and column j extends past the edge: it is computed in scratch memory, then the rows and columns that exist
+ * are copied. */
 static void tile_at_edge(const matmul_work *w, const matmul_block *block, int64_t i, int64_t j)
 {
     _Alignas(64) char whole[TILE_BYTES_MAX];
@@ -125,7 +125,7 @@ void matmul_panels_of_b(const matmul_work *w, const matmul_slice *slice, char *r
         matmul_pack(w->tiles, job->type, &s, w->shape.columns, panels);
 }
 
-/* Neighbouring sums, as elements of c. */
+/* Writes adjacent sums as elements of c. */
 static void put_span(const matmul_work *w, const char *sums, int64_t count, char *to)
 {
     if (w->job->type == TYPE_F16)

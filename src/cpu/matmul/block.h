@@ -1,5 +1,5 @@
-/* What both ways to cut a matrix product into blocks share (matmul.c, shared_panels.c): packing, the tiles of a block, and how
- * sums become elements of c.
+/* Shared by both ways to divide a matrix product into blocks (matmul.c, shared_panels.c): packing, the tiles of a block, and
+ * converting sums to elements of c.
  */
 #ifndef WW_CPU_MATMUL_BLOCK_H
 #define WW_CPU_MATMUL_BLOCK_H
@@ -13,9 +13,9 @@ typedef struct matmul_work {
     const matmul_job *job;
     int32_t packing; /* the type, or MATMUL_BF16_PAIRS */
     matmul_shape shape;
-    int64_t block_rows, block_columns;  /* multiples of the tile's, except for a matrix that is smaller */
+    int64_t block_rows, block_columns;  /* multiples of the tile's, unless the matrix is smaller */
     int64_t blocks_down, blocks_across; /* of each matrix of the batch */
-    char *scratch;                      /* of all workers */
+    char *scratch;                      /* for all workers */
     size_t worker_bytes, a_bytes, b_bytes, row_bytes;
     bool through_scratch; /* sums go through the worker's memory, because c has a narrower type or its columns are not adjacent
                            */
@@ -34,14 +34,14 @@ typedef struct matmul_slice {
     int64_t first_k, depth; /* steps */
 } matmul_slice;
 
-/* Packs a slice of a, or of b. `row` is scratch for a row of b that is seen through a window. */
+/* Packs a slice of a, or of b. `row` is scratch memory for a row of b that is seen through a window. */
 void matmul_panels_of_a(const matmul_work *w, const matmul_slice *slice, char *panels);
 void matmul_panels_of_b(const matmul_work *w, const matmul_slice *slice, char *row, char *panels);
 
-/* Bytes of a panel for each of its rows or columns. */
+/* Returns the bytes of a panel per row or column. */
 int64_t matmul_panel_step(const matmul_work *w, int64_t depth);
 
-/* A block of c and the panels that one chunk of k adds to it. */
+/* A block of c and the panels of one chunk of k that are added to it. */
 typedef struct matmul_block {
     const char *a, *b;
     int64_t depth;
@@ -51,10 +51,10 @@ typedef struct matmul_block {
     int32_t which;  /* MATMUL_FIRST, MATMUL_LAST */
 } matmul_block;
 
-/* All tiles of a block for one chunk. */
+/* Computes all tiles of a block for one chunk. */
 void matmul_add_chunk(const matmul_work *w, const matmul_block *block);
 
-/* Writes a row of a block's sums to row `c` of the result: side by side, or by the rows of the output of a window. */
+/* Writes a row of a block's sums to row `c` of the result: contiguously, or to the rows of the output of a window. */
 void matmul_put_row(const matmul_work *w, const char *sums, int64_t first_column, int64_t columns, char *c);
 
 #endif

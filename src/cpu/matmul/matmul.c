@@ -1,14 +1,14 @@
 /* Matrix products on the CPU. Which way when:
  *
- *   shared panels    large products: 2^26 multiplications, 128 rows and 128 columns at least (shared_panels.c). a and b are
- *                    packed once, by all threads and for all of them, which step through k together.
- *   blocks           all others, and convolutions, whose b is seen through a window. c is cut into blocks, each the work of one
- *                    thread from the first step of k to the last. Blocks of the same row or column pack the same panels again;
- *                    in exchange threads never wait for each other.
- *   caller's thread  the same for fewer than 2^16 multiplications.
+ *   shared panels    large products: at least 2^26 multiplications, 128 rows and 128 columns (shared_panels.c). All threads
+ * pack a and b once, share the panels, and step through k together. blocks           all others, and convolutions, whose b is
+ * seen through a window. c is divided into blocks. One thread computes a block, for all of k. Blocks of the same row or column
+ * pack the same panels again; in exchange threads never wait for each other. caller's thread  the same for fewer than 2^16
+ * multiplications.
  *
- * All pack chunks of MATMUL_CHUNK steps and add tiles chunk by chunk (block.c): the bits depend neither on the way nor on the
- * size of blocks. Fast products of bf16 use the tile unit where the set has one (matmul_tiles.fast_bf16) and are not canonical.
+ * All pack chunks of MATMUL_CHUNK steps and add tiles chunk by chunk (block.c), so the bits depend neither on the way nor on
+ * the size of blocks. Fast products of bf16 use the tile unit if the set has one (matmul_tiles.fast_bf16) and are not
+ * canonical.
  */
 #include "base/integers.h"
 #include "base/memory.h"
@@ -18,10 +18,10 @@
 
 enum {
     BLOCK_ROWS = 448,        /* of 512 steps of f32: 0.9 MB, for the second-level cache */
-    BLOCK_COLUMNS = 1024,    /* 2 MB that pass by once for each panel of a */
-    ITEMS_A_THREAD = 3,      /* at least, from LARGE_STEPS on, so that threads finish at nearly the same time */
+    BLOCK_COLUMNS = 1024,    /* 2 MB, read once for each panel of a */
+    ITEMS_A_THREAD = 3,      /* minimum from LARGE_STEPS on, so that threads finish at nearly the same time */
     LARGE_STEPS = 1 << 28,   /* multiplications */
-    SMALL_STEPS = 64 * 1024, /* products of fewer multiplications are not worth waking a thread */
+    SMALL_STEPS = 64 * 1024, /* products of fewer multiplications are too short to wake a thread */
 };
 
 static matmul_shape shape_of(const matmul_tiles *tiles, int32_t type)
@@ -31,7 +31,7 @@ static matmul_shape shape_of(const matmul_tiles *tiles, int32_t type)
     return type == TYPE_F64 ? tiles->shape_f64 : type == TYPE_I8 ? tiles->shape_i8 : tiles->shape_f32;
 }
 
-/* One block of one matrix of the batch. */
+/* Computes one block of one matrix of the batch. */
 static void work_block(void *context, int64_t item, int32_t worker)
 {
     const matmul_work *w = context;
@@ -64,7 +64,7 @@ static void work_block(void *context, int64_t item, int32_t worker)
                            result + r * job->c_row * matmul_result_bytes(job->type));
 }
 
-/* Chooses blocks that fit the caches, or smaller ones so that every thread has some, all of nearly the same size. */
+/* Chooses blocks that fit in the caches, or smaller ones so that every thread has some, all of nearly the same size. */
 static void cut_blocks(matmul_work *w, int64_t batch, int64_t wanted)
 {
     const matmul_job *job = w->job;

@@ -1,7 +1,7 @@
-/* Packing: pieces of a and b, however they lie, into panels as the tiles want them (cpu/matmul/matmul.h).
+/* Packs pieces of a and b, in any layout, into panels for the tiles (cpu/matmul/matmul.h).
  *
- * Panels are filled one at a time. Where steps of k are neighbours in memory a panel is a transposition, done four by four;
- * where the panel's rows are, it is a copy; anything else goes element by element. 16-bit floats are widened on the way.
+ * Panels are filled one at a time. If steps of k are adjacent in memory, packing a panel is a transposition, four by four; if
+ * the panel's rows are adjacent, it is a copy; everything else goes element by element. 16-bit floats are widened on the way.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ int32_t matmul_result_bytes(int32_t type)
     return type == TYPE_I8 ? 4 : matmul_source_bytes(type);
 }
 
-/* Four floats: every machine has some instruction for them, and the compiler knows which. */
+/* Four floats: every machine has an instruction for them, and the compiler chooses it. */
 typedef float f32_four __attribute__((vector_size(16)));
 
 static f32_four four_at(const float *from)
@@ -40,7 +40,7 @@ static f32_four four_at(const float *from)
     return v;
 }
 
-/* Rows r.. of `from` at steps k.. of a panel, four of each. */
+/* Transposes rows r.. of `from` at steps k.. of a panel, four of each. */
 static void transpose_four(const float *const *from, int64_t k, float *to, int32_t width)
 {
     const f32_four a = four_at(from[0] + k), b = four_at(from[1] + k), c = four_at(from[2] + k), d = four_at(from[3] + k);
@@ -53,7 +53,7 @@ static void transpose_four(const float *const *from, int64_t k, float *to, int32
         memcpy(to + (k + i) * width, &rows[i], sizeof rows[i]);
 }
 
-/* A panel of rows whose steps of k are neighbours. The last four rows may overlap the four before them. */
+/* Packs a panel of rows whose steps of k are adjacent. The last four rows may overlap the four before them. */
 static void transpose_panel(const float *const *rows, int64_t depth, int32_t width, float *panel)
 {
     const int64_t whole = depth / 4 * 4;
@@ -71,13 +71,13 @@ static const float zeros[MATMUL_CHUNK];
 
 typedef void (*widening)(float *to, const uint16_t *from, int64_t count);
 
-/* NULL for f32. */
+/* Returns NULL for f32. */
 static widening widen_of(const matmul_tiles *tiles, int32_t type)
 {
     return type == TYPE_F16 ? tiles->widen_f16 : type == TYPE_BF16 ? tiles->widen_bf16 : NULL;
 }
 
-/* One panel of f32, or of what is widened to it; rows from the source's last on are +0. */
+/* Packs one panel of f32 or a type that is widened to f32. Rows after the source's last are +0. */
 static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul_source *s, int32_t width, float *panel)
 {
     const widening widen = widen_of(tiles, type);
@@ -104,7 +104,7 @@ static void pack_f32_panel(const matmul_tiles *tiles, int32_t type, const matmul
     }
 }
 
-/* One step of a panel. */
+/* Packs one step of a panel. */
 static void put_span(widening widen, const void *from, int64_t count, int32_t width, float *to)
 {
     if (widen)
@@ -120,7 +120,7 @@ static void put_span(widening widen, const void *from, int64_t count, int32_t wi
         to[i] = 0.0f;
 }
 
-/* All panels of a source whose rows lie across k: step by step, so that memory is read in order. */
+/* Packs all panels of a source whose columns are adjacent: step by step, so that memory is read in order. */
 static void pack_f32_rows(const matmul_tiles *tiles, int32_t type, const matmul_source *s, int32_t width, float *panels)
 {
     const widening widen = widen_of(tiles, type);
@@ -178,8 +178,7 @@ void matmul_pack(const matmul_tiles *tiles, int32_t type, const matmul_source *s
     }
 }
 
-/* ---- pairs of bf16 --------------------------------------------------------------------------------------------------------
- */
+/* ---- pairs of bf16 ------------------------------------------------------------------------------------------------------- */
 
 enum { PIECE = MATMUL_FAST_DEPTH, HALF = MATMUL_FAST_SIDE / 2, PIECE_ELEMENTS = MATMUL_FAST_SIDE * MATMUL_FAST_DEPTH };
 
@@ -208,7 +207,7 @@ void matmul_pack_a_pairs(const matmul_source *s, uint16_t *panels)
     }
 }
 
-/* Two steps of 16 neighbouring columns. */
+/* Interleaves two steps of 16 adjacent columns. */
 static void pair_up(const uint16_t *restrict one, const uint16_t *restrict other, uint16_t *restrict to)
 {
     for (int i = 0; i < HALF; i++) {
@@ -241,10 +240,9 @@ void matmul_pack_b_pairs(const matmul_source *s, uint16_t *panels)
     }
 }
 
-/* ---- through a window -----------------------------------------------------------------------------------------------------
- */
+/* ---- through a window ---------------------------------------------------------------------------------------------------- */
 
-/* Columns that lie in one row of the output: where they look, and how many. */
+/* Adjacent columns in one row of the output: where they are in the images, and how many. */
 typedef struct window_span {
     int64_t image, y, x, count;
 } window_span;
@@ -256,12 +254,12 @@ static window_span window_span_at(const matmul_window *w, int64_t n, int64_t lef
     return (window_span){.image = row / w->outs_y, .y = row % w->outs_y, .x = x, .count = count};
 }
 
-/* Places begin..end - 1 of some that are `step` apart. */
+/* Elements begin..end - 1 of a sequence of places that are `step` apart. */
 typedef struct inside {
     int64_t begin, end;
 } inside;
 
-/* Which of `count` places first, first + step, ... are inside 0..size-1. step >= 1. */
+/* Finds which of `count` places first, first + step, ... are inside 0..size-1. step >= 1. */
 static inside places_inside(int64_t first, int64_t step, int64_t size, int64_t count)
 {
     const int64_t before = first >= 0 ? 0 : divide_up_i64(-first, step);
@@ -270,7 +268,7 @@ static inside places_inside(int64_t first, int64_t step, int64_t size, int64_t c
     return (inside){begin, upto < begin ? begin : min_i64(upto, count)};
 }
 
-/* Elements `stride` apart, widened to what panels are made of. */
+/* Copies elements that are `stride` apart, widened to the type of panels. */
 static void take_span(int32_t type, const void *from, int64_t stride, int64_t count, void *to)
 {
     if (type == TYPE_F64) {

@@ -1,9 +1,9 @@
-/* Large matrix products on the CPU: panels are packed once, by all threads, and are for all of them.
+/* Large matrix products on the CPU: all threads pack panels once, and share them.
  *
- * c is cut into plates, which only bound the memory that is taken. A plate takes one step for each chunk of k and one more: in
- * a step threads multiply blocks of the chunk before and then pack the next one, a few panels at a time. So a thread without a
+ * c is divided into plates, only to bound the memory. A plate takes one step for each chunk of k and one more. In each step,
+ * threads multiply blocks of the previous chunk, and then pack the next chunk, a few panels at a time. So a thread without a
  * block packs, and none waits long for the last block. Blocks are taken along rows of blocks: their panels of a stay in the
- * second-level cache of each core while the panels of b pass by.
+ * second-level cache of each core while the panels of b are read.
  */
 #include "cpu/matmul/shared_panels.h"
 
@@ -13,10 +13,10 @@
 
 enum {
     PLATE_SIDE = 4096,
-    BLOCK_BYTES = 896 << 10, /* of panels of a: less than half of a second-level cache of 2 MB */
-    PANELS_TOGETHER = 4,     /* of b, in a block; of either, that are packed at a time */
+    BLOCK_BYTES = 896 << 10, /* panels of a: less than half of a second-level cache of 2 MB */
+    PANELS_TOGETHER = 4,     /* panels of b in a block; also panels of a or b that a thread packs at a time */
     LARGE_STEPS = 1 << 26,   /* multiplications: half a millisecond of one core */
-    LARGE_SIDE = 128         /* of c: panels that are used a few times only are better packed where they are used */
+    LARGE_SIDE = 128 /* of c: if it is smaller, panels are used only a few times, and are better packed where they are used */
 };
 
 typedef struct plate {
@@ -25,9 +25,9 @@ typedef struct plate {
     int64_t first_row, first_column, rows, columns;
     int64_t block_rows, block_columns, blocks_down, blocks_across;
     int64_t packs_a, packs_b; /* pieces that are packed at a time */
-    int64_t chunk, chunks;    /* the one that is packed; the one before is multiplied */
+    int64_t chunk, chunks;    /* the chunk being packed; the previous one is multiplied */
     char *a[2], *b[2];        /* panels of even and of odd chunks */
-    char *sums;               /* c itself, or memory beside it */
+    char *sums;               /* c itself, or separate memory */
     int64_t stride;
 } plate;
 
@@ -121,7 +121,7 @@ static void run_plate(pool *threads, plate *p)
     }
 }
 
-/* Plates one after the other, each matrix of the batch. */
+/* Computes plates one after the other, for each matrix of the batch. */
 static void run_plates(pool *threads, plate *p)
 {
     const matmul_work *w = p->w;

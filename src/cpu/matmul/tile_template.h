@@ -1,7 +1,7 @@
-/* The tiles of an instruction set, written once over the vectors that its matmul.c defines before including this.
+/* The tiles of an instruction set, written once with the vectors that its matmul.c defines before it includes this.
  *
- * A step of k takes the tile's columns as a few vectors and its rows one by one, as a number that is multiplied with all of
- * them: the sums of ROWS x VECTORS vectors stay in registers.
+ * In each step of k, a tile loads its columns as a few vectors and multiplies them with each of its rows, one number at a time.
+ * The sums, ROWS x VECTORS vectors, stay in registers.
  */
 #ifndef WW_CPU_MATMUL_TILE_TEMPLATE_H
 #define WW_CPU_MATMUL_TILE_TEMPLATE_H
@@ -13,8 +13,8 @@
 
 #define MATMUL_UNROLL _Pragma("GCC unroll 16")
 
-/* What follows F32_LANES are more fields of the table. NAME: f32, f64, i8. PACKED: what panels are made of, STEP of them for
- * a row or column at a time. */
+/* The macros after F32_LANES are more fields of the table. NAME: f32, f64, i8. PACKED: the type of panels, with STEP elements
+ * for each row or column and step. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define MATMUL_TILE(NAME, PACKED, STEP, RESULT, VECTOR, LANES, ROWS, VECTORS)                                                  \
     static void tile_##NAME(const PACKED *a, const PACKED *b, int64_t k, RESULT *c, int64_t stride, int32_t which)             \
@@ -48,7 +48,7 @@
         }                                                                                                                      \
     }
 
-/* A set that has a better tile_f32 defines this as nothing before. */
+/* A set with a better tile_f32 defines this as nothing before. */
 #ifndef MATMUL_TILE_F32
 #define MATMUL_TILE_F32(LANES, ROWS, VECTORS) MATMUL_TILE(f32, float, 1, float, f32_vector, LANES, ROWS, VECTORS)
 #endif

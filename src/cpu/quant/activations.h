@@ -1,5 +1,5 @@
-/* Floats to q8_0, q8_1 and q8_k: what arithmetic/blocks/encode.h computes, 16 elements at a time. Products code their
- * activations so, each time; the other formats are coded once.
+/* Encodes floats as q8_0, q8_1 and q8_k, as arithmetic/blocks/encode.h does, 16 elements at a time. These have a fast way
+ * because each product encodes its activations; other formats are encoded once.
  */
 #ifndef WW_CPU_QUANT_ACTIVATIONS_H
 #define WW_CPU_QUANT_ACTIVATIONS_H
@@ -10,7 +10,7 @@
 #include "cpu/quant/lanes16.h"
 
 typedef uint32_t lanes_counts
-    __attribute__((vector_size(4 * REGISTER_LANES))); /* may overflow: of blocks that will be refused */
+    __attribute__((vector_size(4 * REGISTER_LANES))); /* may overflow in blocks that will be refused */
 
 /* Sixteen elements. */
 LANES_FUNCTION void lanes_take(const float *from, lanes x[LANES_REGISTERS])
@@ -28,7 +28,7 @@ LANES_FUNCTION lanes_mask lanes_magnitude(lanes x)
     return (lanes_mask)x & 0x7fffffff;
 }
 
-/* The largest, the smallest and the sum of the integers of a register. */
+/* The maximum, the minimum and the sum of the integers of a register. */
 #define MASK_REDUCE(name, operation)                                                                                           \
     LANES_FUNCTION int32_t name(lanes_mask a)                                                                                  \
     {                                                                                                                          \
@@ -52,24 +52,24 @@ LANES_FUNCTION void lanes_put_codes(int8_t *to, const lanes_mask codes[LANES_REG
     memcpy(to, &bytes, sizeof bytes);
 }
 
-/* As block_round_away(). */
+/* Same as block_round_away(). */
 LANES_FUNCTION lanes_mask lanes_round_away(lanes x)
 {
     const lanes clamped = lanes_min(lanes_max(x, lanes_all(-127.0f)), lanes_all(127.0f));
-    const lanes within = (lanes)((lanes_mask)clamped & (lanes_magnitude(x) <= BLOCK_INFINITE)); /* NaN as 0: it is refused */
+    const lanes within = (lanes)((lanes_mask)clamped & (lanes_magnitude(x) <= BLOCK_INFINITE)); /* NaN becomes 0 */
     const lanes_mask cut = lanes_cut(within);
     const lanes rest = within - __builtin_convertvector(cut, lanes);
-    return cut - (rest >= lanes_all(0.5f)) + (rest <= lanes_all(-0.5f)); /* a comparison that holds is -1 */
+    return cut - (rest >= lanes_all(0.5f)) + (rest <= lanes_all(-0.5f)); /* a true comparison is -1 */
 }
 
-#ifndef SMALL_ENCODE_BY_SET /* else the set has small_half and small_encode of its own */
+#ifndef SMALL_ENCODE_BY_SET /* otherwise the set has its own small_half and small_encode */
 LANES_FUNCTION uint32_t small_half(float value)
 {
     return block_f16_from_f32(value);
 }
 
-/* Codes of 32 elements, their scale in `d`, the scale before it was rounded in `exact`; the sum of the codes in `sum`. Returns
- * whether a block cannot hold them. */
+/* Encodes 32 elements: their scale in `d`, the scale before rounding in `exact`, the sum of the codes in `sum`. Returns whether
+ * the block cannot hold them. */
 LANES_FUNCTION int small_encode(const float *x, int8_t *codes, block_f16 *d, float *exact, int32_t *sum)
 {
     lanes all[2 * LANES_REGISTERS];
@@ -93,7 +93,7 @@ LANES_FUNCTION int small_encode(const float *x, int8_t *codes, block_f16 *d, flo
 }
 #endif
 
-/* Blocks of 32 with their codes `codes_at` bytes after their scale; q8_1 has the scaled sum of the codes between. */
+/* Encodes blocks of 32, with codes `codes_at` bytes after the scale; q8_1 has the scaled sum of the codes in between. */
 LANES_FUNCTION int64_t small_encode_many(int32_t type, const float *from, char *to, int64_t count)
 {
     const size_t codes_at = type == BLOCK_Q8_1 ? offsetof(block_q8_1, codes) : offsetof(block_q8_0, codes);
@@ -120,7 +120,7 @@ static int64_t encode_many_q8_1(const float *from, void *to, int64_t count)
     return small_encode_many(BLOCK_Q8_1, from, to, count);
 }
 
-/* As encode_q8_k(). */
+/* Same as encode_q8_k(). */
 LANES_FUNCTION int large_encode(const float *x, block_q8_k *b)
 {
     static const int32_t from_0[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

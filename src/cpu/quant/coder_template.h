@@ -1,6 +1,6 @@
-/* Coding and decoding for one instruction set: the functions of arithmetic/blocks over many blocks, compiled for the set that
- * the including file is compiled for. What they compute does not depend on that. The including file supplies group_decode() for
- * eight interleaved blocks before it includes this: cpu/quant/decode.h, or one of its own.
+/* Coding and decoding for one instruction set: the functions of arithmetic/blocks over many blocks, compiled for the
+ instruction set of the including file. Their results do not depend on the set. The including file supplies group_decode() for
+ eight interleaved blocks first: from cpu/quant/decode.h, or its own.
  */
 #ifndef WW_CPU_QUANT_CODER_TEMPLATE_H
 #define WW_CPU_QUANT_CODER_TEMPLATE_H
@@ -12,10 +12,10 @@
 
 #include "arithmetic/blocks/decode.h"
 #include "arithmetic/blocks/encode.h"
-#include "arithmetic/blocks/encode_k.h" /* written in the lanes of lanes16.h */
+#include "arithmetic/blocks/encode_k.h" /* written with the vectors of lanes16.h */
 #include "arithmetic/blocks/pack_k.h"
 
-/* ---- K blocks: 16 sub-blocks at a time, which is one block or two -------------------------------------------------------- */
+/* ---- K blocks: 16 sub-blocks at a time, which are one block or two ------------------------------------------------------- */
 
 typedef struct sub_blocks_coded {
     uint8_t codes[2 * KBLOCK_ELEMENTS];
@@ -59,7 +59,7 @@ static __attribute__((noinline)) void sub_blocks_code(const float *from, int32_t
     memcpy(out->error, found.error, sizeof out->error);
 }
 
-/* Encodes `count` blocks; returns the first that cannot be, or count. */
+/* Encodes `count` blocks. Returns the index of the first that cannot be encoded, or count. */
 #define ENCODE_LARGE(name, type)                                                                                               \
     static int64_t encode_many_##name(const float *from, void *to, int64_t count)                                              \
     {                                                                                                                          \
@@ -95,8 +95,7 @@ ENCODE_LARGE(q5_k, BLOCK_Q5_K)
 ENCODE_LARGE(q6_k, BLOCK_Q6_K)
 #undef ENCODE_LARGE
 
-/* ---- the others ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the others ---------------------------------------------------------------------------------------------------------- */
 
 #define ENCODE_BLOCKS(name, elements)                                                                                          \
     static int64_t encode_many_##name(const float *from, void *to, int64_t count)                                              \
@@ -136,7 +135,7 @@ static int64_t encode_many_bf16(const float *from, void *to, int64_t count)
     return count;
 }
 
-/* Rows in the layout of this backend: groups, and the blocks after the last whole one. */
+/* Decodes rows in the layout of this backend: groups, then the blocks after the last whole group. */
 #define DECODE_BLOCKS(name, type, size, ...)                                                                                   \
     static void arrange_##name(void *row, int64_t count)                                                                       \
     {                                                                                                                          \
@@ -158,7 +157,7 @@ static int64_t encode_many_bf16(const float *from, void *to, int64_t count)
 BLOCK_FORMATS(DECODE_BLOCKS)
 #undef DECODE_BLOCKS
 
-/* Plain types lie as they are. */
+/* Plain types are stored as they are. */
 #define PLAIN_ROWS(name, bytes)                                                                                                \
     static void arrange_##name(void *row, int64_t count)                                                                       \
     {                                                                                                                          \
@@ -192,7 +191,7 @@ static void decode_many_bf16(const void *from, float *to, int64_t count)
 }
 
 #define QUANT_CODER(name, type, size, ...) [type] = {encode_many_##name, arrange_##name, restore_##name, decode_many_##name},
-/* The table of a set: what an array of quant_coder is initialised with. */
+/* The table of a set, to initialise an array of quant_coder. */
 #define QUANT_CODERS                                                                                                           \
     {QUANT_CODER(f32, BLOCK_F32, plain) QUANT_CODER(f16, BLOCK_F16, plain) QUANT_CODER(bf16, BLOCK_BF16, plain)                \
          BLOCK_FORMATS(QUANT_CODER)}

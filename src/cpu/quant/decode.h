@@ -1,7 +1,7 @@
-/* A block group to floats: what arithmetic/blocks/decode.h computes, for eight blocks at a time.
+/* Decodes a block group to floats, as arithmetic/blocks/decode.h does, for eight blocks at a time.
  *
- * Codes are unpacked as products unpack them, the same word of eight blocks at once; four such words, transposed, are 16 codes
- * of each block one after the other. Scale times code, then the minimum, each rounded, as for a single block.
+ * Codes are unpacked as for products, the same word of eight blocks at once. Four such words, transposed, give 16 consecutive
+ * codes of each block. Then scale times code, and the minimum, are each rounded, as for a single block.
  */
 #ifndef WW_CPU_QUANT_DECODE_H
 #define WW_CPU_QUANT_DECODE_H
@@ -9,7 +9,7 @@
 #include "cpu/quant/lanes16.h"
 #include "cpu/quant/unpack.h"
 
-/* Sixteen bytes as whole numbers; what compilers make of a plain conversion goes byte by byte. */
+/* Converts sixteen bytes to integers; compilers would convert byte by byte. */
 DOT_FUNCTION void sixteen_codes(const void *from, lanes_mask codes[LANES_REGISTERS])
 {
 #if LANES_REGISTERS == 1
@@ -27,7 +27,7 @@ DOT_FUNCTION void sixteen_codes(const void *from, lanes_mask codes[LANES_REGISTE
 #endif
 }
 
-/* Scales and minima of the sub-blocks of each block, as floats; a block of 32 is one sub-block. */
+/* Scales and minima of the sub-blocks of each block, as floats. A block of 32 is one sub-block. */
 typedef struct group_factors {
     float scales[16][BLOCK_GROUP], mins[16][BLOCK_GROUP];
 } group_factors;
@@ -49,7 +49,7 @@ DOT_FUNCTION void group_take_factors(int32_t type, const char *group, group_fact
     }
 }
 
-/* Sixteen elements of sub-block r of block l. */
+/* Decodes sixteen elements of sub-block r of block l. */
 DOT_FUNCTION void sixteen_decode(int32_t type, const void *codes, const group_factors *lines, int32_t r, int32_t l, float *to)
 {
     lanes_mask numbers[LANES_REGISTERS];

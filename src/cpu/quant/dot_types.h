@@ -3,7 +3,7 @@
  * Each instruction set defines the operations on eight lanes in its quant_dot.h: dot_unsigned, dot_signed, dot_pairs, dot_fma,
  * dot_halves and dot_lookup. Codes of activations are never -128.
  *
- * Code built on them writes minima and rounding up out in full: calls of base/integers.h, though inlined, make gcc order the
+ * Code that uses them does not call base/integers.h for minima and rounding up: even inlined, such calls make gcc order the
  * surrounding instructions differently.
  */
 #ifndef WW_CPU_QUANT_DOT_TYPES_H
@@ -36,7 +36,7 @@ DOT_FUNCTION dot_floats dot_load_floats(const void *from)
     return taken;
 }
 
-/* Eight accumulators to one number. */
+/* Folds eight accumulators to one number. */
 DOT_FUNCTION float dot_fold(const float *acc)
 {
     return ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]));

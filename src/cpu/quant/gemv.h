@@ -1,16 +1,15 @@
-/* Products of a matrix with one column or a few: every block group of weights is read from memory once, which is what takes the
- * time.
+/* Products of a matrix with one column or a few. They are bound by memory: every block group of weights is read once.
  *
- * Lane l of every vector belongs to block l of the group, so that the sums of products of eight blocks stand in one vector,
- * with their factors beside them, and one fma adds all eight to the accumulators. Codes of weights are counted from 0 up; the
- * sums begin with what that adds, the offset times the sum of the activations' codes.
+ * Lane l of every vector belongs to block l of the group. So one vector has the sums of products of eight blocks, others have
+ * their factors, and one fma adds all eight to the accumulators. Codes of weights are used as unsigned numbers. The sums start
+ * at the correction for that: minus the offset times the sum of the activations' codes.
  */
 #ifndef WW_CPU_QUANT_GEMV_H
 #define WW_CPU_QUANT_GEMV_H
 
 #include "cpu/quant/gemv_activations.h"
 
-/* How far ahead weights are prefetched: processors stop guessing at the end of a page. */
+/* Prefetch distance of the weights in bytes, because hardware prefetchers stop at the end of a page. */
 enum { GEMV_PREFETCH = 8192, GEMV_ROWS = 4 };
 #ifndef GEMV_PREFETCH_LOCALITY /* 3: into the first-level cache, 2: into the second */
 #define GEMV_PREFETCH_LOCALITY 3
@@ -18,8 +17,7 @@ enum { GEMV_PREFETCH = 8192, GEMV_ROWS = 4 };
 
 #define UNROLLED _Pragma("GCC unroll 8")
 
-/* ---- a group --------------------------------------------------------------------------------------------------------------
- */
+/* ---- a group ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct gemv_group {
     dot_lanes codes[64], scales[16], mins[16];
@@ -64,7 +62,7 @@ DOT_FUNCTION dot_floats gemv_add_small(int32_t type, const gemv_group *group, co
 DOT_FUNCTION dot_floats gemv_add_large(int32_t type, const gemv_group *group, const gemv_large *x, dot_floats acc)
 {
     const dot_floats da = dot_load_floats(x->d);
-    const int32_t subs = sub_blocks(type), words = 64 / subs; /* of a sub-block */
+    const int32_t subs = sub_blocks(type), words = 64 / subs; /* words per sub-block */
     dot_lanes j = {0}, m = {0};
     _Pragma("GCC unroll 16") for (int32_t r = 0; r < subs; r++)
     {
@@ -85,8 +83,7 @@ DOT_FUNCTION dot_floats gemv_add(int32_t type, const gemv_group *group, const ch
                                                     : gemv_add_large(type, group, (const gemv_large *)(const void *)x, acc);
 }
 
-/* A group with the columns of a piece: the first `count` lanes of the accumulators take part. Blocks of zeros must not touch
- * theirs: adding nothing to -0 makes it +0. */
+/* Stores the first `count` lanes of the sums in the accumulators. Blocks of zeros must not change theirs: -0 plus +0 is +0. */
 DOT_FUNCTION void gemv_keep(dot_floats *acc, dot_floats sum, int64_t count)
 {
     if (count == BLOCK_GROUP)
@@ -121,11 +118,10 @@ DOT_FUNCTION void gemv_add_group(int32_t type, const char *group, const char *ac
         gemv_keep(&acc[c], gemv_add(type, &each, activations + c * stride, acc[c]), count);
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
-/* Some rows from number `first` on with the columns of a piece: the activations of a group are in the first-level cache for
- * all of them. The blocks after the last whole group are a group with blocks of zeros. */
+/* Multiplies some rows, from number `first` on, with the columns of a piece: the activations of a group are in the first-level
+ * cache for all of them. The blocks after the last whole group are padded to a group with blocks of zeros. */
 DOT_FUNCTION void gemv_some_rows(int32_t type, const quant_gemv *piece, int64_t first, int64_t rows, int64_t columns)
 {
     const int64_t whole = piece->blocks / BLOCK_GROUP, rest = piece->blocks % BLOCK_GROUP,

@@ -1,4 +1,4 @@
-/* Activations as gemv takes them (gemv.h): the codes of eight blocks, word by word side by side.
+/* Activations for gemv (gemv.h): the codes of eight blocks, interleaved word by word.
  */
 #ifndef WW_CPU_QUANT_GEMV_ACTIVATIONS_H
 #define WW_CPU_QUANT_GEMV_ACTIVATIONS_H
@@ -6,7 +6,7 @@
 #include "cpu/quant/quant_set.h"
 #include "cpu/quant/unpack.h"
 
-/* Activations of eight blocks. `sums` are those of the codes of each sub-block, times minus the offset where there is one. */
+/* Activations of eight blocks. `sums` are the sums of the codes of each sub-block, times minus the offset if there is one. */
 typedef struct gemv_small {
     int32_t codes[8][8];
     int32_t sums[8];
@@ -19,12 +19,12 @@ typedef struct gemv_large {
     float d[8];
 } gemv_large;
 
-/* A set whose gemv of blocks of 32 takes unsigned codes only, and has no cheaper way, defines this as 128 before. */
+/* A set whose gemv of blocks of 32 needs unsigned codes, and has no cheaper way, defines this as 128 before. */
 #ifndef GEMV_SIGNED_OFFSET
 #define GEMV_SIGNED_OFFSET 0
 #endif
 
-/* What is added to the codes of weights before they meet activations. */
+/* Returns what is added to the codes of weights to make them unsigned. */
 DOT_FUNCTION int32_t codes_offset(int32_t type)
 {
     return codes_signed(type) && block_elements(type) == BLOCK32_ELEMENTS ? GEMV_SIGNED_OFFSET : dot_offset(type);
@@ -51,7 +51,7 @@ DOT_FUNCTION void gemv_prepare_small(int32_t type, const char *group, gemv_small
 
 DOT_FUNCTION void gemv_prepare_large(int32_t type, const char *group, gemv_large *to)
 {
-    enum { FIRST_SUMS = 65 }; /* words of a block of q8_k before its sums, two of which are in a word */
+    enum { FIRST_SUMS = 65 }; /* words of a block of q8_k before its sums; a word has two sums */
     memcpy(to->d, group, sizeof to->d);
     memcpy(to->codes, group + sizeof to->d, sizeof to->codes);
     for (int32_t p = 0; p < 8; p++) {

@@ -1,11 +1,11 @@
 /* The last blocks of a row for gemv: those after its last whole group, which are stored one after the other as in a file. For
- * example, a row of 576 elements has two groups of eight blocks of 32 and two such blocks. Only for blocks of 32. */
+ * example, a row of 576 elements has two groups of eight blocks of 32, and two more blocks. Only for blocks of 32. */
 #ifndef WW_CPU_QUANT_GEMV_REST_H
 #define WW_CPU_QUANT_GEMV_REST_H
 
 #include "cpu/quant/gemv_activations.h"
 
-/* Activations that meet them: codes block by block again. */
+/* Activations for these blocks: codes in the order of blocks again. */
 typedef struct gemv_rest {
     int8_t codes[BLOCK_GROUP][BLOCK32_ELEMENTS];
     int32_t sums[BLOCK_GROUP];
@@ -17,13 +17,13 @@ DOT_FUNCTION void gemv_rest_prepare(const gemv_small *x, int64_t count, gemv_res
     for (int64_t l = 0; l < count; l++)
         for (int32_t i = 0; i < 8; i++)
             memcpy(to->codes[l] + (int64_t)4 * i, &x->codes[i][l], 4);
-    if (count > 0) { /* of all eight blocks: sets take them in registers */
+    if (count > 0) { /* of all eight blocks: sets load them into registers */
         memcpy(to->sums, x->sums, sizeof to->sums);
         memcpy(to->d, x->d, sizeof to->d);
     }
 }
 
-/* A set with an instruction for it defines GEMV_HALF first: loads an f16 from memory as a float. */
+/* Loads an f16 from memory as a float. A set with an instruction for that defines GEMV_HALF first. */
 DOT_FUNCTION float gemv_rest_half(const char *from)
 {
 #if defined(GEMV_HALF)
@@ -42,7 +42,7 @@ DOT_FUNCTION dot_factors gemv_rest_factors(int32_t type, const char *block)
     return (dot_factors){d, dot_has_min(type) ? gemv_rest_half(block + sizeof(block_f16)) : 0.0f};
 }
 
-/* The sum of products of the codes of a block. */
+/* Returns the sum of products of the codes of a block. */
 DOT_FUNCTION int32_t gemv_rest_dot(int32_t type, const char *block, const int8_t *activations)
 {
     dot_piece piece;

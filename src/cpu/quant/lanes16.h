@@ -1,6 +1,6 @@
-/* Sub-blocks side by side, as many as a register holds: the vector type of arithmetic/blocks/encode_k.h for CPUs. Sixteen
- * sub-blocks are processed together, in one register, two or four. For vectors wider than a register compilers make code that
- * goes through memory, element by element. */
+/* Adjacent sub-blocks, one per lane of a register: the vector type of arithmetic/blocks/encode_k.h for CPUs. Sixteen sub-blocks
+ * are processed together, in one, two or four registers. Compilers would put wider vectors through memory, element by element.
+ */
 #ifndef WW_CPU_QUANT_LANES16_H
 #define WW_CPU_QUANT_LANES16_H
 
@@ -29,7 +29,7 @@ typedef int32_t lanes_mask __attribute__((vector_size(4 * REGISTER_LANES)));
 
 typedef uint8_t lanes_bytes __attribute__((vector_size(LANES)));
 
-/* Always inlined, so that no call has to agree on how such a value is passed. */
+/* Always inlined, so that such values are never passed between functions, for which compilers have different conventions. */
 #define LANES_FUNCTION  static inline __attribute__((always_inline))
 #define SEARCH_FUNCTION LANES_FUNCTION
 #define SEARCH_LOOP     static __attribute__((noinline))
@@ -74,7 +74,7 @@ LANES_FUNCTION lanes lanes_max(lanes a, lanes b)
 }
 #endif
 
-/* a * b + c, rounded once, or twice where there is no such instruction: for products that are exact. */
+/* a * b + c, rounded once, or twice if the set has no fma: only for exact products. */
 LANES_FUNCTION lanes lanes_fma(lanes a, lanes b, lanes c)
 {
 #if defined(__AVX512F__)
@@ -86,7 +86,7 @@ LANES_FUNCTION lanes lanes_fma(lanes a, lanes b, lanes c)
 #endif
 }
 
-/* Each rounded to an f16. */
+/* Rounds each lane to an f16. */
 LANES_FUNCTION lanes lanes_f16(lanes a)
 {
 #if defined(__AVX512F__)
@@ -120,7 +120,7 @@ LANES_FUNCTION lanes lanes_xor(lanes a, int32_t by)
 #endif
 }
 
-/* Each of the sixteen joined with that `by` away. */
+/* Combines each of the sixteen lanes with the lane `by` away. */
 #define LANES_STEP(a, by, operation)                                                                                           \
     do {                                                                                                                       \
         lanes joined[LANES_REGISTERS];                                                                                         \
@@ -129,7 +129,7 @@ LANES_FUNCTION lanes lanes_xor(lanes a, int32_t by)
         memcpy(a, joined, sizeof joined);                                                                                      \
     } while (0)
 
-/* Over the lanes of a block, 8 or 16, in all of them. */
+/* Combines the 8 or 16 lanes of a block; all its lanes get the result. */
 #define LANES_OVER_BLOCK(name, operation)                                                                                      \
     LANES_FUNCTION void name(lanes a[LANES_REGISTERS], int32_t subs)                                                           \
     {                                                                                                                          \
@@ -143,7 +143,7 @@ LANES_FUNCTION lanes lanes_xor(lanes a, int32_t by)
 LANES_OVER_BLOCK(lanes_block_max, lanes_max)
 LANES_OVER_BLOCK(lanes_block_sum, LANES_SUM)
 
-/* Cut off to whole numbers; the last eight bits of sixteen of them. */
+/* Truncates to integers; below, the lowest eight bits of sixteen integers. */
 LANES_FUNCTION lanes_mask lanes_cut(lanes a)
 {
     return __builtin_convertvector(a, lanes_mask);
@@ -174,11 +174,11 @@ LANES_FUNCTION lanes_bytes lanes_to_bytes(const lanes a[LANES_REGISTERS])
     return mask_to_bytes(cut);
 }
 
-/* Neighbours of two vectors, a pair after the other: the step of which a transposition is made, four times. */
+/* Pairs of neighbours from two vectors, alternately: the step of a transposition, which takes four of them. */
 #define LANES_LOW_PAIRS  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define LANES_HIGH_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 
-/* As many sub-blocks as a register has lanes, each `length` floats, transposed: to[l] has element l of each. */
+/* Transposes as many sub-blocks as a register has lanes, `length` floats each: to[l] has element l of each. */
 #if LANES_REGISTERS == 1
 LANES_FUNCTION void lanes_transpose(lanes *to, const float *from, int32_t length)
 {
@@ -226,7 +226,7 @@ LANES_FUNCTION void lanes_transpose(lanes *to, const float *from, int32_t length
 }
 #endif
 
-/* And bytes back: sub-block r, `stride` apart, gets byte r of each vector. */
+/* The reverse for bytes: sub-block r gets byte r of each vector. Sub-blocks are `stride` apart. */
 LANES_FUNCTION void bytes_transpose(uint8_t *to, int32_t stride, const lanes_bytes *from)
 {
     lanes_bytes a[LANES], b[LANES];

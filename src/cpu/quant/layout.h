@@ -1,10 +1,11 @@
-/* How rows of blocks lie in the memory of a CPU: eight blocks at a time, a block group, are interleaved unit by unit.
+/* How rows of blocks are stored in the memory of a CPU: eight blocks at a time, a block group, are interleaved unit by unit.
  *
- * A block is a number of four-byte words and, before or after them, its f16 numbers, or in mxfp4 a byte; those are its units.
- * In a group the same unit of all eight blocks lies side by side: what is at byte o of a block is, of block l, at byte 8 o +
- * (its bytes) l. So one load finds the same word of eight blocks, products of eight blocks add up in eight lanes, and the eight
+ * A block consists of units: four-byte words and, before or after them, f16 numbers; mxfp4 has a byte instead of these. In a
+ * group, the same unit of all eight blocks is contiguous: byte o of a block becomes, for block l, byte 8 o + (bytes of the
+ * unit) l. So one load reads the same word of eight blocks, products of eight blocks add up in eight lanes, and the eight
  * accumulators of a canonical product (arithmetic/blocks/dot.h) are one vector. The blocks after the last whole group of a row
- * stay as they are, and so do f32, f16 and bf16. Nothing leaves its row: rows stay views, and the layout can be undone.
+ * are not interleaved, nor are f32, f16 and bf16. Nothing moves between rows, so rows can be views, and the layout can be
+ * undone.
  */
 #ifndef WW_CPU_QUANT_LAYOUT_H
 #define WW_CPU_QUANT_LAYOUT_H
@@ -34,20 +35,20 @@ LAYOUT_FUNCTION int32_t halves_before(int32_t type)
     case BLOCK_Q8_1:
     case BLOCK_Q4_K:
     case BLOCK_Q5_K:
-    case BLOCK_IQ4_XS: /* the second of which is half of its scales */
+    case BLOCK_IQ4_XS: /* the second is half of its scales */
         return 2;
     default:
         return 0;
     }
 }
 
-/* A byte before them. */
+/* Returns the number of bytes before the words. */
 LAYOUT_FUNCTION int32_t bytes_before(int32_t type)
 {
     return type == BLOCK_MXFP4 ? 1 : 0;
 }
 
-/* Where the words of a block begin. */
+/* Returns where the words of a block start. */
 LAYOUT_FUNCTION int32_t words_begin(int32_t type)
 {
     return bytes_before(type) + 2 * halves_before(type);
@@ -63,17 +64,16 @@ LAYOUT_FUNCTION int32_t words_of(int32_t type)
     return (block_bytes(type) - words_begin(type) - 2 * halves_after(type)) / 4;
 }
 
-/* Where half h of a block is, those after the words counted on from those before. */
+/* Returns the offset of half h of a block. Halves after the words are numbered after those before. */
 LAYOUT_FUNCTION int32_t half_offset(int32_t type, int32_t h)
 {
     return 2 * h + (h < halves_before(type) ? 0 : 4 * words_of(type));
 }
 
-/* ---- four words of eight blocks: 16 bytes of each block, or four vectors of eight words -----------------------------------
- */
+/* ---- four words of eight blocks: 16 bytes of each block, or four vectors of eight words ---------------------------------- */
 
-/* Transposes the two halves of four vectors, each as four times four words; undone by doing it again. Where registers are 16
- * bytes, compilers make nothing good of shuffles of 32. */
+/* Transposes the two halves of four vectors, each as four times four words. Doing it twice restores the vectors. If registers
+ * have 16 bytes, compilers make slow code of shuffles of 32 bytes. */
 #if defined(__AVX2__)
 LAYOUT_FUNCTION void words_transpose(group_words v[4])
 {
@@ -130,10 +130,9 @@ LAYOUT_FUNCTION void four_words_deinterleave(const char *group, char *blocks, in
     }
 }
 
-/* ---- groups ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- groups -------------------------------------------------------------------------------------------------------------- */
 
-/* Eight blocks, one after the other, to a group elsewhere. */
+/* Interleaves eight contiguous blocks into a group elsewhere. */
 LAYOUT_FUNCTION void group_interleave(int32_t type, const char *blocks, char *group)
 {
     const int32_t bytes = block_bytes(type), first = words_begin(type), words = words_of(type);
@@ -149,7 +148,7 @@ LAYOUT_FUNCTION void group_interleave(int32_t type, const char *blocks, char *gr
         group[l] = blocks[l * bytes];
 }
 
-/* And back. */
+/* The reverse. */
 LAYOUT_FUNCTION void group_deinterleave(int32_t type, const char *group, char *blocks)
 {
     const int32_t bytes = block_bytes(type), first = words_begin(type), words = words_of(type);
@@ -165,7 +164,7 @@ LAYOUT_FUNCTION void group_deinterleave(int32_t type, const char *group, char *b
         blocks[l * bytes] = group[l];
 }
 
-/* The last blocks of a row, fewer than eight, as a group whose other blocks are zeros. */
+/* Makes a group of the last blocks of a row, fewer than eight, and blocks of zeros. */
 LAYOUT_FUNCTION void group_of_rest(int32_t type, const char *blocks, int64_t count, char *group)
 {
     _Alignas(32) char whole[GROUP_BYTES_MAX];
@@ -174,8 +173,7 @@ LAYOUT_FUNCTION void group_of_rest(int32_t type, const char *blocks, int64_t cou
     group_interleave(type, whole, group);
 }
 
-/* ---- rows of `count` blocks -----------------------------------------------------------------------------------------------
- */
+/* ---- rows of `count` blocks ---------------------------------------------------------------------------------------------- */
 
 LAYOUT_FUNCTION void row_arrange(int32_t type, char *row, int64_t count)
 {

@@ -1,9 +1,8 @@
-/* Sixteen rows of weights unpacked for many columns: words of four codes, the same word of all rows side by side.
+/* Sixteen rows of weights unpacked for many columns: words of four codes, with the same word of all rows adjacent.
  *
- * Codes are signed here, with their offset taken off. In blocks of 256 they are multiplied with the scale of their sub-block
- * first, so that nothing is left to do for each sub-block: the product is code = 128 high + low, both bytes, and two sums of
- * products of bytes over the whole block are exact. |scale (code - offset)| is at most 128 * 32, and in
- * iq4_xs 32 * 127.
+ * Codes are signed here, without their offset. In blocks of 256 they are multiplied with the scale of their sub-block first, so
+ * that nothing is left to do for each sub-block. The product is split into two bytes, code = 128 high + low, and both sums of
+ * products of bytes over the whole block are exact. |scale (code - offset)| is at most 128 * 32, or 32 * 127 for iq4_xs.
  */
 #ifndef WW_CPU_QUANT_PANEL_H
 #define WW_CPU_QUANT_PANEL_H
@@ -18,8 +17,8 @@ typedef struct panel_small {
 } panel_small;
 
 typedef struct panel_large {
-    int32_t high[64][TILE_SIDE], low[64][TILE_SIDE]; /* low stays empty where one byte holds scale times code */
-    int32_t mins[8][TILE_SIDE];                      /* two sub-blocks in a word */
+    int32_t high[64][TILE_SIDE], low[64][TILE_SIDE]; /* low is unused if one byte holds scale times code */
+    int32_t mins[8][TILE_SIDE];                      /* two sub-blocks per word */
     float d[TILE_SIDE], min[TILE_SIDE];
 } panel_large;
 
@@ -31,7 +30,7 @@ DOT_FUNCTION int two_bytes(int32_t type)
     return type == BLOCK_Q3_K || type == BLOCK_Q4_K || type == BLOCK_Q5_K || type == BLOCK_Q6_K || type == BLOCK_IQ4_XS;
 }
 
-/* Where block b of a row is: its accumulator's blocks follow each other. */
+/* Returns where the blocks of accumulator j of a row start: they are contiguous. */
 DOT_FUNCTION int64_t accumulator_begin(int64_t blocks, int64_t j)
 {
     const int64_t more = blocks % DOT_ACCUMULATORS;
@@ -43,8 +42,7 @@ DOT_FUNCTION int64_t block_place(int64_t blocks, int64_t b)
     return accumulator_begin(blocks, b % DOT_ACCUMULATORS) + b / DOT_ACCUMULATORS;
 }
 
-/* ---- from eight blocks of each of eight rows to eight rows of each of eight blocks ----------------------------------------
- */
+/* ---- from eight blocks of each of eight rows to eight rows of each of eight blocks --------------------------------------- */
 
 DOT_FUNCTION void transpose_words(const char *const rows[8], int64_t offset, char *transposed, int32_t group_bytes, int32_t to)
 {
@@ -95,15 +93,14 @@ DOT_FUNCTION void transpose_groups(int32_t type, const char *const rows[8], int6
             transposed[l * group_bytes + r] = rows[r][offset + l];
 }
 
-/* ---- one block of eight rows ----------------------------------------------------------------------------------------------
- */
+/* ---- one block of eight rows --------------------------------------------------------------------------------------------- */
 
 DOT_FUNCTION void put(int32_t *to, dot_lanes lanes)
 {
     memcpy(to, &lanes, sizeof lanes);
 }
 
-/* Words i and i + 1 of eight rows, or with TILE_PAIRS both words of a row side by side. */
+/* Stores words i and i + 1 of eight rows; with TILE_PAIRS, both words of a row are adjacent. */
 DOT_FUNCTION void put_words(int32_t (*to)[TILE_SIDE], int32_t first, dot_lanes a, dot_lanes b)
 {
     if (TILE_PAIRS) {
@@ -125,7 +122,7 @@ DOT_FUNCTION void put_factors(int32_t type, const char *group, float *d, float *
     }
 }
 
-/* `first` is 0 or 8: which rows of the panel these are. */
+/* `first` is 0 or 8: the first of these rows in the panel. */
 DOT_FUNCTION void panel_put_small(int32_t type, const char *group, int32_t first, panel_small *to)
 {
     for (int32_t i = 0; i < 8; i += 2) {
@@ -174,8 +171,7 @@ DOT_FUNCTION void panel_put_large(int32_t type, const char *group, int32_t first
     put_factors(type, group, to->d + first, to->min + first);
 }
 
-/* ---- sixteen rows ---------------------------------------------------------------------------------------------------------
- */
+/* ---- sixteen rows -------------------------------------------------------------------------------------------------------- */
 
 DOT_FUNCTION void panel_put(int32_t type, const char *group, int32_t first, char *panel, int64_t place)
 {

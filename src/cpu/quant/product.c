@@ -1,13 +1,16 @@
 /* Products of quantized weights with activations on the CPU. Which way when:
  *
- *   dot    f32, f16 and bf16 weights, and activations that stay floats: rows are decoded once for all columns, then come
- *          canonical dot products of several with several, or of single pairs if columns have experts or are not whole chunks
+ *   dot    f32, f16 and bf16 weights, and activations that stay floats: rows are decoded once for all columns. Then canonical
+ * dot products are computed for several rows and columns at once, or one by one if columns have experts or do not consist of
+ *          whole chunks
  *   gemv   up to quant_set.gemv_columns_max columns per expert on average, or rows so long that a panel would not stay in a
  *          cache (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h)
- *   tiles  more columns: 16 rows of weights are unpacked into a panel, which meets tiles of 16 columns (panel.h, tiles.h)
+ *   tiles  more columns: 16 rows of weights are unpacked into a panel and multiplied with tiles of 16 columns (panel.h,
+ * tiles.h)
  *
- * gemv and tiles give the bits of arithmetic/blocks/dot.h. Activations are coded once, as q8_1 or q8_k, and put into the order
- * that gemv or tiles need; then all cores take rows of weights, 64 at a time. Columns of the same expert go together.
+ * gemv and tiles give the bits of arithmetic/blocks/dot.h. Activations are encoded once, as q8_1 or q8_k, and put into the
+ * order that gemv or tiles need. Then all cores process rows of weights, 64 at a time. Columns of the same expert are processed
+ * together.
  */
 #include "arithmetic/blocks/dot.h"
 #include "arithmetic/canon.h"
@@ -18,20 +21,20 @@
 #include "cpu/quant/quant.h"
 
 enum {
-    ROWS_TOGETHER = 64,          /* a core's piece of work: as panels, they stay in the second-level cache */
-    TILES_TOGETHER = 8,          /* and so do these tiles while the panels pass by */
-    HERE_PRODUCTS = 1 << 16,     /* done in less time than waking the workers takes */
-    CODED_HERE = 1 << 16,        /* activations, the same */
-    PANEL_BYTES_MAX = 512 << 10, /* of a row's blocks: longer rows take gemv */
-    DECODED_BYTES = 128 << 10,   /* of decoded rows at once, for the second-level cache */
-    SUMS_COLUMNS = 48            /* that meet them at once: a multiple of the three that sums() likes */
+    ROWS_TOGETHER = 64,          /* rows that a core processes at a time: as panels, they stay in the second-level cache */
+    TILES_TOGETHER = 8,          /* tiles that are multiplied with all these panels; they stay in the cache, too */
+    HERE_PRODUCTS = 1 << 16,     /* takes less time than waking the workers */
+    CODED_HERE = 1 << 16,        /* the same for encoding activations */
+    PANEL_BYTES_MAX = 512 << 10, /* blocks of a row: longer rows use gemv */
+    DECODED_BYTES = 128 << 10,   /* rows decoded at once, for the second-level cache */
+    SUMS_COLUMNS = 48 /* columns that are multiplied with them at once: a multiple of the three that sums() works best with */
 };
 
-/* Used in place of a first row, beyond all rows: the results are zeros, or NaN. */
+/* Used instead of a first row; larger than every row. The results are zeros, or NaN. */
 #define SKIPPED   (INT64_MAX - 1)
 #define NO_EXPERT INT64_MAX
 
-/* Columns first.. of `places` that meet the same rows of the weights. */
+/* Columns first.. of `places` that use the same rows of the weights. */
 typedef struct expert_columns {
     int64_t first, count, first_row;
 } expert_columns;
@@ -40,7 +43,7 @@ typedef struct product_work {
     const quant_product_job *job;
     const instruction_set *isa;
     const quant_set *set;
-    const quant_product *product; /* NULL for plain types, and where weights are decoded */
+    const quant_product *product; /* NULL for plain types, and if weights are decoded */
     const char *weights;
     const float *x;
     float *y;
@@ -49,17 +52,17 @@ typedef struct product_work {
     bool gemv;
 
     const int64_t *first_rows; /* of each column, or NO_EXPERT, SKIPPED; NULL: 0 */
-    int64_t columns;           /* columns that meet an expert */
-    int64_t *places;           /* columns in the order of their experts, those that meet none last */
+    int64_t columns;           /* columns with an expert */
+    int64_t *places;           /* columns in the order of their experts, those without an expert last */
     expert_columns *experts;
     int64_t expert_count;
 
     char *coded, *prepared;                /* activations */
-    int64_t coded_stride, prepared_stride; /* of a column; of a tile for many */
+    int64_t coded_stride, prepared_stride; /* from column to column; for tiles, from tile to tile */
     int64_t *expert_tiles;                 /* number of the first tile of each expert */
     char *scratch;                         /* per worker: a decoded row for plain types, panels and sums for others */
     int64_t scratch_bytes, panel_bytes;
-    int64_t decoded_rows; /* rows of plain types decoded at once; 0: one by one, each with its column */
+    int64_t decoded_rows; /* rows of plain types decoded at once; 0: one at a time, each with its column */
     atomic_int_least64_t refused;
 } product_work;
 
@@ -68,10 +71,9 @@ static int64_t row_bytes(int32_t type, int64_t cols)
     return cols / block_length(type) * block_bytes(type);
 }
 
-/* ---- columns in experts ----------------------------------------------------------------------------------------------------
- */
+/* ---- columns in experts -------------------------------------------------------------------------------------------------- */
 
-/* Does column a come before column b? By the rows they meet, then by their order. */
+/* Orders columns by the rows they use, then by their numbers. */
 static bool before(const product_work *w, int64_t a, int64_t b)
 {
     const int64_t *rows = w->first_rows;
@@ -92,7 +94,7 @@ static void sink(const product_work *w, int64_t at, int64_t count)
     }
 }
 
-/* Sorts the places (a heap: in n log n steps, in place) and finds the experts. */
+/* Sorts the places (heap sort: in n log n steps, in place) and finds the experts. */
 static void find_experts(product_work *w)
 {
     const int64_t count = w->job->columns, *rows = w->first_rows;
@@ -116,7 +118,7 @@ static void find_experts(product_work *w)
     }
 }
 
-/* First rows from ids that came with the job. */
+/* Finds first rows from the ids of the job. */
 static void find_first_rows(const quant_product_job *job, int64_t *first_rows)
 {
     for (int64_t c = 0; c < job->columns; c++) {
@@ -131,7 +133,7 @@ static void find_first_rows(const quant_product_job *job, int64_t *first_rows)
     }
 }
 
-/* Results of columns that meet no expert. */
+/* Writes the results of columns without an expert. */
 static void put_none(const product_work *w)
 {
     for (int64_t i = w->columns; i < w->job->columns; i++) {
@@ -141,10 +143,9 @@ static void put_none(const product_work *w)
     }
 }
 
-/* ---- activations ----------------------------------------------------------------------------------------------------------
- */
+/* ---- activations --------------------------------------------------------------------------------------------------------- */
 
-/* Codes column `item` of the places. */
+/* Encodes column `item` of the places. */
 static void code_column(void *context, int64_t item, int32_t worker)
 {
     (void)worker;
@@ -153,7 +154,7 @@ static void code_column(void *context, int64_t item, int32_t worker)
     const int64_t blocks = w->job->cols / block_length(type), column = w->places[item];
     char *coded = w->coded + item * w->coded_stride;
     int64_t failed = blocks;
-    if (w->job->coded) /* as a matrix has them */
+    if (w->job->coded) /* already encoded, as in a matrix */
         w->set->coders[type].restore((const char *)w->x + column * w->coded_stride, coded, blocks);
     else
         failed = w->set->coders[type].encode(w->x + column * w->job->cols, coded, blocks);
@@ -183,8 +184,7 @@ static void prepare_tiles(void *context, int64_t item, int32_t worker)
                              w->prepared + item * w->prepared_stride);
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
 static void multiply_gemv(const product_work *w, const expert_columns *expert, int64_t row, int64_t rows)
 {
@@ -207,7 +207,7 @@ static void fill_panels(const product_work *w, int64_t first_row, int64_t rows, 
 {
     for (int64_t r = 0; r < rows; r += TILE_SIDE, panels += w->panel_bytes) {
         const char *sources[TILE_SIDE];
-        for (int64_t i = 0; i < TILE_SIDE; i++) /* rows past the last are the last again, and not written */
+        for (int64_t i = 0; i < TILE_SIDE; i++) /* past the last row, the last one is computed again and not written */
             sources[i] = w->weights + (first_row + min_i64(r + i, rows - 1)) * w->weights_stride;
         w->product->panel(sources, w->blocks, panels);
     }
@@ -248,7 +248,7 @@ static void multiply_plain(const product_work *w, int64_t row, float *decoded)
     }
 }
 
-/* Rows with all columns, decoded_rows at a time. */
+/* Multiplies rows with all columns, decoded_rows at a time. */
 static void multiply_decoded(const product_work *w, int64_t row, int64_t rows, float *decoded)
 {
     const quant_product_job *job = w->job;
@@ -272,7 +272,7 @@ static void multiply_decoded(const product_work *w, int64_t row, int64_t rows, f
     }
 }
 
-/* Some rows of one expert, or for plain types of all. */
+/* Multiplies some rows of one expert; for plain types, of all. */
 static void multiply_piece(void *context, int64_t item, int32_t worker)
 {
     const product_work *w = context;
@@ -299,8 +299,7 @@ static void multiply_piece(void *context, int64_t item, int32_t worker)
         w->set->tiles_end();
 }
 
-/* ---- a product ------------------------------------------------------------------------------------------------------------
- */
+/* ---- a product ----------------------------------------------------------------------------------------------------------- */
 
 static void run_items(cpu_device *cpu, bool here, int64_t items, pool_work work, product_work *w)
 {
@@ -318,7 +317,7 @@ static bool is_for_gemv(const product_work *w)
     return w->columns / w->expert_count <= columns_max || w->blocks * w->product->panel_bytes > PANEL_BYTES_MAX;
 }
 
-/* How much memory the activations and each worker need; the tiles of experts are counted. */
+/* Computes how much memory the activations and each worker need. Counts the tiles of experts. */
 static int64_t plan(product_work *w)
 {
     const int64_t cols = w->job->cols;

@@ -1,5 +1,5 @@
 /* Products of quantized weights with quantized activations for one instruction set: the table of both ways for every format
- * (arithmetic/blocks/dot.h says what the products are), compiled for the set that the including file is compiled for.
+ * (arithmetic/blocks/dot.h says what the products are), compiled for the instruction set of the including file.
  */
 #ifndef WW_CPU_QUANT_PRODUCT_TEMPLATE_H
 #define WW_CPU_QUANT_PRODUCT_TEMPLATE_H
@@ -40,7 +40,7 @@ BLOCK_FORMATS(QUANT_PRODUCT)
               .gemv_bytes = sizeof(gemv_##size),                                                                               \
               .tile_bytes = sizeof(tile_##size),                                                                               \
               .panel_bytes = sizeof(panel_##size)},
-/* The table of a set: what an array of quant_product is initialised with. */
+/* The table of a set, to initialise an array of quant_product. */
 #define QUANT_PRODUCTS {BLOCK_FORMATS(QUANT_ENTRY)}
 
 #endif

@@ -1,4 +1,4 @@
-/* Quantized matrices on the CPU: rows are coded, decoded and brought into their layout in pieces of 256 KiB of floats, on all
+/* Quantized matrices on the CPU: rows are encoded, decoded and put into their layout in pieces of 256 KiB of floats, on all
  * cores. Products are in product.c.
  */
 #include "cpu/quant/quant.h"
@@ -8,7 +8,7 @@
 
 enum {
     PIECE_BYTES = 256 << 10, /* of floats */
-    HERE_BYTES = 32 << 10    /* done in less time than waking the workers takes */
+    HERE_BYTES = 32 << 10    /* takes less time than waking the workers */
 };
 
 const quant_set *quant_set_choose(const instruction_set *set)
@@ -21,10 +21,10 @@ const quant_set *quant_set_choose(const instruction_set *set)
 
 typedef struct code_work {
     const quant_coder *coder;
-    const quant_encode_job *encode; /* one of the four */
+    const quant_encode_job *encode; /* one of the four jobs */
     const quant_decode_job *decode;
     const quant_rows *arrange, *read;
-    char *to; /* of read */
+    char *to; /* for reading */
     char *blocks;
     int64_t row_bytes, row_blocks, piece_rows;
     atomic_int_least64_t refused;
@@ -137,8 +137,7 @@ static ww_status cpu_read(ww_device *device, const quant_rows *rows, void *to)
     return WW_OK;
 }
 
-/* ---- from and to tensors --------------------------------------------------------------------------------------------------
- */
+/* ---- from and to tensors ------------------------------------------------------------------------------------------------- */
 
 enum { CHUNK_ELEMENTS = 2048 }; /* whole groups of every format */
 
@@ -164,7 +163,7 @@ static void put_halves(int32_t type, const float *from, uint16_t *to, int64_t co
         to[i] = (uint16_t)(type == BLOCK_F16 ? block_f16_from_f32(from[i]) : block_bf16_from_f32(from[i]));
 }
 
-/* A row, as many whole groups at a time as a few kilobytes of floats hold. */
+/* Decodes a row, as many whole groups at a time as a few kilobytes of floats hold. */
 static void decode_row(const decode_tensor_work *w, const char *row, char *to)
 {
     const quant_decode_tensor_job *job = w->job;

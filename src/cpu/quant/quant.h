@@ -8,12 +8,12 @@
 
 extern const quant_backend cpu_quants;
 
-/* The best way to work on blocks that an instruction set and this machine have. */
+/* Returns the best way to work on blocks that an instruction set has and this machine supports. */
 const quant_set *quant_set_choose(const instruction_set *set);
 
 ww_status cpu_quant_product(ww_device *device, const quant_product_job *job);
 
-/* The same with another way than the device's: what a test wants. */
+/* The same with a given way instead of the device's, for tests. */
 ww_status quant_product_with(cpu_device *cpu, const quant_set *set, const quant_product_job *job);
 
 #endif

@@ -1,10 +1,10 @@
-/* Activations as tiles take them (tiles.h): the codes of 16 columns, block by block in the order of panels. */
+/* Activations for tiles (tiles.h): the codes of 16 columns, block by block in the order of panels. */
 #ifndef WW_CPU_QUANT_TILE_ACTIVATIONS_H
 #define WW_CPU_QUANT_TILE_ACTIVATIONS_H
 
 #include "cpu/quant/panel.h"
 
-/* Activations of 16 columns for one block. `start`: what sums begin with where the weights are flipped (tile_vectors.h). */
+/* Activations of 16 columns for one block. `start`: where sums start if the weights are flipped (tile_vectors.h). */
 typedef struct tile_small {
     int8_t codes[TILE_SIDE][32];
     float d[TILE_SIDE], sums[TILE_SIDE]; /* sums of codes: at most 32 * 127, so exact */
@@ -15,10 +15,10 @@ typedef struct tile_large {
     int8_t codes[TILE_SIDE][256];
     float d[TILE_SIDE];
     int32_t start[TILE_SIDE];
-    int32_t pairs[TILE_SIDE][8]; /* sums of two sub-blocks, 16 bits each */
+    int32_t pairs[TILE_SIDE][8]; /* sums of two sub-blocks per word, 16 bits each */
 } tile_large;
 
-/* Codes of column c among those of all columns, `length` each. */
+/* Stores the codes of column c; the columns have `length` codes each. */
 DOT_FUNCTION void tile_put_codes(const int8_t *from, int32_t length, int64_t c, int8_t *codes)
 {
     if (!TILE_PAIRS) {

@@ -1,4 +1,5 @@
-/* The eight accumulators of a result, folded as they come: the order 0, 4, 2, 6, 1, 5, 3, 7 keeps three numbers at most. */
+/* Folds the eight accumulators of a result as they are completed: in the order 0, 4, 2, 6, 1, 5, 3, 7, at most three numbers
+ * wait. */
 #ifndef WW_CPU_QUANT_TILE_FOLD_H
 #define WW_CPU_QUANT_TILE_FOLD_H
 
@@ -7,7 +8,7 @@
 
 static const int32_t fold_order[DOT_ACCUMULATORS] = {0, 4, 2, 6, 1, 5, 3, 7};
 
-/* Step n of eight of the fold: acc has come; sums are three numbers for each result. The last gives the result. */
+/* Step n of eight of the fold: acc is complete. `sums` are three numbers for each result. The last step gives the result. */
 DOT_FUNCTION void fold_step(int32_t n, tile_floats acc[TILE_SIDE], float *sums)
 {
     _Pragma("GCC unroll 16") for (int32_t c = 0; c < TILE_SIDE; c++)

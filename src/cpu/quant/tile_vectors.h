@@ -1,12 +1,12 @@
-/* Sixteen lanes of products of codes: the rows of a tile against one column, made of two halves of eight lanes.
+/* Sixteen lanes of products of codes: the rows of a tile with one column, in two halves of eight lanes.
  *
  * A set that has something better includes it before this:
  *   TILE_VECTORS      it has tile_unsigned, tile_signed, tile_pairs and tile_fma for sixteen lanes, and TILE_FLIP
- *   TILE_TOGETHER     columns that share what is loaded of the weights; default 2
- *   TILE_FLIP         what weights of any sign are stored with: where products need unsigned weights, 128 is added to them, and
- *                     a sum starts with -128 times the sum of the activations
- *   TILE_PAIRS        1: eight codes of a row, or a column, are beside the eight of the next, for products of two with two
- *   TILES_ALL_BY_SET  it has tiles_all (cpu/quant/tiles.h), and needs none of the vectors here
+ *   TILE_TOGETHER     columns that share the loads of weights; default 2
+ *   TILE_FLIP         what signed weights are combined with when they are stored. If products need unsigned weights, 128 is
+ * added, and a sum starts at -128 times the sum of the activations TILE_PAIRS        1: eight codes of a row or column are next
+ * to the eight of the next one, for products of two with two TILES_ALL_BY_SET  it has tiles_all (cpu/quant/tiles.h), and needs
+ * none of the vectors here
  */
 #ifndef WW_CPU_QUANT_TILE_VECTORS_H
 #define WW_CPU_QUANT_TILE_VECTORS_H
@@ -78,7 +78,7 @@ DOT_FUNCTION tile_floats tile_fma(tile_floats a, tile_floats b, tile_floats c)
 }
 #endif
 
-/* Adds the products of some words of 16 rows with TILE_TOGETHER columns, `stride` codes apart. */
+/* Adds the products of some words of 16 rows with TILE_TOGETHER columns, whose codes are `stride` apart. */
 DOT_FUNCTION void tile_sums(const int32_t (*weights)[16], int32_t words, int any_sign, const int8_t *codes, int64_t stride,
                             tile_lanes j[TILE_TOGETHER])
 {

@@ -1,7 +1,7 @@
-/* Products with many columns: a panel of 16 rows against tiles of 16 columns.
+/* Products with many columns: a panel of 16 rows and tiles of 16 columns.
  *
- * Of the eight accumulators of a result one is done after the other, so that it stays in a register while its blocks go by, and
- * folded (tile_fold.h). The blocks of one accumulator are few enough to stay in the first-level cache while all tiles pass by.
+ * The eight accumulators of a result are computed one after the other, so that each stays in a register for all its blocks, and
+ * then folded (tile_fold.h). The blocks of one accumulator are few enough to stay in the first-level cache for all tiles.
  */
 #ifndef WW_CPU_QUANT_TILES_H
 #define WW_CPU_QUANT_TILES_H
@@ -9,10 +9,9 @@
 #include "cpu/quant/tile_activations.h"
 #include "cpu/quant/tile_fold.h"
 
-#ifndef TILES_ALL_BY_SET /* else the set has tiles_all of its own */
+#ifndef TILES_ALL_BY_SET /* otherwise the set has its own tiles_all */
 
-/* ---- one accumulator of 16 x 16 results -----------------------------------------------------------------------------------
- */
+/* ---- one accumulator of 16 x 16 results ---------------------------------------------------------------------------------- */
 
 DOT_FUNCTION void accumulate_small(int32_t type, const panel_small *panel, const tile_small *tile, int64_t blocks,
                                    tile_floats acc[TILE_SIDE])
@@ -68,8 +67,7 @@ DOT_FUNCTION void accumulate_large(int32_t type, const panel_large *panel, const
             acc[c + k] = sums[k];
     }
 }
-/* ---- all of them, folded --------------------------------------------------------------------------------------------------
- */
+/* ---- all of them, folded ------------------------------------------------------------------------------------------------- */
 
 DOT_FUNCTION void accumulate(int32_t type, const quant_tiles *piece, int64_t first, int64_t count, int64_t tile,
                              tile_floats acc[TILE_SIDE])

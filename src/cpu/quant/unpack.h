@@ -1,8 +1,8 @@
-/* A block group taken apart: the codes of eight blocks as words, the same word of all side by side, and what multiplies them.
+/* Unpacks a block group: the codes of eight blocks as words, with the same word of all blocks adjacent, and their factors.
  *
- * The eight lanes are eight blocks of a row, as groups lie in memory, or the same block of eight rows, as panels transpose
- * them. Codes are from 0 up, as they are stored, except for the q8 formats, and those with a codebook, whose numbers they are;
- * scales have their sign, and the offset of the codes is not in them.
+ * The eight lanes are eight blocks of a row, as stored in groups, or the same block of eight rows, as panels transpose them.
+ * Codes are unsigned, as stored, except for the q8 formats, and for those with a codebook, which give its numbers. Scales have
+ * their sign, and do not include the offset of the codes.
  */
 #ifndef WW_CPU_QUANT_UNPACK_H
 #define WW_CPU_QUANT_UNPACK_H
@@ -10,7 +10,7 @@
 #include "cpu/quant/dot_types.h"
 #include "cpu/quant/layout.h"
 
-/* Sub-blocks of a block that have a scale of their own. */
+/* Returns how many sub-blocks of a block have a scale of their own. */
 DOT_FUNCTION int32_t sub_blocks(int32_t type)
 {
     return type == BLOCK_Q4_K || type == BLOCK_Q5_K || type == BLOCK_IQ4_XS ? 8
@@ -37,7 +37,7 @@ DOT_FUNCTION dot_floats group_half(int32_t type, const char *group, int32_t h)
 /* The factors of J and M (arithmetic/blocks/dot.h). */
 DOT_FUNCTION dot_floats group_factor(int32_t type, const char *group)
 {
-    if (type == BLOCK_MXFP4) { /* as block_e8m0_half() */
+    if (type == BLOCK_MXFP4) { /* same as block_e8m0_half() */
         typedef uint8_t eight_bytes __attribute__((vector_size(8)));
         eight_bytes bytes;
         memcpy(&bytes, group, sizeof bytes);
@@ -54,16 +54,15 @@ DOT_FUNCTION dot_floats group_min_factor(int32_t type, const char *group)
     return -group_half(type, group, 1);
 }
 
-/* ---- codes: word i of piece p, 32 elements --------------------------------------------------------------------------------
- */
+/* ---- codes: word i of piece p, 32 elements ------------------------------------------------------------------------------- */
 
-/* Four bits from bit `first` on to bit 4 of four bytes: each product below has one of them where it is wanted. */
+/* Moves four bits, from bit `first` on, to bit 4 of four bytes: each product below puts one of them in its place. */
 DOT_FUNCTION dot_words fifth_spread(dot_words bits, int32_t first)
 {
     return (bits >> first & 15u) * 0x02040810u & 0x10101010u;
 }
 
-/* The numbers that codes stand for. */
+/* Looks up codes in the codebook. */
 DOT_FUNCTION dot_words codebook_words(int32_t type, dot_words codes)
 {
     const uint32_t table[4] = {codebook_word(type, 0), codebook_word(type, 1), codebook_word(type, 2), codebook_word(type, 3)};
@@ -120,7 +119,7 @@ DOT_FUNCTION dot_lanes group_codes(int32_t type, const char *group, int32_t p, i
 
 /* ---- scales and minima of sub-block r ------------------------------------------------------------------------------------ */
 
-/* Byte `at` of those that begin at word `first`. */
+/* Returns byte `at` of the bytes that start at word `first`. */
 DOT_FUNCTION dot_words group_byte(int32_t type, const char *group, int32_t first, int32_t at)
 {
     return group_word(type, group, first + at / 4) >> 8 * (at % 4) & 255u;

@@ -1,4 +1,4 @@
-/* Plain C, which compilers turn into vectors: it costs less than making the codes. */
+/* High planes in plain C, which compilers vectorize: it takes less time than making the codes. */
 #include "cpu/search/high_plane.h"
 
 float high_plane_make(const int8_t *codes, int32_t padded, screen_vector row, uint8_t *highs)

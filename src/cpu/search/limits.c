@@ -6,8 +6,8 @@
 #include "cpu/search/range.h"
 #include "cpu/search/screen_state.h"
 
-/* Divided by the query's scale, so that the test of a pair needs one multiplication less. A scale of 0 makes limits that are
- * not numbers, and those keep every row. */
+/* The limits are divided by the query's scale, which saves a multiplication per tested pair. With a scale of 0 they are NaN,
+ * and keep every row. */
 void screen_limits_set(screen_limits *to, int32_t q, const search_job *job, screen_vector v, uint32_t threshold)
 {
     const float score = canon_key_score(job->metric, (canon_key)threshold << 32);

@@ -1,5 +1,5 @@
-/* The codes of lists in list order: a copy of what the screen reads in the segments, padded + 12 bytes per row, made by the
- * first search with nprobe. Without memory for it lists.c gathers codes from the segments. */
+/* The codes of lists in list order: a copy of what the screen reads in the segments, padded + 12 bytes per row. The first
+ * search with nprobe makes it. If there is not enough memory for it, lists.c gathers codes from the segments. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -35,7 +35,7 @@ int64_t cpu_lists_bytes(const device_lists *lists)
     return bytes;
 }
 
-/* Arrays larger than the capacity do no harm, so a failure in the middle needs no undo. */
+/* If it fails in the middle, nothing must be undone: arrays may be larger than the capacity. */
 static bool reserve(list_codes *list, int64_t capacity, int32_t padded)
 {
     const size_t rows = (size_t)capacity, floats = rows * sizeof(float);

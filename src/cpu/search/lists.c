@@ -1,16 +1,17 @@
 /* Searches some lists of rows on the CPU, for an index.
  *
- * A list has its rows' codes one after the other (list_codes.c). Gathering them from the segments makes one query over lists of
- * short rows three to five times slower (bench/RESULTS.md), so that is done only without memory for the copy. Up to 64 rows are
- * screened at a time like any other rows (screen.c), and kept rows are scored in place. Only kept rows are checked for being
- * live and admitted. Until a query has k scores its rows are scored without a screen.
+ * A list has its rows' codes in list order (list_codes.c). Gathering them from the segments makes one query over lists of short
+ * rows three to five times slower (bench/RESULTS.md), so it is done only if there is not enough memory for the copy. Up to 64
+ * rows are screened at a time like any other rows (screen.c), and kept rows are scored in place. Only kept rows are checked for
+ * being live and admitted. Until a query has k scores, its rows are scored without a screen.
  *
- * With few queries, threads share a query: with n threads each takes every n-th block, so that all begin with the nearest
+ * With few queries, threads share a query: with n threads each takes every n-th block, so that all start with the nearest
  * lists, and they share their thresholds. With many queries, a thread takes a set of queries: first it reads each query's
  * nearest list, which gives a threshold, and then all other lists, one by one, for all queries of the set that need them, so
  * that codes come from memory once for the set.
  *
- * Rows do not come in order here, so whole keys are compared: a row with an equal score and a smaller number enters.
+ * Rows are not read in order here, so whole keys are compared: a row with an equal score and a smaller number is a better
+ * result.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -27,38 +28,38 @@ enum {
     QUERIES_PER_WORKER = 2, /* with fewer queries, workers share each query */
     HERE_LIST_ROWS = 2048,  /* fewer rows are read in less time than a worker needs to wake */
     SET_QUERIES_MAX = 256,
-    SET_BYTES = 512 << 10, /* of a set's queries at most: they stay in the second level, */
-    SETS_PER_WORKER = 2,   /* unless threads would have less to do than this */
+    SET_BYTES = 512 << 10, /* maximum for a set's queries, so that they stay in the second-level cache ... */
+    SETS_PER_WORKER = 2,   /* ... except that every worker should have this many sets */
 };
 
 #define NO_LIST_THRESHOLD UINT32_MAX
 
-/* What a worker knows of a query. */
+/* A worker's state for one query. */
 typedef struct list_query {
     int64_t number;
     canon_key *heap;
-    screen_limits limits; /* of query 0 of a group of which there is no other */
-    uint32_t threshold;   /* that they are of */
+    screen_limits limits; /* of query 0 of a group without other queries */
+    uint32_t threshold;   /* the threshold that `limits` are made from */
     float *query;         /* padded */
     int8_t *codes;
     screen_vector vector;
     float norm;
-    int32_t offset; /* of u8 rows: what products are short by */
+    int32_t offset; /* for u8 rows: what products with codes lack */
 } list_query;
 
 /* A block of a list, and the queries that a worker is handling. */
 typedef struct list_worker {
-    int8_t *codes;               /* of the block, UNIT_ROWS x padded */
+    int8_t *codes;               /* codes of the block, UNIT_ROWS x padded */
     float values[3][UNIT_ROWS];  /* scales, residuals and norms of its rows */
-    const void *rows[UNIT_ROWS]; /* where kept rows lie, */
-    float norms[UNIT_ROWS];      /* and their norms */
+    const void *rows[UNIT_ROWS]; /* the addresses of kept rows */
+    float norms[UNIT_ROWS];      /* the norms of kept rows */
     const uint32_t *numbers;     /* of the block's rows */
-    const int8_t *block_codes;   /* of whole strips */
+    const int8_t *block_codes;   /* for whole strips */
     screen_rows block;
-    int32_t count, end; /* rows of the block, and of its strips */
+    int32_t count, end; /* rows of the block; the same rounded up to whole strips */
     int32_t products[UNIT_ROWS];
-    list_query *queries; /* of a set */
-    uint64_t *pairs;     /* lists and queries of a set: the list in the upper half */
+    list_query *queries; /* queries of a set */
+    uint64_t *pairs;     /* pairs of lists and queries of a set, the list in the upper half */
     int64_t screened, kept, scored;
 } list_worker;
 
@@ -68,16 +69,15 @@ typedef struct list_scan {
     const instruction_set *isa;
     const screen_products *products; /* NULL: no screen */
     int32_t padded;
-    int32_t shares; /* of a query */
+    int32_t shares; /* workers that share a query */
     int64_t set;    /* queries that a worker takes together; 1 if they are shared */
-    int64_t pairs;  /* of a set at most */
+    int64_t pairs;  /* maximum for a set */
     list_worker *workers;
     canon_key *heaps;             /* k for each query and share */
     _Atomic uint32_t *thresholds; /* for each query: the best k-th score of any share, as the upper half of a key */
 } list_scan;
 
-/* ---- a block of rows --------------------------------------------------------------------------------------------------------
- */
+/* ---- a block of rows ----------------------------------------------------------------------------------------------------- */
 
 static const segment *segment_of_row(const search_job *job, int64_t row)
 {
@@ -110,8 +110,7 @@ static uint64_t find_rows(const list_scan *s, list_worker *w, uint64_t rows)
     return found;
 }
 
-/* ---- what is kept -----------------------------------------------------------------------------------------------------------
- */
+/* ---- kept rows ----------------------------------------------------------------------------------------------------------- */
 
 static void learn(const list_scan *s, list_query *q)
 {
@@ -155,7 +154,7 @@ static void score(const list_scan *s, list_worker *w, list_query *q, uint64_t ro
         learn(s, q);
 }
 
-/* Gathers what the screen reads of the block. Rows ascend, so their segments do. */
+/* Gathers what the screen reads of the block. Rows are in ascending order, so their segments are, too. */
 static void gather_block(const list_scan *s, list_worker *w)
 {
     const int64_t padded = s->padded;
@@ -177,7 +176,7 @@ static void gather_block(const list_scan *s, list_worker *w)
         memcpy(w->codes + r * padded, sources[r], (size_t)padded);
 }
 
-/* The same from the list's own codes, for a block that ends within a strip. */
+/* The same from the list's own codes, for a block that ends inside a strip. */
 static void copy_block(const list_scan *s, list_worker *w, const list_codes *from, int64_t first)
 {
     const float *const values[] = {from->scales, from->residuals, from->norms};
@@ -208,7 +207,7 @@ static void take_block(const list_scan *s, list_worker *w, uint32_t number, int6
         copy_block(s, w, &held->lists[number], first);
     else
         gather_block(s, w);
-    for (int32_t v = 0; v < 3; v++) /* after the last row the test sees copies of it */
+    for (int32_t v = 0; v < 3; v++) /* past the last row the test reads copies of it */
         for (int32_t r = w->count; r < w->end; r++)
             w->values[v][r] = w->values[v][w->count - 1];
 }
@@ -236,8 +235,7 @@ static void read_block(const list_scan *s, list_worker *w, list_query *q)
         score(s, w, q, find_rows(s, w, rows));
 }
 
-/* ---- a query, and a set of them ---------------------------------------------------------------------------------------------
- */
+/* ---- a query, and a set of them ------------------------------------------------------------------------------------------ */
 
 static void take_query(const list_scan *s, list_query *q, int64_t number, canon_key *heap)
 {
@@ -273,7 +271,7 @@ static void search_share(const list_scan *s, list_worker *w, int64_t query, int6
     }
 }
 
-/* Reads a list for all pairs of the set that have it. */
+/* Reads a list for all pairs of the set that contain it. */
 static void read_pairs(const list_scan *s, list_worker *w, const uint64_t *pairs, int64_t count)
 {
     const row_list *list = &s->lists->lists[pairs[0] >> 32];
@@ -284,7 +282,7 @@ static void read_pairs(const list_scan *s, list_worker *w, const uint64_t *pairs
     }
 }
 
-/* Queries first .. end - 1. */
+/* Searches queries first .. end - 1. */
 static void search_set(const list_scan *s, list_worker *w, int64_t first, int64_t end)
 {
     const list_job *job = s->lists;
@@ -322,10 +320,9 @@ static void search_item(void *context, int64_t item, int32_t worker)
         s->products->end();
 }
 
-/* ---- the whole search -------------------------------------------------------------------------------------------------------
- */
+/* ---- the whole search ---------------------------------------------------------------------------------------------------- */
 
-/* How many queries are a set, and how many pairs it has at most. */
+/* Chooses how many queries are a set, and how many pairs it can have. */
 static void choose_sets(list_scan *s, int32_t workers)
 {
     const int64_t queries = s->job->query_count, bytes = (int64_t)sizeof(list_query) + 5 * (int64_t)s->padded;
@@ -441,7 +438,7 @@ static ww_status search_lists(cpu_device *cpu, const list_job *job, bool screene
     for (int64_t q = 0; status == WW_OK && q < job->search.query_count; q++) {
         if (write_query(&s, q))
             continue;
-        list_job again = *job; /* a query whose results prove a defect is searched without a screen */
+        list_job again = *job; /* a query whose results prove a defect is searched again without a screen */
         again.search.queries += q * job->search.query_stride;
         again.search.query_count = 1;
         again.search.rows += q * job->search.k;

@@ -1,4 +1,4 @@
-/* Lists of the rows within a bound. */
+/* Lists all rows within a bound. */
 #include "cpu/search/range.h"
 
 #include <math.h>

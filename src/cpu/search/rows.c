@@ -1,5 +1,5 @@
-/* Rows of the CPU: copied in with padding and norm, copied out, gathered for compact. All of it is bound by memory, so the
- * work is cut into blocks of about a megabyte and given to all cores.
+/* Rows on the CPU: copied in with padding and norm, copied out, gathered for compact. All of it is bound by memory, so the work
+ * is divided into blocks of about a megabyte for all cores.
  */
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 enum {
     PAGE_ROWS = 64,
     BLOCK_BYTES = 1 << 20,
-    HERE_BYTES = 128 << 10, /* fewer bytes are copied in less time than waking the workers takes */
+    HERE_BYTES = 128 << 10, /* copying fewer bytes takes less time than waking the workers */
 };
 
 static int64_t rows_in_block(int32_t padded)
@@ -38,10 +38,10 @@ typedef struct write_job {
     size_t element_bytes;
     char *rows;
     float *norms;
-    int8_t *codes; /* NULL: the segment has no screen, or its rows are their codes */
-    float *scales; /* NULL: it has no screen */
+    int8_t *codes; /* NULL: the segment has no screen, or the rows are their own codes */
+    float *scales; /* NULL: the segment has no screen */
     float *residuals;
-    uint8_t *highs; /* NULL: it has no codes */
+    uint8_t *highs; /* NULL: the segment has no codes */
     float *high_residuals;
     float *wide; /* a padded row for each worker, if the type is not f32 */
     const char *from;
@@ -49,10 +49,10 @@ typedef struct write_job {
     int64_t from_stride;
     int32_t dim;
     int32_t padded;
-    atomic_int_least64_t refused; /* the first row; count when there is none */
+    atomic_int_least64_t refused; /* the first refused row, or count */
 } write_job;
 
-/* Keeps what was made of row r beside its codes. */
+/* Stores the scale and residual of row r, which are computed with its codes. */
 static void keep_made(const write_job *job, int64_t r, screen_vector made)
 {
     job->scales[r] = made.scale;
@@ -62,7 +62,7 @@ static void keep_made(const write_job *job, int64_t r, screen_vector made)
             high_plane_make(job->codes + r * job->padded, job->padded, made, job->highs + r * (job->padded / 2));
 }
 
-/* Stores a row, and codes it while it is in the first-level cache; returns its square. */
+/* Stores a row, and makes its codes while it is in the first-level cache. Returns its squared norm. */
 static float write_row(const write_job *job, int64_t r)
 {
     float *row = (float *)(void *)job->rows + r * job->padded;
@@ -83,7 +83,7 @@ static float write_typed_row(const write_job *job, int64_t r, float *wide)
     memcpy(row, job->from + (size_t)(r * job->from_stride) * job->element_bytes, bytes);
     memset(row + bytes, 0, room - bytes);
     for (size_t i = 0; job->type == ROW_U8 && i < room; i++)
-        row[i] = (char)((uint8_t)row[i] ^ 0x80); /* less 128 */
+        row[i] = (char)((uint8_t)row[i] ^ 0x80); /* minus 128 */
     job->isa->widen(job->type, row, wide, job->padded);
     screen_vector made = {.scale = 1.0f};
     if (job->codes)
@@ -110,8 +110,8 @@ static void write_block(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* The screen takes up to 64 rows at a time, so it also multiplies the memory after the last row, and ignores those products.
- * Zeros there satisfy tools that watch for uninitialised memory. Only a write that starts a new page must write them. */
+/* The screen reads up to 64 rows at a time, so it also multiplies the memory after the last row, and ignores these products.
+ * Zeros there satisfy tools that check for uninitialised memory. Only a write that starts a new page must write them. */
 static void clear_codes_behind(row_range to, int32_t padded)
 {
     const int64_t end = to.first + to.count, page = (end - 1) / PAGE_ROWS * PAGE_ROWS;
@@ -180,7 +180,7 @@ typedef struct gather_job {
     int32_t padded;
 } gather_job;
 
-/* Copies element `source` of `from`, of `bytes` each, to place `at` of `to`; nothing where the buffers are empty. */
+/* Copies element `source` of `from`, `bytes` long, to element `at` of `to`. Does nothing if the buffers are empty. */
 static void gather(const buffer *to, int64_t at, const buffer *from, int64_t source, size_t bytes)
 {
     if (to->data)

@@ -1,18 +1,18 @@
 /* Scores blocks of rows against blocks of queries; each worker keeps its own k best for each query.
  *
  * Euclidean distances to many queries are first estimated by dot products: |q|^2 + |x|^2 - 2 q.x costs half of the canonical
- * sum, and a rigorous bound of its error tells which rows cannot enter. The few others get their canonical sums, so the bits
- * are the same.
+ * sum, and a rigorous bound of its error excludes most rows. The few others get their canonical sums, so the bits are the same.
  */
 #include "cpu/search/search_state.h"
 
 enum {
-    DOTS_QUERIES = 3, /* fewer are bound by memory, and gain nothing from less arithmetic */
-    DOTS_RATIO = 32,  /* minimum number of rows tried per likely row: scoring one alone costs as much as several in a block */
+    DOTS_QUERIES = 3, /* with fewer queries, memory is the limit, and less arithmetic is no faster */
+    DOTS_RATIO = 32,  /* minimum number of rows tried per likely row: scoring a single row costs as much as several in a
+                         block */
 };
 
-/* Dot products are faster while they exclude nearly all rows. They do not while the heaps fill, while the limits are loose, and
- * among near duplicates; then the rest of the item is scored directly. */
+/* Dot products are faster while they exclude nearly all rows. They do not exclude enough while the heaps fill, while the limits
+ * are loose, and among near duplicates. Then the rest of the item is scored directly. */
 static bool dots_pay(const scan *s, int32_t worker, int32_t query, int32_t queries)
 {
     const scan_counts *seen = &s->counts[worker];
@@ -42,7 +42,8 @@ static uint64_t candidates_of(const scan *s, int32_t worker, int32_t query, bool
     return candidates;
 }
 
-/* The rows as floats: in the segment, or widened for all queries to come. NULL: for one query widening is not faster. */
+/* Returns the rows as floats: in the segment, or widened once for all queries. Returns NULL for a single query, for which
+ * widening would be slower. */
 static const float *rows_as_floats(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count,
                                    int32_t queries)
 {
@@ -88,12 +89,12 @@ static void scan_block(const scan *s, int32_t worker, const segment *seg, int64_
     }
 }
 
-/* What is widened goes by blocks that there is memory for. */
+/* Rows are widened in blocks, as many as there is memory for. */
 void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count, uint64_t admitted, int32_t begin,
                int32_t end)
 {
     const int32_t most = (int32_t)at_least_one(seg->type == ROW_F32 ? SUMS_ROWS_MAX : s->block_rows);
-    const int64_t there = min_i64(seg->count - row, SUMS_ROWS_MAX); /* a unit of the screen may reach behind the last row */
+    const int64_t there = min_i64(seg->count - row, SUMS_ROWS_MAX); /* a unit of the screen may extend past the last row */
     const int32_t end_row = (int32_t)min_i64(count, there);
     for (int32_t first = 0; first < end_row && first < SUMS_ROWS_MAX; first += most) {
         const int32_t rows = (int32_t)min_i64(most, end_row - first);
@@ -118,7 +119,7 @@ uint64_t admitted_rows(const search_job *job, const segment *seg, int64_t word)
     return admitted;
 }
 
-/* If most rows are admitted, skipping the others takes longer than scoring them. */
+/* If most rows are admitted, skipping the others would take longer than scoring them. */
 void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end)
 {
     uint64_t admitted = admitted_rows(s->job, seg, word);

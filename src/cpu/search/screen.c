@@ -1,32 +1,32 @@
 /* The screen of a search on the CPU (arithmetic/screen.h): which rows need no score.
  *
- * A unit of up to 64 rows meets the queries in groups of sixteen: first integer products of codes, then the test. Kept rows are
- * prefetched at once and scored when all groups have passed, which tightens the limits for the next unit. A query that keeps
- * many rows of a unit has the whole unit scored instead, by the kernels for that; a group in which most queries do so is not
+ * A unit of up to 64 rows is multiplied with the queries in groups of sixteen: first integer products of codes, then the test.
+ * Kept rows are prefetched at once and scored after all groups, which tightens the limits for the next unit. If a query keeps
+ * many rows of a unit, the whole unit is scored for it, by the kernels for that; a group in which most queries do so is not
  * screened for a while. Every worker has its own limits, from the best k-th score that any worker knows.
  */
 #include "base/memory.h"
 #include "cpu/search/screen_state.h"
 
 enum {
-    BATCH_QUERIES_MIN = 4,   /* fewer are screened one by one */
-    SCREENED_ROWS_MIN = 8,   /* fewer admitted in a word are scored without a screen */
+    BATCH_QUERIES_MIN = 4,   /* fewer queries are screened one by one */
+    SCREENED_ROWS_MIN = 8,   /* fewer admitted rows in a word are scored without a screen */
     DENSE_PART = 8,          /* if a larger fraction of a unit is kept, score all of it */
-    PAUSE_MAX = 64,          /* units at most that a group is not screened for */
+    PAUSE_MAX = 64,          /* maximum number of units for which a group is not screened */
     LEAD_HELP = 3,           /* leading parts are worth testing if they exclude more than this fraction of the groups */
     PREFETCHED_BYTES = 1024, /* of a kept row; the hardware prefetches the rest */
 };
 
-/* A unit of rows and what to do with it. */
+/* A unit of rows. */
 typedef struct unit {
     const segment *seg;
-    int64_t row; /* the first, in the segment */
+    int64_t row; /* the first row, in the segment */
     int32_t count;
     uint64_t admitted;
     int32_t admitted_count;
     const int8_t *codes;
     screen_rows rows;
-    const uint8_t *highs; /* NULL: there are none */
+    const uint8_t *highs; /* NULL: the segment has none */
     screen_rows high_rows;
     strip_bounds runs;
 } unit;
@@ -44,8 +44,7 @@ void screen_end_item(const scan *s)
         s->screen->products->end();
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------------------------------------
- */
+/* ---- kept rows ----------------------------------------------------------------------------------------------------------- */
 
 static float sum_of_pair(const scan *s, int32_t type, const float *query, const void *row)
 {
@@ -97,8 +96,8 @@ static void score_unit(const scan *s, int32_t worker, const unit *u, int32_t beg
     scan_rows(s, worker, u->seg, u->row, u->count, u->admitted, begin, end);
 }
 
-/* Handles what queries begin..end of one group keep of the unit: keep[] has the rows for queries in `any`; the others keep
- * nothing. */
+/* Handles the rows of the unit that queries begin..end of one group keep: keep[q] has them for each query q in `any`; the other
+ * queries keep none. */
 static void dispatch_kept(const scan *s, int32_t worker, const unit *u, uint64_t keep[GROUP], uint32_t any, int32_t begin,
                           int32_t end)
 {
@@ -130,10 +129,9 @@ static void dispatch_kept(const scan *s, int32_t worker, const unit *u, uint64_t
     }
 }
 
-/* ---- units of rows --------------------------------------------------------------------------------------------------------
- */
+/* ---- units of rows ------------------------------------------------------------------------------------------------------- */
 
-/* Scores all rows for a group that is not screened now: it waits, or one of its queries has no threshold. */
+/* Scores all rows for a group that is not screened now: it is paused, or one of its queries has no threshold. */
 static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
 {
     uint8_t *wait = &s->screen->workers[worker].wait[begin / GROUP];
@@ -145,8 +143,8 @@ static void leave_out(const scan *s, int32_t worker, const unit *u, int32_t begi
     }
 }
 
-/* Should a quick test be tried? After two units in a row for which it did not help, it is skipped for one unit, then for three,
- * and so on. */
+/* Returns true if a quick test should be tried. After two units in a row for which it did not help, it is skipped for one unit,
+ * then for three, and so on. */
 static bool trial_is_due(screen_trial *trial)
 {
     const bool due = trial->wait == 0;
@@ -166,7 +164,7 @@ static bool lead_is_due(const scan *s, screen_worker *w)
     return s->padded >= LEAD_MIN && !s->screen->offsets && trial_is_due(&w->lead_trial);
 }
 
-/* Do the leading parts of the codes say that no query keeps a row of the unit? */
+/* Returns true if the leading parts of the codes show that no query keeps a row of the unit. */
 static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
@@ -183,7 +181,7 @@ static bool excluded_by_lead(const scan *s, int32_t worker, const unit *u, int32
     return keep == 0;
 }
 
-/* Do the high planes say that no query keeps a row of the unit? */
+/* Returns true if the high planes show that no query keeps a row of the unit. */
 static bool excluded_by_highs(const scan *s, int32_t worker, const unit *u, int32_t begin, int32_t end)
 {
     const screen *sc = s->screen;
@@ -231,7 +229,7 @@ static bool some_of(const uint16_t candidates[SCREEN_STRIPS], int32_t row_count)
     return all != 0;
 }
 
-/* Queries begin..end, whole groups except for the last, on their way through the products. */
+/* Queries begin..end while they are multiplied with a unit: whole groups, except for the last one. */
 typedef struct passing {
     const scan *s;
     int32_t worker;
@@ -253,7 +251,7 @@ static void dispatch_group(void *context, int32_t group, const int32_t *products
     dispatch_kept(p->s, p->worker, p->u, keep, any, q, (int32_t)min_i64(q + GROUP, p->end));
 }
 
-/* Corrects the products of a group for codes that are less than the rows' numbers. */
+/* Corrects the products of a group if codes are smaller than the rows' numbers. */
 static void add_offsets(const screen *sc, int32_t *products, int32_t row_count, int32_t group)
 {
     for (int32_t r = 0; sc->offsets && r < row_count; r++)
@@ -336,7 +334,7 @@ static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin,
     const screen_worker *w = &sc->workers[worker];
     const int8_t *codes = u->codes;
     const int64_t bytes = (int64_t)u->count * s->padded;
-    for (int64_t i = 0; i < bytes; i += CACHE_LINE_BYTES) /* the next unit, for the second level */
+    for (int64_t i = 0; i < bytes; i += CACHE_LINE_BYTES) /* prefetch the next unit into the second-level cache */
         __builtin_prefetch(codes + bytes + i, 0, 2);
     if (sc->products->prepare) {
         sc->products->prepare(codes, u->count, s->padded, w->prepared);
@@ -366,7 +364,7 @@ static void screen_groups(const scan *s, int32_t worker, unit *u, int32_t begin,
         screen_some(s, worker, u, codes, first, end);
 }
 
-/* After the segment's last row there is room without contents: the test sees copies of the last row there. */
+/* After the segment's last row memory has no values: the test reads copies of the last row there. */
 static void fill_tail(float *tail, const float **from, int32_t rows_left)
 {
     for (int32_t r = 0; r < UNIT_ROWS; r++)
@@ -409,7 +407,7 @@ static void screen_unit(const scan *s, int32_t worker, unit *u, int32_t begin, i
     score_kept(s, worker, u);
 }
 
-/* Few rows are more often excluded together, so units are small if leading parts help. */
+/* A few rows are more often excluded together, so units are small if leading parts help. */
 static int32_t unit_rows(const scan *s, int32_t worker, int32_t queries)
 {
     const screen *sc = s->screen;

@@ -1,7 +1,8 @@
-/* Bounds from the leading parts of codes. Plain C: memory is what bounds a search of few queries, and this reads little of it.
+/* Bounds from the leading parts of codes. Plain C is fast enough: searches of few queries are bound by memory, and this reads
+ * little of it.
  *
- * Roundings: every float below is made by at most 8 operations on positive numbers, so a factor of 1 + 2^-20 = 1 + 16 u raises
- * it above the real one. The difference of squares is raised by that much of its first term before anything is taken off.
+ * Roundings: every float below results from at most 8 operations on positive numbers, so a factor of 1 + 2^-20 = 1 + 16 u makes
+ * it larger than the real number. A difference of squares is increased by that factor of its first term before the subtraction.
  */
 #include "cpu/search/screen_lead.h"
 
@@ -23,10 +24,11 @@ float lead_rest(const int8_t *codes, int32_t padded)
     return sqrtf((float)squares_of(codes + LEAD_CODES, padded - LEAD_CODES)) * UP;
 }
 
-/* More than the length of any codes, 128 * sqrt(65536): rows of i8 that are their own codes have -128, too. */
+/* An upper bound for the length of any codes: 128 * sqrt(65536) plus a margin. Rows of i8 are their own codes and can have
+ * -128. */
 #define LENGTH_MAX (128.0f * 257.0f)
 
-/* |codes| = |x^| / scale, and |x^| <= |x| + R. A row without a scale has no codes but 0. */
+/* |codes| = |x^| / scale, and |x^| <= |x| + R. A row with scale 0 has only codes 0. */
 static float rest_of_row(float scale, float residual, float norm, float slack, int32_t leading_squares)
 {
     if (!(scale > 0.0f))
@@ -50,7 +52,7 @@ void lead_take(lead_rows *lead, const int8_t *codes, const screen_rows *rows, in
         lead->rests[r] = rest_of_row(rows->scales[r], rows->residuals[r], rows->norms[r], slack, squares[r]);
 }
 
-/* Lengths are at most LENGTH_MAX and a little, so the product of two and the leading sum fit 31 bits. */
+/* Lengths are at most LENGTH_MAX plus a little, so the product of two lengths plus the leading sum fits in 31 bits. */
 void lead_products(const lead_rows *lead, const screen_products *products, const int8_t *query, float rest, int32_t count,
                    int32_t *out)
 {
@@ -65,7 +67,7 @@ void lead_of_group(const int8_t *codes, int32_t padded, int8_t leading[GROUP * L
         memcpy(leading + q * LEAD_CODES, codes + (int64_t)q * padded, LEAD_CODES);
 }
 
-/* Scales differ more than lengths do, so each is multiplied by its own. */
+/* Scales differ more than lengths do, so each length is multiplied by its own scale. */
 void lead_rests_of_runs(const lead_rows *lead, const float *scales, int32_t count, float rests[SCREEN_STRIPS])
 {
     for (int32_t run = 0; run < count / SCREEN_STRIP; run++) {

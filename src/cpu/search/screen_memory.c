@@ -1,10 +1,10 @@
-/* The memory of a screen on the CPU: counted, then taken in one piece before the first row is read.
+/* The memory of a screen on the CPU: the size is computed, then allocated in one piece before the first row is read.
  */
 #include "base/memory.h"
 #include "base/status.h"
 #include "cpu/search/screen_state.h"
 
-enum { UNIT_CACHED_BYTES = 32 << 10 }; /* codes that stay in the first level while the queries pass by */
+enum { UNIT_CACHED_BYTES = 32 << 10 }; /* codes that stay in the first-level cache for all queries */
 
 int64_t screen_query_bytes(const scan *s)
 {
@@ -13,7 +13,7 @@ int64_t screen_query_bytes(const scan *s)
            (int64_t)(sizeof(screen_vector) + sizeof(uint32_t) + sizeof(float) + sizeof(bool));
 }
 
-/* Cuts memory into pieces, each on a cache line; without memory, it only counts. */
+/* Divides memory into pieces that start on a cache line; if there is no memory, it only counts the bytes. */
 typedef struct cutter {
     char *memory;
     size_t used;
@@ -31,7 +31,8 @@ static void cut_all(const scan *s, screen *sc, cutter *c)
     const int64_t groups = (s->round_queries + GROUP - 1) / GROUP, queries = groups * GROUP;
     sc->codes = cut(c, queries, (size_t)s->padded);
     sc->packed = cut(c, groups, (size_t)sc->group_bytes);
-    if (s->padded >= LEAD_MIN && s->isa->filter_leads && !sc->products->groups_filtered) /* AMX is done sooner than they are */
+    /* With AMX, the whole products take less time than this test. */
+    if (s->padded >= LEAD_MIN && s->isa->filter_leads && !sc->products->groups_filtered)
         sc->lead_packed = cut(c, groups, (size_t)packed_group_bytes(sc->products, LEAD_CODES));
     sc->vectors = cut(c, queries, sizeof *sc->vectors);
     sc->rests = cut(c, queries, sizeof *sc->rests);

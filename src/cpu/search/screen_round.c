@@ -1,4 +1,4 @@
-/* A round of the screen on the CPU: codes the queries before it, and proves afterwards that no discarded row was a result. */
+/* A round of the screen on the CPU: encodes the queries first, and proves at the end that no discarded row is a result. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "cpu/search/screen_state.h"
 #include "device/certificate.h"
 
-/* 65536 * 127 * 255 < 2^31: what it is multiplied with still fits, as does a product that it is added to. */
+/* 65536 * 127 * 255 < 2^31: the sum times any factor it gets here fits, and so does a product that it is added to. */
 static int32_t sum_of_codes(const int8_t *codes, int32_t count)
 {
     int32_t sum = 0;
@@ -21,7 +21,7 @@ void screen_code_group(const scan *s, int32_t group)
     int8_t *codes = sc->codes + (int64_t)group * GROUP * s->padded;
     for (int32_t q = 0; q < GROUP; q++) {
         const int32_t query = group * GROUP + q;
-        if (query >= s->query_count) { /* a place without a query: keeps nothing */
+        if (query >= s->query_count) { /* a slot without a query keeps nothing */
             memset(codes + q * s->padded, 0, (size_t)s->padded);
             for (int32_t w = 0; w < s->workers; w++) {
                 screen_limits *limits = &sc->workers[w].limits[group];
@@ -56,7 +56,7 @@ void screen_code_group(const scan *s, int32_t group)
     }
 }
 
-/* The best threshold that any worker had for this query, as the worst key with that score. */
+/* Returns the best threshold that any worker had for this query, as the worst key with that score. */
 static canon_key best_threshold(const scan *s, int32_t query)
 {
     uint32_t best = NO_THRESHOLD;

@@ -1,13 +1,13 @@
-/* Search on the CPU: every worker scores blocks of rows against blocks of queries and keeps its own k best for each query;
- * at the end they are merged. How a word of 64 rows is scored:
+/* Search on the CPU: every worker scores blocks of rows for blocks of queries and keeps its own k best for each query; at the
+ * end they are merged. How a word of 64 rows is scored:
  *
  *   scan.c         every row: in a collection without codes, below SCREEN_ROWS rows, and until a query has a threshold
- *   screen.c       by codes, and only what the threshold does not exclude exactly: one query at a time, or groups of a batch
- *   screen_lead.c  before that by the first 64 codes alone, where rows are long and that excludes enough
+ *   screen.c       by codes, then exactly for rows that the threshold does not exclude: one query at a time, or groups of a
+ * batch screen_lead.c  before that, by the first 64 codes, if rows are long and that excludes enough
  *
- * One query is bound by memory: rows are read once, in order, by all cores. Many queries are bound by arithmetic: a block of
- * rows stays in the cache while a block of queries passes by. Both are the same loops with other numbers. All memory is taken
- * before the first row is read.
+ * A single query is bound by memory: all cores read the rows once, in order. Many queries are bound by arithmetic: a block of
+ * rows stays in the cache while it is scored for a block of queries. Both are the same loops with other numbers. All memory is
+ * allocated before the first row is read.
  */
 #include <math.h>
 #include <string.h>
@@ -20,17 +20,17 @@
 #include "device/results.h"
 
 enum {
-    ROWS_CACHED_BYTES = 128 << 10,  /* rows scored while all queries of a pass go by, */
-    QUERIES_CACHED_BYTES = 1 << 19, /* and these queries: together they stay in a second-level cache of 1 MiB */
-    HEAPS_BYTES = 64 << 20,         /* results of one round; more queries than that take several rounds */
-    ITEM_BYTES = 1 << 20,           /* rows of one item: long enough to read in one stream, short enough to cancel */
-    ITEMS_PER_WORKER = 8,           /* wanted, so that the last worker to finish is not long alone */
-    HERE_PRODUCTS = 1 << 19,        /* a search of fewer products is done before a worker has woken */
-    SCREEN_ROWS = 128,              /* fewer are not worth coding a query */
-    SCREEN_SMALL_BATCH = 4,         /* queries from which on blocks are whole groups */
-    SAMPLE_ROWS = 512,              /* for any number of results, */
-    SAMPLE_ROWS_FOR_ONE = 16,       /* and for each of them; */
-    SAMPLE_PART = 16,               /* of all rows at most */
+    ROWS_CACHED_BYTES = 128 << 10,  /* rows that are scored for all queries of a block ... */
+    QUERIES_CACHED_BYTES = 1 << 19, /* ... and these queries: together they stay in a second-level cache of 1 MiB */
+    HEAPS_BYTES = 64 << 20,         /* results of one round; more queries take several rounds */
+    ITEM_BYTES = 1 << 20,     /* rows of one item: long enough to be read as one stream, short enough for a quick cancel */
+    ITEMS_PER_WORKER = 8,     /* minimum, so that the last worker does not run long after the others */
+    HERE_PRODUCTS = 1 << 19,  /* a search of fewer products ends before a worker would have woken */
+    SCREEN_ROWS = 128,        /* for fewer rows, encoding a query takes too long */
+    SCREEN_SMALL_BATCH = 4,   /* from this many queries on, blocks are whole groups */
+    SAMPLE_ROWS = 512,        /* sampled rows for any k, ... */
+    SAMPLE_ROWS_FOR_ONE = 16, /* ... plus this many for each of the k results, ... */
+    SAMPLE_PART = 16,         /* ... but at most this fraction of all rows */
 };
 
 static void scan_item(void *context, int64_t item, int32_t worker)
@@ -59,10 +59,9 @@ static void scan_item(void *context, int64_t item, int32_t worker)
         screen_end_item(s);
 }
 
-/* ---- a round of queries ---------------------------------------------------------------------------------------------------
- */
+/* ---- a round of queries -------------------------------------------------------------------------------------------------- */
 
-/* Takes in the queries of a group. */
+/* Packs the queries of a group. */
 static void pack_queries(void *context, int64_t item, int32_t worker)
 {
     (void)worker;
@@ -80,7 +79,7 @@ static void pack_queries(void *context, int64_t item, int32_t worker)
         set_range_limits(s, begin, end);
 }
 
-/* Scores one word of the sample. The words are as far apart as possible, so that sorted rows do no harm. */
+/* Scores one word of the sample. The words are as far apart as possible, so that sorted rows give a good sample, too. */
 static void sample_item(void *context, int64_t item, int32_t worker)
 {
     const scan *s = context;
@@ -91,7 +90,7 @@ static void sample_item(void *context, int64_t item, int32_t worker)
     scan_word(s, worker, &s->job->segments[number], word - s->first_words[number], begin, end);
 }
 
-/* The k-th best of the whole sample becomes the threshold; the results start again from empty. */
+/* The k-th best of the whole sample becomes the threshold; then the results start empty again. */
 static void end_sample(void *context, int64_t item, int32_t worker)
 {
     const scan *s = context;
@@ -105,7 +104,7 @@ static void end_sample(void *context, int64_t item, int32_t worker)
         topk_clear(heap_of(s, w, query), k);
 }
 
-/* Merges the workers' results of one query, and writes them where the caller wants them. */
+/* Merges the workers' results of one query, and writes them to the caller's memory. */
 static void write_results(void *context, int64_t item, int32_t worker)
 {
     const scan *s = context;
@@ -126,7 +125,7 @@ static void write_results(void *context, int64_t item, int32_t worker)
     results_from_keys(job->metric, job->k, best, job->rows + to, job->scores + to);
 }
 
-/* Tells the caller how many queries are done; true to stop. Scanning a round counts by its items. */
+/* Reports to the caller how many queries are done. Returns true to stop. While a round is scanned, its items are counted. */
 static bool report(const scan *s, int64_t done)
 {
     return progress_tell(s->job->progress, s->job->progress_user, done, s->job->query_count);
@@ -146,7 +145,8 @@ static void run(const scan *s, pool *threads, int64_t items, pool_work work)
         pool_run_here(items, work, (void *)s);
 }
 
-/* All queries of a round, by `threads` or, if that is NULL, here. False if the caller's progress function stopped it. */
+/* Searches all queries of a round, with `threads` or, if that is NULL, on this thread. Returns false if the caller's progress
+ * function stopped it. */
 static bool search_round(scan *s, pool *threads)
 {
     const int64_t blocks = (s->query_count + s->block_queries - 1) / s->block_queries;
@@ -166,11 +166,10 @@ static bool search_round(scan *s, pool *threads)
     return true;
 }
 
-/* ---- the whole search -----------------------------------------------------------------------------------------------------
- */
+/* ---- the whole search ---------------------------------------------------------------------------------------------------- */
 
-/* Decides how the work is cut: rounds by memory, blocks of queries by cache, items of rows by the number of workers. With a
- * screen, what has to fit the cache are codes, and blocks are whole groups. */
+/* Decides how the work is divided: rounds by memory, blocks of queries by cache, items of rows by the number of workers. With a
+ * screen, the codes must fit in the cache, and blocks are whole groups. */
 static void scan_plan(scan *s, bool screened)
 {
     const search_job *job = s->job;
@@ -215,7 +214,7 @@ static ww_status scan_take_memory(scan *s, void **block)
     char *memory = memory_alloc_aligned(bytes);
     if (!memory)
         return memory_failed("search on cpu", bytes);
-    *block = memory; /* the parts in order of the alignment they want */
+    *block = memory; /* the parts, in the order of their alignment */
     s->queries = (float *)memory;
     s->sums = (float *)(memory + packed);
     memory += packed + sums;
@@ -262,13 +261,13 @@ static int64_t words_of(const search_job *job)
     return words;
 }
 
-/* Queries by their numbers in the job. */
+/* Numbers of queries in the job. */
 typedef struct query_numbers {
     int64_t *numbers;
     int64_t count;
 } query_numbers;
 
-/* Adds the queries of the round whose results prove a defect. There are none except for one. */
+/* Adds the queries of the round whose results prove a defect. That only happens if there is a bug. */
 static ww_status list_failed(const scan *s, query_numbers *failed)
 {
     for (int32_t q = 0; q < s->query_count; q++) {
@@ -284,7 +283,7 @@ static ww_status list_failed(const scan *s, query_numbers *failed)
     return WW_OK;
 }
 
-/* Round by round. `s` is planned and has its memory. */
+/* Searches round by round. `s` has its plan and its memory. */
 static ww_status search_rounds(scan *s, pool *threads, query_numbers *failed)
 {
     const search_job *job = s->job;
@@ -304,15 +303,16 @@ static ww_status search_rounds(scan *s, pool *threads, query_numbers *failed)
     return status;
 }
 
-/* Are high planes faster? If the cache holds all codes, the products are the limit, not the bytes (bench/RESULTS.md). */
+/* Returns true if high planes are faster. If the cache holds all codes, the products are the limit, not the bytes
+ * (bench/RESULTS.md). */
 static bool planes_are_faster(const cpu_device *cpu, const scan *s)
 {
     const tuning_choice tuned = cpu->base.tuning.planes;
     return tuned == TUNING_AUTO ? s->words * 64 * s->padded > cpu->cache_bytes : tuned == TUNING_ALWAYS;
 }
 
-/* A search for the k best or, with `range`, for what is within it; then k is 0. Queries whose results prove a defect go to
- * `failed`: without a screen there are none. */
+/* Searches for the k best or, with `range`, for all within it; then k is 0. Queries whose results prove a defect are added to
+ * `failed`; without a screen there are none. */
 static ww_status search_by(ww_device *device, const search_job *job, range_scan *range, query_numbers *failed)
 {
     cpu_device *cpu = (cpu_device *)device;
@@ -343,7 +343,7 @@ static ww_status search_by(ww_device *device, const search_job *job, range_scan 
     return status;
 }
 
-/* Searches again for one of the job's queries, without a screen. Its callback's progress is not reset. */
+/* Returns the job for searching one of the queries again without a screen. Progress continues from where it was. */
 static search_job plain_job(const search_job *job, int64_t query, search_stats *stats)
 {
     search_job plain = *job;

@@ -1,4 +1,4 @@
-/* What a search knows about a query: the k best so far, and the score that a row must beat. Every worker has its own heaps;
+/* The k best rows of each query so far, and the score that a row must beat. Every worker has its own heaps;
  * limits.c derives the screen's limits from them. */
 #include "cpu/search/range.h"
 #include "cpu/search/screen_state.h"
@@ -8,7 +8,7 @@ bool has_limit(const scan *s, int32_t worker, int32_t query)
     return s->range ? s->range->bounded : topk_worst(heap_of(s, worker, query)) != CANON_KEY_WORST;
 }
 
-/* Workers see rows in increasing order, so a score that only equals the worst in the heap loses: the filter excludes it. */
+/* Workers read rows in ascending order, so a score that only equals the worst in the heap loses: the filter excludes it. */
 void offer(const scan *s, int32_t worker, int32_t query, const float *sums, const float *norms, uint32_t first_row,
            uint64_t candidates)
 {

@@ -1,7 +1,7 @@
 /* The heap of the k best keys. */
 #include "cpu/search/topk.h"
 
-/* Lets `key` sink from the top of the first `count` keys to its place. */
+/* Moves `key` down from the top of the first `count` keys to its place. */
 static void sink(canon_key *heap, int32_t count, canon_key key)
 {
     int32_t at = 0;

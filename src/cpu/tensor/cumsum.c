@@ -1,4 +1,5 @@
-/* Running sums, and convolutions of integers, on the CPU: the shared arithmetic, chunks and outputs spread over the threads. */
+/* Running sums, and convolutions of integers, on the CPU: the shared arithmetic, with chunks and outputs divided among the
+ * threads. */
 #include "arithmetic/cumsum.h"
 #include "arithmetic/conv_integer.h"
 

@@ -1,14 +1,13 @@
 /* The loops of element_loops_template.h for one kind, which includes this once for each.
  *
- * T is the kind's C type and OF(name) ends names in it. f32 and f64 define FLOAT_KIND, and FAR(name), the test for arguments
- * that a function has a slow branch for. f64 and i64 define ODD_F32(x): x as an f32 rounded to odd, from which f16 is rounded
- * once.
+ * T is the kind's C type and OF(name) appends it to a name. f32 and f64 define FLOAT_KIND, and FAR(name), the test for
+ * arguments for which a function has a slow branch. f64 and i64 define ODD_F32(x): x as an f32 rounded to odd, from which f16
+ * is rounded once.
  */
 
-/* ---- to any type ----------------------------------------------------------------------------------------------------------
- */
+/* ---- to any type --------------------------------------------------------------------------------------------------------- */
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses */
 #define NARROW(NAME, name, bits, kind)                                                                                         \
     case TYPE_##NAME: {                                                                                                        \
         bits *y = to;                                                                                                          \
@@ -19,7 +18,7 @@
 
 static void OF(loop_narrow)(int32_t type, void *restrict to, const T *restrict from, int64_t count)
 {
-    if (type == TYPE_F16) { /* by the set's own instructions */
+    if (type == TYPE_F16) { /* with the set's own instructions */
 #ifdef ODD_F32
         float odd[LOOP_BLOCK];
         LOOP odd[i] = ODD_F32(from[i]);
@@ -37,8 +36,7 @@ static void OF(loop_narrow)(int32_t type, void *restrict to, const T *restrict f
 }
 #undef NARROW
 
-/* ---- operations -----------------------------------------------------------------------------------------------------------
- */
+/* ---- operations ---------------------------------------------------------------------------------------------------------- */
 
 #ifdef FLOAT_KIND
 #define VALUE(floats, integers) OF(one_nan)(floats)

@@ -1,6 +1,6 @@
-/* The loops of element_loops.h, written once; included by one file of each instruction set, which defines ELEMENT_LOOPS as the
- * name of its table. The compiler makes vectors of them; only the conversions of f16 use the set's own instructions. A set that
- * has functions of its own besides says so with UNARY_DIRECT.
+/* The loops of element_loops.h, written once. One file of each instruction set includes this and defines ELEMENT_LOOPS as the
+ * name of its table. The compiler vectorizes them; only the conversions of f16 use the set's own instructions. A set with
+ * functions of its own defines UNARY_DIRECT.
  */
 #ifndef WW_CPU_TENSOR_ELEMENT_LOOPS_TEMPLATE_H
 #define WW_CPU_TENSOR_ELEMENT_LOOPS_TEMPLATE_H
@@ -17,7 +17,7 @@
 
 /* ---- types to kinds ------------------------------------------------------------------------------------------------------ */
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses */
 #define WIDEN(NAME, name, bits)                                                                                                \
     case TYPE_##NAME: {                                                                                                        \
         const bits *x = from;                                                                                                  \
@@ -59,8 +59,8 @@ static void loop_widen_i64(int32_t type, int64_t *restrict to, const void *restr
 /* ---- operations ---------------------------------------------------------------------------------------------------------- */
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): labels, and choices that are bits */
-/* Functions that have a slow branch for far arguments: all elements by the form without the branch, which becomes vectors, then
- * the far ones again. */
+/* Functions with a slow branch for far arguments: first all elements without the branch, which vectorizes, then the far ones
+ * again. */
 #define FAR_CASE(OP, near_value, far, value)                                                                                   \
     case OP: {                                                                                                                 \
         int any = 0;                                                                                                           \
@@ -97,8 +97,7 @@ static void loop_widen_i64(int32_t type, int64_t *restrict to, const void *restr
         }                                                                                                                      \
         break;
 
-/* ---- the kinds ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the kinds ----------------------------------------------------------------------------------------------------------- */
 
 #define FLOAT_KIND
 #define T         float
@@ -128,8 +127,7 @@ static void loop_widen_i64(int32_t type, int64_t *restrict to, const void *restr
 #undef OF
 #undef ODD_F32
 
-/* ---- choices --------------------------------------------------------------------------------------------------------------
- */
+/* ---- choices ------------------------------------------------------------------------------------------------------------- */
 
 #define WHERE_LOOP(bits)                                                                                                       \
     static void loop_where_##bits(uint##bits##_t *restrict to, const int64_t *condition, const uint##bits##_t *yes,            \

@@ -1,10 +1,10 @@
 /* Element-wise operations on the CPU. Which way when:
  *
  *   transposed copy  a copy whose source is dense along another dimension than its result goes in tiles (transpose.c)
- *   unary_direct     a unary operation on dense floats for which the set has a loop from the type to the same type (AVX-512)
- *   in place         operands that are dense and of a kind (f32, f64, i64): the loops read and write them where they are
- *   in blocks        all others: 1024 elements of each operand are gathered, widened to their kind, worked on, narrowed and put
- *                    back
+ *   unary_direct     a unary operation on dense floats, if the set has a loop with results of the same type (AVX-512)
+ *   in place         dense operands of types that are kinds (f32, f64, i64): the loops read and write them where they are
+ *   in blocks        all others: 1024 elements of each operand are gathered and widened to their kind; the results are narrowed
+ *                    and scattered
  */
 #include "base/integers.h"
 #include "cpu/tensor/strided_iterator.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    RANGE_ELEMENTS = 64 * LOOP_BLOCK, /* what a thread takes at once: 256 KiB of f32, some 20 us of memory */
+    RANGE_ELEMENTS = 64 * LOOP_BLOCK, /* elements per range of a thread: 256 KiB of f32, about 20 us of memory time */
 };
 
 typedef struct elementwise_work {
@@ -32,10 +32,9 @@ static bool is_dense(const elementwise_job *job, const tensor_operand *operand)
     return true;
 }
 
-/* ---- gathering and scattering bits ----------------------------------------------------------------------------------------
- */
+/* ---- gathering and scattering bits --------------------------------------------------------------------------------------- */
 
-/* Elements [first, first + count) of an operand, dense at `to`. */
+/* Gathers elements [first, first + count) of an operand to `to`, dense. */
 static void gather_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count, void *to)
 {
     const int32_t bytes = type_size(operand->type);
@@ -54,7 +53,7 @@ static void gather_bits(const elementwise_job *job, const tensor_operand *operan
     }
 }
 
-/* The reverse: `count` dense elements to their places. */
+/* The reverse: scatters `count` dense elements to their places. */
 static void scatter_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count,
                          const void *from)
 {
@@ -74,16 +73,15 @@ static void scatter_bits(const elementwise_job *job, const tensor_operand *opera
     }
 }
 
-/* ---- operands in blocks ---------------------------------------------------------------------------------------------------
- */
+/* ---- operands in blocks -------------------------------------------------------------------------------------------------- */
 
-/* Space for a block of one operand, in its type and in its kind. */
+/* Memory for a block of one operand, in its type and in its kind. */
 typedef struct block {
     uint8_t bits[LOOP_BLOCK * 8] __attribute__((aligned(64)));
     uint8_t widened[LOOP_BLOCK * 8] __attribute__((aligned(64)));
 } block;
 
-/* Elements [first, first + count) of an operand, dense: in place, or gathered. */
+/* Returns elements [first, first + count) of an operand, dense: in place, or gathered. */
 static const void *operand_bits(const elementwise_job *job, const tensor_operand *operand, int64_t first, int64_t count,
                                 block *space)
 {
@@ -93,7 +91,7 @@ static const void *operand_bits(const elementwise_job *job, const tensor_operand
     return space->bits;
 }
 
-/* The same, widened to their kind. */
+/* Returns the same, widened to their kind. */
 static const void *operand_widened(const elementwise_work *w, const tensor_operand *operand, int64_t first, int64_t count,
                                    block *space)
 {
@@ -108,8 +106,8 @@ static const void *operand_widened(const elementwise_work *w, const tensor_opera
     return space->widened;
 }
 
-/* Where results are computed, and how they are put where they belong. Only a dense result whose type is its kind is computed in
- * place. */
+/* Returns where results are computed. Only a dense result whose type is its kind is computed in place; result_put() writes the
+ * others. */
 static void *result_space(const elementwise_job *job, int64_t first, block *space)
 {
     const int32_t type = job->out.type;
@@ -137,8 +135,7 @@ static void result_put(const elementwise_work *w, const void *widened, int64_t f
         scatter_bits(job, &job->out, first, count, narrow);
 }
 
-/* ---- families --------------------------------------------------------------------------------------------------------------
- */
+/* ---- families ------------------------------------------------------------------------------------------------------------ */
 
 /* Where a dense result is. */
 static void *result_bits(const elementwise_job *job, int64_t first)

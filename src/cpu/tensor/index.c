@@ -1,8 +1,8 @@
 /* Reading and writing by ids on the CPU.
  *
- * If a span along the last dimension has one id, as when rows are selected, the whole span is moved. Writing keeps the order of
- * the sources at each place: lines along the indexed dimension do not depend on each other, and if there are fewer lines than
- * threads, each thread takes a slice of the places of a line.
+ * If all elements of a span along the last dimension have the same id, as when rows are selected, the whole span is moved. Each
+ * place receives its sources in their order: lines along the indexed dimension are independent, and if there are fewer lines
+ * than threads, each thread owns a slice of the places of a line.
  */
 #include <stdatomic.h>
 
@@ -25,13 +25,13 @@ static int64_t id_at(int32_t type, const void *data, int64_t at)
     return type == TYPE_U32 ? (int64_t)((const uint32_t *)data)[at] : ((const int64_t *)data)[at];
 }
 
-/* The stride along the last dimension; a job of one element has none. */
+/* The stride along the last dimension; 0 for a job of one element. */
 static int64_t last_stride(const elementwise_job *job, const tensor_operand *operand)
 {
     return job->rank > 0 ? operand->strides[job->rank - 1] : 0;
 }
 
-/* As many of the `left` elements as lie along the last dimension. */
+/* Returns how many of the `left` elements are in the same line of the last dimension. */
 static int64_t next_span(const elementwise_job *job, const iterator *it, int64_t left)
 {
     return job->rank > 0 ? iterator_span(job, it, left) : left;
@@ -43,8 +43,7 @@ static void advance(const elementwise_job *job, iterator *it, int64_t span)
         iterator_advance(job, it, span);
 }
 
-/* ---- ids that are out of range --------------------------------------------------------------------------------------------
- */
+/* ---- ids that are out of range ------------------------------------------------------------------------------------------- */
 
 typedef struct check_work {
     const elementwise_job *job;
@@ -69,7 +68,7 @@ static void check_range(void *context, int64_t begin, int64_t end)
             int64_t least = atomic_load(&w->bad);
             while (first + i < least && !atomic_compare_exchange_weak(&w->bad, &least, first + i))
                 continue;
-            return; /* the first is what is reported */
+            return; /* only the first is reported */
         }
         advance(job, &it, count);
     }
@@ -91,10 +90,9 @@ ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t e
     return WW_OK;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
-/* Neighbours along the last dimension, each with an id of its own. */
+/* Neighbours along the last dimension, each with its own id. */
 typedef struct gather_span {
     void *to;
     const void *from;
@@ -118,7 +116,7 @@ typedef struct gather_span {
 
 static void gather_each(int32_t bytes, const gather_span *span)
 {
-    const gather_span s = *span; /* which no write can change */
+    const gather_span s = *span; /* a copy, which no write can change */
     const int64_t skip = skip_of(s.ids->type);
     switch (bytes) {
     case 1:
@@ -164,10 +162,9 @@ ww_status cpu_gather(ww_device *device, const elementwise_job *job, const elemen
     return status;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses */
 #define ADD_STRIDED(NAME, name, bits, kind)                                                                                    \
     case TYPE_##NAME: {                                                                                                        \
         bits *y = to.data;                                                                                                     \
@@ -192,11 +189,11 @@ static void add_strided(int32_t type, strided_to to, strided_from from, int64_t 
 
 typedef struct scatter_work {
     const scatter_job *job;
-    int64_t slices, share; /* of the places along a line; in how many pieces, and how many each has */
+    int64_t slices, share; /* the places along a line are divided into `slices` slices of `share` places */
     int64_t line_ranges, lines_a_range;
 } scatter_work;
 
-/* Sources of `count` lines that lie along the last dimension, to the places [begin, end). */
+/* Adds sources of `count` lines, adjacent along the last dimension, to the places [begin, end). */
 static void scatter_lines(const scatter_job *job, const iterator *it, int64_t count, int64_t begin, int64_t end)
 {
     const elementwise_job *lines = &job->lines;
@@ -245,7 +242,7 @@ ww_status cpu_scatter(ww_device *device, const scatter_job *job)
 {
     const int64_t threads = pool_threads(((cpu_device *)device)->pool);
     const int64_t lines = job->lines.count;
-    const bool small = job->length * lines < RANGE_ELEMENTS; /* not worth waking threads */
+    const bool small = job->length * lines < RANGE_ELEMENTS; /* too short to wake threads */
     const int64_t wanted = small ? 1 : 4 * threads;
     scatter_work work = {.job = job, .slices = 1};
     if (lines < wanted)

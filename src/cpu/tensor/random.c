@@ -1,4 +1,4 @@
-/* Random numbers on the CPU: in blocks of the counter, so that ranges on several threads make what one would. */
+/* Random numbers on the CPU: in blocks of the counter, so that several threads produce the same numbers as one. */
 #include "base/integers.h"
 #include "cpu/tensor/tensor.h"
 

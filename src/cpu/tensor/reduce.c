@@ -1,11 +1,11 @@
-/* Reductions on the CPU, in the canonical order of arithmetic/reduce.h: a round makes one element of every chunk of 4096, and
- * rounds follow until one is left. Threads share chunks, so their number does not change the bits. Which way when:
+/* Reductions on the CPU, in the canonical order of arithmetic/reduce.h: a round computes one element from every chunk of 4096,
+ * and rounds follow until one element is left. Threads share chunks, so their number does not change the bits. Which way when:
  *
  *   sums of rows   sums of dense floats, on sets with `sum_rows`: many chunks in one call, without leaving registers
- *   rows           the reduced dimension is dense, or nothing else fits: a chunk at a time into 64 accumulators, directly
- *                  where the set has a loop for the type, else widened and gathered in blocks
- *   columns        the kept dimension is dense and 8 wide at least: whole rows are joined to whole rows of accumulators
- *   argmin/argmax  pieces of 65536 give the first of their best, and the pieces are compared in order
+ *   rows           the reduced dimension is dense, or no other way applies: a chunk at a time into 64 accumulators, directly if
+ *                  the set has a loop for the type, otherwise widened and gathered in blocks
+ *   columns        the kept dimension is dense and has at least 8 elements: whole rows are added to whole rows of accumulators
+ *   argmin/argmax  finds the first best element of each piece of 65536, then compares the pieces in order
  */
 #include "cpu/tensor/tensor.h"
 
@@ -17,11 +17,11 @@
 #include "cpu/tensor/row_loops.h"
 
 enum {
-    COLUMNS_MIN = 8,      /* fewer are faster as rows */
-    COLUMNS_MAX = 1024,   /* together, of four bytes each: a page of memory at a time */
-    COLUMNS_SHARED = 256, /* where there would be too few for all threads */
-    COLUMNS_HERE = 64,    /* of any kind, on the caller's thread, whose stack may be small */
-    COLUMNS_BYTES = 4096, /* of sums: 64 times that is in the second-level cache */
+    COLUMNS_MIN = 8,      /* with fewer columns, rows are faster */
+    COLUMNS_MAX = 1024,   /* columns at a time, of four bytes each: a page of memory */
+    COLUMNS_SHARED = 256, /* the same if all threads would not get enough columns otherwise */
+    COLUMNS_HERE = 64,    /* the same, of any kind, on the caller's thread, whose stack may be small */
+    COLUMNS_BYTES = 4096, /* bytes of sums: 64 times that fits in the second-level cache */
     ROWS_TOGETHER = 64,
     GRAIN_ELEMENTS = 1 << 16,
     ARG_PIECE = 1 << 16
@@ -36,22 +36,21 @@ typedef struct reduce_round {
     const reduce_job *job;
     const element_loops *loops;
     const row_loops *rows;
-    int32_t op; /* sum for a mean */
+    int32_t op; /* sum, for a mean */
     int32_t type;
     int64_t n, chunks;
     reduce_dims kept, reduced;
     const char *x;
-    void *partial;   /* of the kind; NULL in the last round */
-    int64_t columns; /* that are taken together */
+    void *partial;   /* in the kind; NULL in the last round */
+    int64_t columns; /* columns that are reduced together */
 } reduce_round;
 
 typedef struct arg_best {
-    int64_t value; /* the bits of the kind */
+    int64_t value; /* the bits of the value, in its kind */
     int64_t index;
 } arg_best;
 
-/* ---- elements ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- elements ------------------------------------------------------------------------------------------------------------ */
 
 static void gather(const reduce_round *r, const char *from, int64_t first, int64_t count, char *to)
 {
@@ -80,7 +79,7 @@ static void gather(const reduce_round *r, const char *from, int64_t first, int64
     }
 }
 
-/* Elements [first, first + count) of a result as their kind: where they are, or in `space`. */
+/* Returns elements [first, first + count) of a result as their kind: in place, or in `space`. */
 static const void *elements_of(const reduce_round *r, int64_t out, int64_t first, int64_t count, block *space)
 {
     const bool dense = r->reduced.rank == 0 || (r->reduced.rank == 1 && r->reduced.strides[0] == 1);
@@ -101,7 +100,7 @@ static const void *elements_of(const reduce_round *r, int64_t out, int64_t first
     return space->widened;
 }
 
-/* Where element `first` of a result is if its elements lie side by side, else NULL. */
+/* Returns the address of element `first` of a result if its elements are adjacent, otherwise NULL. */
 static const char *dense_at(const reduce_round *r, int64_t out, int64_t first)
 {
     if (r->reduced.rank > 1 || (r->reduced.rank == 1 && r->reduced.strides[0] != 1))
@@ -109,7 +108,7 @@ static const char *dense_at(const reduce_round *r, int64_t out, int64_t first)
     return r->x + (reduce_place_64(&r->kept, out) + first) * type_size(r->type);
 }
 
-/* Joins elements that lie side by side, all at once; false where the set has no loop for their type. */
+/* Joins adjacent elements at once. Returns false if the set has no loop for their type. */
 static bool join_dense_f32(const reduce_round *r, float *sums, const void *x, int64_t count)
 {
     if (r->type != TYPE_F32)
@@ -132,7 +131,7 @@ static bool join_dense_i64(const reduce_round *r, int64_t *sums, const void *x, 
     return true;
 }
 
-/* Rows [rows.first, rows.end) of some columns, all at once; false where the set has no loop for their type. */
+/* Rows [rows.first, rows.end) of some columns. */
 typedef struct row_span {
     int64_t first, end;
 } row_span;
@@ -179,8 +178,7 @@ static const int64_t *widened_i64(const reduce_round *r, int64_t *to, const void
     return to;
 }
 
-/* ---- the kinds --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the kinds ----------------------------------------------------------------------------------------------------------- */
 
 #define T        float
 #define OF(name) name##_f32
@@ -198,11 +196,10 @@ static const int64_t *widened_i64(const reduce_round *r, int64_t *to, const void
 #undef T
 #undef OF
 
-/* ---- rounds -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rounds -------------------------------------------------------------------------------------------------------------- */
 
-/* How far chunks, all of the same length, are from each other, in elements; -1 where there is no such distance, or their
- * elements are not dense. */
+/* Returns the distance between chunks of the same length, in elements, or -1 if there is no such distance or their elements are
+ * not dense. */
 static int64_t chunks_apart(const reduce_round *r)
 {
     const bool one = r->kept.rank == 0, dense = r->reduced.rank == 0 || (r->reduced.rank == 1 && r->reduced.strides[0] == 1);
@@ -213,7 +210,7 @@ static int64_t chunks_apart(const reduce_round *r)
     return r->n % REDUCE_CHUNK == 0 && (one || r->kept.strides[0] == r->n) ? REDUCE_CHUNK : -1;
 }
 
-/* Sums of many chunks in one call; false, and nothing done, where the set has no such loop for them. */
+/* Sums many chunks in one call. Returns false, having done nothing, if the set has no loop for them. */
 static bool sum_together(const reduce_round *r, int64_t begin, int64_t end)
 {
     const int64_t apart = chunks_apart(r), chunk_length = min_i64(r->n, REDUCE_CHUNK);
@@ -270,7 +267,7 @@ static void columns_range(void *context, int64_t begin, int64_t end)
     reduce_columns(context, begin, end, sums);
 }
 
-/* Blocks of columns, of all rows and chunks. */
+/* Returns the number of blocks of columns, over all rows and chunks. */
 static int64_t column_blocks(const reduce_round *r)
 {
     const int64_t inner = r->kept.shape[r->kept.rank - 1];
@@ -284,7 +281,7 @@ static void reduce_columns_here(reduce_round *r)
     reduce_columns(r, 0, column_blocks(r), sums);
 }
 
-/* Whole rows joined to whole rows: as many columns together as are good for memory, or as leave each thread some. */
+/* Joins whole rows to whole rows, as many columns at a time as memory handles well, or fewer so that each thread has some. */
 static void reduce_columns_round(ww_device *device, reduce_round *r)
 {
     const int64_t chunk_length = min_i64(r->n, REDUCE_CHUNK), enough = 2 * (int64_t)pool_threads(((cpu_device *)device)->pool);
@@ -338,13 +335,12 @@ static ww_status reduce_in_rounds(ww_device *device, reduce_round *r)
     return status;
 }
 
-/* ---- the first of the best --------------------------------------------------------------------------------------------------
- */
+/* ---- the first best element ---------------------------------------------------------------------------------------------- */
 
 typedef struct arg_work {
     reduce_round round;
     int64_t pieces;
-    arg_best *bests; /* pieces of each result */
+    arg_best *bests; /* one per piece of each result */
 } arg_work;
 
 static void arg_range(void *context, int64_t begin, int64_t end)

@@ -1,9 +1,9 @@
-/* The rounds of reduce.c for one kind: included once for each, with T the kind's C type and OF(name) what names of it
- * end in.
+/* The rounds of reduce.c for one kind. reduce.c includes this once for each: T is the kind's C type, and OF(name) appends the
+ * kind to a name.
  */
 
-/* The results of a round from number `at` on, elements of the next round or the job's; `values` become their mean in place
- * where that is wanted. */
+/* Writes the results of a round, from number `at` on, to the next round or to the job. For a mean, `values` are divided in
+ * place first. */
 static void OF(put_all)(const reduce_round *r, int64_t at, T *values, int64_t count)
 {
     if (r->partial) {
@@ -15,7 +15,7 @@ static void OF(put_all)(const reduce_round *r, int64_t at, T *values, int64_t co
     r->loops->OF(narrow)(r->job->out_type, (char *)r->job->out + at * type_size(r->job->out_type), values, count);
 }
 
-/* Chunk number `chunk` of result `out`. */
+/* Reduces chunk number `chunk` of result `out`. */
 static void OF(reduce_row_chunk)(const reduce_round *r, int64_t out, int64_t chunk)
 {
     T sums[REDUCE_LANES];
@@ -34,8 +34,7 @@ static void OF(reduce_row_chunk)(const reduce_round *r, int64_t out, int64_t chu
     OF(put_all)(r, out * r->chunks + chunk, sums, 1);
 }
 
-/* The same for some results whose elements lie side by side, which are taken a row at a time; `sums` has 64 accumulators for
- * each. */
+/* The same for several results whose elements are adjacent, row by row; `sums` has 64 accumulators for each. */
 static void OF(reduce_columns_chunk)(const reduce_round *r, int64_t out, int64_t columns, int64_t chunk, T *sums)
 {
     T widened_row[COLUMNS_BYTES / sizeof(T)];
@@ -54,7 +53,7 @@ static void OF(reduce_columns_chunk)(const reduce_round *r, int64_t out, int64_t
             r->rows->OF(each)(r->op, sums + i % REDUCE_LANES * columns, OF(widened)(r, widened_row, row, columns), columns);
         }
     }
-    /* Lanes that nothing joined are neutral, and change nothing where they are taken in. */
+    /* Lanes that no element was joined to are neutral, so joining them changes nothing. */
     for (int64_t s = REDUCE_LANES / 2; s > 0; s /= 2)
         if (lanes > s)
             r->rows->OF(each)(r->op, sums, sums + s * columns, (lanes < 2 * s ? lanes - s : s) * columns);
@@ -65,7 +64,8 @@ static void OF(reduce_columns_chunk)(const reduce_round *r, int64_t out, int64_t
             OF(put_all)(r, (out + c) * r->chunks + chunk, sums + c, 1);
 }
 
-/* The first of the best of a piece of result `out`: a block at a time its best, and where that is a new one, its place. */
+/* Finds the first best element of a piece of result `out`: finds the best value of each block and, if it is a new best, its
+ * place. */
 static void OF(best_of)(const reduce_round *r, int64_t out, int64_t first, int64_t end, arg_best *best)
 {
     const int32_t extreme = r->job->op == REDUCE_ARGMAX ? REDUCE_MAX : REDUCE_MIN;
@@ -92,7 +92,7 @@ static void OF(best_of)(const reduce_round *r, int64_t out, int64_t first, int64
     memcpy(&best->value, &best_value, sizeof best_value);
 }
 
-/* Of the pieces' bests, in order, the first of the best. */
+/* Returns the first best element from the pieces' best ones, in order. */
 static uint32_t OF(best_of_bests)(int32_t op, const arg_best *bests, int64_t count)
 {
     T best_value;

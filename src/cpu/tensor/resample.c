@@ -1,4 +1,4 @@
-/* Pools and enlargements of images on the CPU: the arithmetic of arithmetic/resample.h, outputs spread over the threads. */
+/* Image pooling and upsampling on the CPU: the arithmetic of arithmetic/resample.h, with outputs divided among the threads. */
 #include "arithmetic/resample.h"
 
 #include <string.h>

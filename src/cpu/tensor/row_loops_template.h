@@ -1,5 +1,5 @@
-/* The loops of row_loops.h, written once; included by one file of each instruction set, which defines ROW_LOOPS as the name of
- * its table. The compiler makes vectors of them.
+/* The loops of row_loops.h, written once. One file of each instruction set includes this and defines ROW_LOOPS as the name of
+ * its table. The compiler vectorizes them.
  */
 #ifndef WW_CPU_TENSOR_ROW_LOOPS_TEMPLATE_H
 #define WW_CPU_TENSOR_ROW_LOOPS_TEMPLATE_H
@@ -13,9 +13,9 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses */
 
-/* Takes `count` elements of x, JOINED being what accumulator j becomes from itself (`sum`) and element i. */
+/* Joins `count` elements of x. JOINED is the new value of accumulator j, from its old value (`sum`) and element i. */
 #define JOIN_LOOP(T, JOINED)                                                                                                   \
     T own[REDUCE_LANES];                                                                                                       \
     int64_t i = 0;                                                                                                             \
@@ -156,7 +156,7 @@ ROWS(double, f64)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 #ifdef JOIN_DIRECT
-/* By the set's own loop if it has one for the operation. */
+/* Uses the set's own loop if it has one for the operation. */
 static void join_f32_direct(int32_t op, float *restrict sums, const float *restrict x, int64_t count)
 {
     if (!JOIN_DIRECT(op, TYPE_F32, sums, x, count))

@@ -1,11 +1,11 @@
 /* Softmax, norms and rotary embedding on the CPU. Which way when:
  *
- *   softmax of rows, norms  along the last dimension: a row is one thread's, in blocks that stay in the first-level cache. f32
- *                           and f64 are worked on in place; the small floats are widened block by block at each pass, which
- *                           costs less than memory for a whole row. The exponentials of a softmax of up to 16384 small floats
- *                           are kept; of longer rows they are computed twice.
- *   softmax of columns      along another dimension: 64 columns side by side, copied together where the second-level cache has
- *                           room for them (2 MiB), else read three times.
+ *   softmax of rows, norms  along the last dimension: a thread handles a row, in blocks that stay in the first-level cache. f32
+ *                           and f64 are used in place. 16-bit floats are widened block by block in each pass, which costs less
+ *                           than memory for a whole row. Exponentials of a softmax of up to 16384 of them are kept; in longer
+ *                           rows they are computed twice.
+ *   softmax of columns      along another dimension: 64 adjacent columns, copied together if the second-level cache has room
+ *                           for them (2 MiB), otherwise read three times.
  *   rope                    pairs of a row, 256 at a time.
  */
 #include "cpu/tensor/tensor.h"
@@ -45,8 +45,7 @@ typedef struct rope_work {
     const row_loops *rows;
 } rope_work;
 
-/* ---- elements ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- elements ------------------------------------------------------------------------------------------------------------ */
 
 static const float *row_block_f32(const row_work *w, const void *row, int64_t first, int64_t count, row_space *space)
 {
@@ -81,7 +80,7 @@ static const double *widened_f64(const columns_work *w, const char *x, int64_t c
     return (const double *)(const void *)x;
 }
 
-/* Elements `step` apart, side by side and as their kind; and back. */
+/* Copies elements that are `step` apart to adjacent places, as their kind; and back. */
 static void pick_f32(const rope_work *w, float *to, const char *from, int64_t step, int64_t count)
 {
     const int32_t type = w->job->type;
@@ -133,8 +132,7 @@ static void unpick_f64(const rope_work *w, char *to, int64_t step, const double 
 #undef T
 #undef OF
 
-/* ---- jobs -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- jobs ---------------------------------------------------------------------------------------------------------------- */
 
 static void do_row(const row_work *w, int64_t row, void *results, float *kept)
 {
@@ -180,8 +178,8 @@ ww_status cpu_rows(ww_device *device, const rows_job *job)
     return WW_OK;
 }
 
-/* Some blocks of columns. They are kept side by side where the second cache has room: in the tensor rows are often apart by a
- * power of two, and then fall into a few places of every cache. */
+/* Handles some blocks of columns. They are copied together if the second-level cache has room: rows of a tensor are often a
+ * power of two apart, and then compete for a few sets of every cache. */
 static void columns_range(void *context, int64_t begin, int64_t end)
 {
     const columns_work *w = context;

@@ -1,7 +1,7 @@
-/* The rows of rows.c for one kind: included once for each, with T the kind's C type and OF(name) what names of it end
- * in. */
+/* The rows of rows.c for one kind. rows.c includes this once for each: T is the kind's C type, and OF(name) appends the kind to
+ * a name. */
 
-/* The rounds after the first: the results of the chunks, which are used up. */
+/* Does the rounds after the first on the results of the chunks, which it overwrites. */
 static T OF(total)(const row_loops *loops, T *results, int64_t count)
 {
     while (count > 1) {
@@ -18,7 +18,7 @@ static T OF(total)(const row_loops *loops, T *results, int64_t count)
     return results[0];
 }
 
-/* The first round over a row: joins every block as `what` says. Exponentials are kept in `kept` unless that is NULL. */
+/* Does the first round over a row: joins every block as `what` says. Exponentials are stored in `kept` unless that is NULL. */
 static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center, T *kept, T *results)
 {
     const int64_t n = w->job->n;
@@ -59,7 +59,7 @@ static T OF(largest)(const row_work *w, const void *row)
     return most[0];
 }
 
-/* `kept` has room for a row of exponentials, or is NULL: then they are computed once more. */
+/* `kept` has room for a row of exponentials; if it is NULL, they are computed again. */
 static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *results, T *kept)
 {
     const int64_t n = w->job->n;
@@ -81,7 +81,7 @@ static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *re
     }
 }
 
-/* Row i of some columns; prefetches one further down, which is too far for the processor to guess. */
+/* Returns row i of some columns; prefetches a later row, which hardware prefetchers would not find. */
 static const T *OF(columns_row)(const columns_work *w, const char *x, int64_t i, int64_t columns, row_space *space)
 {
     const int64_t size = type_size(w->job->type), row_bytes = w->job->inner * size;
@@ -90,7 +90,7 @@ static const T *OF(columns_row)(const columns_work *w, const char *x, int64_t i,
     return OF(widened)(w, x + i * row_bytes, columns, space);
 }
 
-/* The inverse sums of the exponentials of some columns, in the canonical order. */
+/* Computes the inverse sums of the exponentials of some columns, in the canonical order. */
 static void OF(columns_sums)(const columns_work *w, const char *x, int64_t columns, const T *most, T *kept, T *by)
 {
     T sums[REDUCE_LANES * COLUMNS_MAX], totals[REDUCE_LANES * COLUMNS_MAX] = {0}, aside[COLUMNS_MAX];
@@ -113,8 +113,8 @@ static void OF(columns_sums)(const columns_work *w, const char *x, int64_t colum
         by[c] = (T)1 / totals[c];
 }
 
-/* `kept` has room for the columns, one row after the other, or is NULL: then elements are read three times, and their
- * exponentials computed twice. */
+/* `kept` has room for the columns, row by row. If it is NULL, elements are read three times, and their exponentials computed
+ * twice. */
 static void OF(softmax_columns)(const columns_work *w, const char *x, char *out, int64_t columns, T *kept)
 {
     const int64_t n = w->job->n, row_bytes = w->job->inner * type_size(w->job->type);

@@ -1,9 +1,9 @@
-/* Sorting rows on the CPU. Every element becomes a key whose order is the wanted one (arithmetic/reduce.h), with its index.
+/* Sorts rows on the CPU. Every element becomes a key that sorts in the requested order (arithmetic/reduce.h), with its index.
  * Which way when:
  *
  *   insertion sort  up to 32 elements
  *   heap            the first k of a row, for k up to an eighth of it
- *   radix sort      all others: by digits of eight bits, which keeps equal keys in order and skips digits that are all alike
+ *   radix sort      all others: by digits of eight bits; it is stable and skips digits that are equal in all keys
  */
 #include "cpu/tensor/tensor.h"
 
@@ -26,7 +26,7 @@ typedef struct sort_work {
     atomic_int failed;
 } sort_work;
 
-/* The keys of a block of elements, before they are inverted for a descending order. */
+/* Makes the keys of a block of elements, before they are inverted for a descending order. */
 static void make_keys(const sort_work *w, const char *x, int64_t count, uint64_t *keys)
 {
     const int32_t type = w->job->type;
@@ -79,7 +79,7 @@ static void insertion_sort(item *items, int64_t n)
     }
 }
 
-/* Returns where the result is: in `items` or in `other`. */
+/* Returns the array with the result: `items` or `other`. */
 static item *radix_sort(item *items, item *other, int64_t n)
 {
     uint32_t counts[DIGITS][VALUES];
@@ -105,8 +105,7 @@ static item *radix_sort(item *items, item *other, int64_t n)
     return items;
 }
 
-/* ---- the first k: a heap whose top is the last of them ----------------------------------------------------------------------
- */
+/* ---- the first k: a heap whose top is the last of them ------------------------------------------------------------------- */
 
 static void sink(item *heap, int64_t n, int64_t at)
 {
@@ -130,7 +129,7 @@ static void keep_first(item *items, int64_t n, int64_t k)
             items[0] = items[i];
             sink(items, k, 0);
         }
-    /* The last to the end, and again with one less. */
+    /* Moves the top to the end, again and again with one element less. */
     for (int64_t left = k - 1; left > 0; left--) {
         const item last = items[0];
         items[0] = items[left];
@@ -139,8 +138,7 @@ static void keep_first(item *items, int64_t n, int64_t k)
     }
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
 static void put_row(const sort_job *job, int64_t row, const char *x, const item *items)
 {

@@ -1,4 +1,4 @@
-/* The elements of a job in order, span by span along its last dimension, and copies of such spans. */
+/* Iterates over the elements of a job in order, span by span along its last dimension, and copies such spans. */
 #ifndef WW_CPU_TENSOR_STRIDED_ITERATOR_H
 #define WW_CPU_TENSOR_STRIDED_ITERATOR_H
 
@@ -30,7 +30,7 @@ static inline int64_t iterator_offset(const elementwise_job *job, const tensor_o
     return place;
 }
 
-/* Moves on by `step` elements, which stay within the last dimension. */
+/* Moves forward by `step` elements, which stay within the last dimension. */
 static inline void iterator_advance(const elementwise_job *job, iterator *it, int64_t step)
 {
     int32_t d = job->rank - 1;
@@ -41,14 +41,14 @@ static inline void iterator_advance(const elementwise_job *job, iterator *it, in
     }
 }
 
-/* How many of `left` elements lie along the last dimension from here. */
+/* Returns how many of `left` elements follow in this line of the last dimension. */
 static inline int64_t iterator_span(const elementwise_job *job, const iterator *it, int64_t left)
 {
     const int64_t span = job->shape[job->rank - 1] - it->at[job->rank - 1];
     return min_i64(span, left);
 }
 
-/* Elements that lie `stride` elements apart, to be written or read. */
+/* Elements that are `stride` elements apart, to be written or read. */
 typedef struct strided_to {
     void *data;
     int64_t stride;

@@ -1,4 +1,4 @@
-/* Tensors on the CPU: memory as the backend has it, and the table of operations. */
+/* Tensors on the CPU: their memory, and the table of operations. */
 #include "cpu/tensor/tensor.h"
 
 #include <string.h>
@@ -36,8 +36,8 @@ static ww_status cpu_synchronize(ww_device *device)
     return WW_OK;
 }
 
-/* Every thread has its own share of the ranges, so that it reads again what it read before, and takes ranges of others when its
- * own are done. */
+/* Every thread has its own share of the ranges, so that it reads the same memory as in the last operation. When its share is
+ * done, it takes ranges of others. */
 enum { SHARES_MAX = 64 };
 
 typedef struct share {
@@ -53,7 +53,7 @@ typedef struct ranges {
     share share[SHARES_MAX];
 } ranges;
 
-/* The next range for a thread. It is called once for each range, so that one is always left. */
+/* Returns the next range for a thread. It is called once per range, so there is always one left. */
 static int64_t take_range(ranges *all, int32_t worker)
 {
     int64_t taken = 0;
@@ -80,7 +80,7 @@ void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_w
     pool *threads = ((cpu_device *)device)->pool;
     grain = max_i64(grain, 1);
     const int64_t items = divide_up_i64(count, grain);
-    ranges all; /* most of the shares are not needed */
+    ranges all; /* usually only a few shares are used */
     all.count = count;
     all.grain = grain;
     all.work = work;
@@ -96,7 +96,7 @@ void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_w
         pool_run_here(items, run_range, &all);
 }
 
-/* Calls on a CPU have ended when they return: other streams need not wait, and the caller waits for them itself. */
+/* Work on a CPU is done when a call returns: other streams need not wait for it, and the caller waits for them itself. */
 static ww_status cpu_stream(ww_device *device, void **stream)
 {
     (void)device;

@@ -1,4 +1,4 @@
-/* What the files about tensors on the CPU share: the families of operations, and how work is spread over the pool. */
+/* Shared by the files about tensors on the CPU: the families of operations, and how work is divided among the pool. */
 #ifndef WW_CPU_TENSOR_TENSOR_H
 #define WW_CPU_TENSOR_TENSOR_H
 
@@ -20,12 +20,12 @@ typedef void (*cpu_range_work)(void *context, int64_t begin, int64_t end);
  * Which thread does which range does not change the result. */
 void cpu_run_ranges(ww_device *device, int64_t count, int64_t grain, cpu_range_work work, void *context);
 
-/* Memory of tensors, as tensor_backend has it. */
+/* Memory of tensors (tensor_backend). */
 ww_status cpu_tensor_alloc(ww_device *device, size_t bytes, buffer *out);
 void cpu_tensor_free(ww_device *device, buffer *b);
 
 ww_status cpu_elementwise(ww_device *device, const elementwise_job *job);
-/* A transposing copy, in tiles; returns false and does nothing if the job is not one. */
+/* Copies and transposes in tiles. Returns false, having done nothing, if the job is not a transposition. */
 bool cpu_transpose(ww_device *device, const elementwise_job *job);
 ww_status cpu_random(ww_device *device, const random_job *job);
 ww_status cpu_check_ids(ww_device *device, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value);

@@ -1,7 +1,7 @@
 /* Transposing copies: neighbours in the source are far apart in the result, and the other way round.
  *
- * Element by element either the reads or the writes would touch a cache line, and a page, for each one. In square tiles both
- * are used whole: a tile is read row by row, transposed in the first-level cache, and written row by row.
+ * Element by element, every read or every write would touch another cache line and page. Square tiles use whole cache lines for
+ * both: a tile is read row by row, transposed in the first-level cache, and written row by row.
  */
 #include "base/integers.h"
 #include "cpu/tensor/tensor.h"
@@ -9,19 +9,19 @@
 #include <string.h>
 
 enum {
-    TILE = 64,         /* elements a side: 64 pages at a time, at most 32 KiB */
-    TRANSPOSE_MIN = 8, /* elements along either dimension: fewer are no tile */
-    TILES_AT_ONCE = 8, /* what a thread takes */
+    TILE = 64,         /* elements per side: 64 pages at a time, at most 32 KiB */
+    TRANSPOSE_MIN = 8, /* minimum along either dimension */
+    TILES_AT_ONCE = 8, /* tiles that a thread takes at a time */
 };
 
 typedef struct transposition {
     const elementwise_job *job;
-    int32_t across; /* the dimension that is dense in the source; the last one is in the result */
+    int32_t across; /* the dimension that is dense in the source; in the result, the last one is */
     int64_t tiles_across, tiles_along;
 } transposition;
 
-/* Squares of elements in registers of 16 bytes, transposed by interleaving: after as many steps as the side has bits, vector i
- * has what was element i of each. */
+/* Squares of elements in registers of 16 bytes, transposed by interleaving: after log2(side) steps, vector i has the former
+ * element i of each vector. */
 typedef uint16_t eight __attribute__((vector_size(16)));
 typedef uint32_t quad __attribute__((vector_size(16)));
 enum { SIDE_16 = 8, SIDE_32 = 4 };
@@ -58,7 +58,7 @@ static inline void transpose_square_32(uint32_t *to, const uint32_t *from, int64
         memcpy(to + (int64_t)i * TILE, &a[i], sizeof a[i]);
 }
 
-/* One element is a square of side 1. */
+/* A single element is a square of side 1. */
 enum { SIDE_8 = 1, SIDE_64 = 1 };
 #define transpose_square_8(to, from, from_stride)  (*(to) = *(from))
 #define transpose_square_64(to, from, from_stride) (*(to) = *(from))
@@ -71,7 +71,7 @@ typedef struct tile_copy {
     int64_t rows, columns;
 } tile_copy;
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses */
 #define TRANSPOSE_TILE(bits)                                                                                                   \
     static void transpose_tile_##bits(const tile_copy *copy)                                                                   \
     {                                                                                                                          \
@@ -100,7 +100,7 @@ TRANSPOSE_TILE(32)
 TRANSPOSE_TILE(64)
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* One tile: where its first element is in both, and how large it is. */
+/* Copies one tile: where its first element is in both, and how large it is. */
 static void transpose_tile(const transposition *t, int64_t item)
 {
     const elementwise_job *job = t->job;

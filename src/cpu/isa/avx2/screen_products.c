@@ -71,8 +71,7 @@ static void one_high(const int8_t *query, const uint8_t *highs, int32_t row_coun
     }
 }
 
-/* ---- AVX2: pairs of 16-bit numbers, eight queries per register -------------------------------------------------------------
- */
+/* ---- AVX2: pairs of 16-bit numbers, eight queries per register ----------------------------------------------------------- */
 
 static bool present(void)
 {
@@ -135,8 +134,7 @@ const screen_products products_avx2 = {.name = "avx2",
                                        .prepare = prepare,
                                        .groups = groups};
 
-/* ---- AVX-VNNI: fours of bytes ----------------------------------------------------------------------------------------------
- */
+/* ---- AVX-VNNI: fours of bytes -------------------------------------------------------------------------------------------- */
 
 static bool vnni_present(void)
 {

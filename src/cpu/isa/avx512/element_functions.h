@@ -62,8 +62,7 @@ F32X16_FUNCTION f32x16 f32x16_clamp_max(f32x16 x, float max)
     return _mm512_min_ps(F32X16(max), x);
 }
 
-/* ---- polynomials, the highest coefficient first -----------------------------------------------------------------------------
- */
+/* ---- polynomials, the highest coefficient first -------------------------------------------------------------------------- */
 
 F32X16_FUNCTION f32x16 f32x16_polynomial(const float *coefficients, int count, f32x16 x)
 {
@@ -73,8 +72,7 @@ F32X16_FUNCTION f32x16 f32x16_polynomial(const float *coefficients, int count, f
     return value;
 }
 
-/* ---- exponentials ----------------------------------------------------------------------------------------------------------
- */
+/* ---- exponentials -------------------------------------------------------------------------------------------------------- */
 
 F32X16_FUNCTION f32x16 f32x16_exp_tail(f32x16 r)
 {
@@ -181,8 +179,7 @@ F32X16_FUNCTION f32x16 f32x16_gelu(f32x16 x)
     return f32x16_gated(x, h, f32x16_logistic_terms(k, r));
 }
 
-/* ---- tanh, erf: near 0 a polynomial, elsewhere by 2^f -----------------------------------------------------------------------
- */
+/* ---- tanh, erf: near 0 a polynomial, elsewhere by 2^f -------------------------------------------------------------------- */
 
 F32X16_FUNCTION f32x16 f32x16_exp2_less_one(f32x16 f)
 {

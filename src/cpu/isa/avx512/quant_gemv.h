@@ -173,8 +173,7 @@ DOT_FUNCTION void zmm_rows(int32_t type, const quant_gemv *piece)
     }
 }
 
-/* ---- blocks of 256 ----------------------------------------------------------------------------------------------------------
- */
+/* ---- blocks of 256 ------------------------------------------------------------------------------------------------------- */
 
 typedef struct zmm_large {
     __m512i codes[32], scales[8], mins[8]; /* of words 2i and 2i + 1; scales and mins: of sub-blocks 2i and 2i + 1 */

@@ -39,8 +39,7 @@ DOT_FUNCTION void neon_prefetch(const char *from, int64_t bytes)
 
 #define UNROLLED_16 _Pragma("GCC unroll 16")
 
-/* ---- codes of blocks 4h to 4h + 3 of a group ------------------------------------------------------------------------------
- */
+/* ---- codes of blocks 4h to 4h + 3 of a group ----------------------------------------------------------------------------- */
 
 DOT_FUNCTION uint8x16_t neon_word(int32_t type, const char *group, int32_t i, int32_t h)
 {
@@ -128,8 +127,7 @@ DOT_FUNCTION float32x4_t neon_halves(int32_t type, const char *group, int32_t h,
     return vcvt_f32_f16(halves);
 }
 
-/* ---- blocks of 32, four rows at a time ------------------------------------------------------------------------------------
- */
+/* ---- blocks of 32, four rows at a time ----------------------------------------------------------------------------------- */
 
 enum { FOUR = 4 };
 
@@ -325,8 +323,7 @@ DOT_FUNCTION void neon_rows(int32_t type, const quant_gemv *piece)
     }
 }
 
-/* ---- blocks of 256 --------------------------------------------------------------------------------------------------------
- */
+/* ---- blocks of 256 ------------------------------------------------------------------------------------------------------- */
 
 /* The factors of the sums of sub-blocks. */
 typedef struct neon_scales {

@@ -26,8 +26,7 @@ typedef struct corner {
     int64_t row, column;
 } corner;
 
-/* ---- the contents of a vector ---------------------------------------------------------------------------------------------
- */
+/* ---- the contents of a vector -------------------------------------------------------------------------------------------- */
 
 #if defined(QUANT_I8MM)
 
@@ -126,8 +125,7 @@ DOT_FUNCTION float32x4_t add_scaled(float32x4_t acc, float32x4_t of_rows, float3
     return vfmaq_f32(acc, vmulq_f32(of_rows, of_columns), j);
 }
 
-/* ---- one block ------------------------------------------------------------------------------------------------------------
- */
+/* ---- one block ----------------------------------------------------------------------------------------------------------- */
 
 DOT_FUNCTION void add_small(int32_t type, const panel_small *p, const tile_small *x, corner at, float32x4_t acc[VECTORS])
 {
@@ -190,8 +188,7 @@ DOT_FUNCTION void add_large(int32_t type, const panel_large *p, const tile_large
         add_mins(type, p, x, at, acc);
 }
 
-/* ---- all blocks, folded ---------------------------------------------------------------------------------------------------
- */
+/* ---- all blocks, folded -------------------------------------------------------------------------------------------------- */
 
 /* Folds the eight accumulators of each vector to one. */
 DOT_FUNCTION float32x4_t fold_parts(float32x4_t parts[DOT_ACCUMULATORS][VECTORS], int32_t v)

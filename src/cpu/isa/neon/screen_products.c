@@ -21,8 +21,7 @@ enum {
 #define WITH_DOTPROD __attribute__((target("arch=armv8.2-a+dotprod")))
 #define WITH_I8MM    __attribute__((target("arch=armv8.2-a+i8mm")))
 
-/* ---- plain ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- plain --------------------------------------------------------------------------------------------------------------- */
 
 static bool present(void)
 {
@@ -77,8 +76,7 @@ static void one_high(const int8_t *query, const uint8_t *highs, int32_t row_coun
 const screen_products products_neon = {
     .name = "neon", .present = present, .code_bytes = 1, .one = one, .one_high = one_high, .pack = pack, .groups = groups};
 
-/* ---- SDOT -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- SDOT ---------------------------------------------------------------------------------------------------------------- */
 
 WITH_DOTPROD static void dotprod_one(const int8_t *query, const int8_t *rows, int32_t row_count, int32_t padded, int32_t *out)
 {
@@ -167,8 +165,7 @@ const screen_products products_dotprod = {.name = "dotprod",
                                           .pack = dotprod_pack,
                                           .groups = dotprod_groups};
 
-/* ---- SMMLA ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- SMMLA --------------------------------------------------------------------------------------------------------------- */
 
 /* Packs pairs of queries, eight codes of each. A tile finds its pairs one after the other. */
 static void i8mm_pack(const int8_t *codes, int32_t padded, int8_t *packed)
