@@ -1,12 +1,12 @@
-/* The backend interface: what a CPU and a GPU alike must be able to do, as one table of functions.
+/* The backend interface: what every CPU and GPU must be able to do, as one table of functions.
  *
- * A backend is a kind of device ("cpu", "cuda", "rocm", "emulator"). It finds its devices, opens them, keeps memory on them
- * in buffers, moves bytes, and carries out operations on them. What stands above (collections, tensors) knows only this file.
+ * A backend is a kind of device ("cpu", "cuda", "rocm", "emulator"). It finds its devices, opens them, keeps memory on them in
+ * buffers, copies bytes, and carries out operations on them. The rooms above (collections, tensors) know only this file.
  *
- * Rules for every function: a status and a message on failure, with nothing changed; never a wait that is not named here.
- * Operations take a stream: work on one stream happens in order, and is done when stream_synchronize returns. Functions
- * marked "blocking" return when their work is done. Any function may be called from any thread; one stream by one thread at
- * a time.
+ * Rules for every function: if it fails, it returns a status, sets a message and changes nothing. It waits only if its comment
+ * says so. Operations take a stream: work on one stream is done in order, and is complete when stream_synchronize returns.
+ * Functions marked "blocking" return when their work is done. Any thread may call any function, but only one thread at a time
+ * may use a stream.
  */
 #ifndef WW_DEVICE_BACKEND_H
 #define WW_DEVICE_BACKEND_H
@@ -29,24 +29,25 @@ struct tensor_backend;                      /* device/tensor_jobs.h */
 typedef struct quant_backend quant_backend; /* device/quant_jobs.h */
 struct kernel_backend;                      /* device/kernel_jobs.h */
 
-/* A device as the rooms above see it. A backend's own device struct begins with this one. */
+/* A device as the rooms above see it. A backend's own device struct starts with this one. */
 struct ww_device {
     const backend *backend;
-    atomic_int users;       /* opens and collections; the last to go closes it */
-    process_mark opened_in; /* it works in no other process */
+    atomic_int users;       /* opens and collections; the last one to release it closes it */
+    process_mark opened_in; /* the process that opened it, the only one in which it works */
     ww_device_info info;
 
-    /* Random numbers for tensors: the seed, and the blocks of its sequence that were used. */
+    /* Random numbers for tensors: the seed, and how many blocks of its sequence have been used. */
     atomic_uint_least64_t random_seed, random_blocks;
 
     device_tuning tuning;
 };
 
-/* A piece of a device's memory. `data` is an address there: only a CPU's may be read by the host. Bytes 0: data may be NULL. */
+/* A piece of a device's memory. `data` is a device address: the host may only read it if the device is a CPU. If `bytes` is 0,
+ * `data` may be NULL. */
 typedef struct buffer {
     void *data;
     size_t bytes;
-    ww_device *owner; /* of a group's: the member that has it; NULL: the device that made it */
+    ww_device *owner; /* in a group: the member that has it; NULL: the device that created it */
 } buffer;
 
 /* Bytes [offset, offset + bytes) of a buffer. */
@@ -56,30 +57,31 @@ typedef struct buffer_range {
     size_t bytes;
 } buffer_range;
 
-typedef struct device_stream device_stream; /* the backend's own */
+typedef struct device_stream device_stream; /* defined by each backend */
 
-/* Rows on a device: `capacity` of them have room, the first `count` are there. Room for whole words of 64 rows, so that
- * `first_row` is a multiple of 64 and masks over all rows can be read a word at a time. */
+/* Rows on a device: `capacity` rows have room, the first `count` exist. There is room for whole words of 64 rows, so that
+ * `first_row` is a multiple of 64 and masks over all rows can be read word by word. */
 typedef struct segment {
-    buffer rows;  /* capacity x canon_padded(dim) elements of `type`; their order is the backend's own affair */
+    buffer rows;  /* capacity x canon_padded(dim) elements of `type`, in an order that the backend chooses */
     buffer norms; /* sqrt(dot(x,x)) of each row */
-    buffer live;  /* a bit a row, in 64-bit words; bits past `count` are 0 */
+    buffer live;  /* one bit per row, in 64-bit words; bits from `count` on are 0 */
 
-    /* The screen (arithmetic/screen.h); all three empty in a collection without one. Rows of bytes are their own codes. */
-    buffer codes;     /* capacity x canon_padded(dim) int8; the order inside a row is the backend's own affair */
-    buffer scales;    /* a float a row */
-    buffer residuals; /* a float a row: at least the norm of what coding threw away */
+    /* For the screen (arithmetic/screen.h); all three are empty in a collection without a screen. Rows of bytes are their own
+     * codes. */
+    buffer codes;     /* capacity x canon_padded(dim) int8; the backend chooses the order within a row */
+    buffer scales;    /* one float per row */
+    buffer residuals; /* one float per row: at least the norm of what quantizing lost */
 
-    /* The high plane of the codes (arithmetic/screen.h), where the device reads it; else empty. */
+    /* The high plane of the codes (arithmetic/screen.h), if the device reads it; otherwise empty. */
     buffer highs;          /* capacity x canon_padded(dim) / 2 bytes */
-    buffer high_residuals; /* a float a row: the same for the plane */
+    buffer high_residuals; /* one float per row: the same for the plane */
 
     int64_t first_row;
     int64_t count;
     int64_t capacity;
     int32_t type;      /* of the rows: ROW_F32, ... (arithmetic/row_types.h) */
-    int32_t member;    /* of a group: the number of the one that has it; else 0 */
-    bool rows_on_host; /* `rows` are pinned memory of the host, which the device reaches over the bus */
+    int32_t member;    /* in a group: the number of the member that has it; otherwise 0 */
+    bool rows_on_host; /* `rows` are in pinned host memory, which the device reads over the bus */
 } segment;
 
 typedef struct segment_list {
@@ -89,19 +91,19 @@ typedef struct segment_list {
 
 enum { MEMBER_ANY = -1, MEMBERS_MAX = 64 }; /* of a group */
 
-/* A segment that is wanted. */
+/* A segment to create. */
 typedef struct segment_plan {
     int32_t dim;
     int32_t type;
-    bool screen;           /* with codes, scales and residuals, */
-    bool live;             /* and live bits, all 0: a segment that is searched */
-    device_stream *stream; /* on which they are set; may be NULL without them */
-    bool rows_on_host;     /* rows in pinned memory of the host, where the device's own is not that already */
-    int32_t member;        /* of a group: whose it will be, or MEMBER_ANY: its own choice */
+    bool screen;           /* with codes, scales and residuals */
+    bool live;             /* with live bits, all 0: for a segment that is searched */
+    device_stream *stream; /* sets the live bits; may be NULL without them */
+    bool rows_on_host;     /* rows in pinned host memory, unless the device's memory is the host's anyway */
+    int32_t member;        /* in a group: the member that gets it; MEMBER_ANY: the group chooses */
     int64_t capacity;      /* rows; a multiple of 64 */
 
-    /* For a group that chooses: how many rows are wanted in this and the segments that will follow, and how many there are
-     * already, so that each member gets its share. It may make the segment smaller than asked. */
+    /* For a group that chooses: the number of rows wanted in this and all later segments, and the existing segments, so that
+     * each member gets its share. The group may make the segment smaller than requested. */
     int64_t rows_wanted;
     const segment *others;
     int64_t others_count;
@@ -115,7 +117,7 @@ typedef struct row_range {
     int32_t dim;
 } row_range;
 
-/* Rows of a segment by their numbers in it, ascending. */
+/* Rows of a segment by their numbers in it, in ascending order. */
 typedef struct row_choice {
     const segment *segment;
     const int64_t *numbers;
@@ -123,18 +125,18 @@ typedef struct row_choice {
     int32_t dim;
 } row_choice;
 
-/* What a search did, over all its queries; a row counts once for each query. */
+/* What a search did for all its queries together. A row counts once per query. */
 typedef struct search_stats {
     int64_t rows_screened; /* tested by the screen */
-    int64_t rows_kept;     /* of them, not discarded */
-    int64_t rows_scored;   /* whose canonical score was computed, for whatever reason */
+    int64_t rows_kept;     /* of these, not discarded */
+    int64_t rows_scored;   /* whose canonical score was computed, for any reason */
     int64_t fallback_queries;
-    float certificate; /* as ww_search_stats says */
+    float certificate; /* see ww_search_stats */
     int64_t repeated_queries;
-    int64_t lists_read, list_rows_read, list_bytes_read; /* by rows_search_lists and what stands in for it */
+    int64_t lists_read, list_rows_read, list_bytes_read; /* by rows_search_lists or its replacement */
 } search_stats;
 
-/* What is marked of a query, so that a group counts it once: what fallback_queries and repeated_queries count. */
+/* Marks of a query, so that a group counts it once in fallback_queries and repeated_queries. */
 enum { MARK_FALLBACK = 1, MARK_REPEATED = 2 };
 
 /* One search, checked: every pointer valid, queries finite, 1 <= k <= WW_K_MAX, query_count >= 1. */
@@ -144,110 +146,111 @@ typedef struct search_job {
     int32_t type; /* of the rows, as in every segment */
     const segment *segments;
     int64_t segment_count;
-    const float *queries; /* host, or with the next the device's memory */
+    const float *queries; /* in host memory, or with queries_on_device in device memory */
     bool queries_on_device;
     int64_t query_count;
-    int64_t query_stride; /* floats; dim if they are on the device */
+    int64_t query_stride; /* in floats; dim if they are on the device */
     int32_t k;
     const uint64_t *mask; /* host, over all rows; NULL admits all */
     int64_t mask_rows;
     int64_t *rows; /* host, query_count x k */
     float *scores;
     bool screen;          /* the segments have codes, and may be screened; the results are the same */
-    search_stats *stats;  /* zero except for a certificate of +inf; the backend adds what it did; may be NULL */
+    search_stats *stats;  /* zero except for a certificate of +inf; the backend adds its counts; may be NULL */
     ww_progress progress; /* may be NULL */
     void *progress_user;
-    uint8_t *marks; /* a byte a query, to which MARK_... are added; may be NULL */
+    uint8_t *marks; /* one byte per query, to which MARK_... are added; may be NULL */
 } search_job;
 
-/* Rows of a collection by their numbers, ascending. */
+/* Rows of a collection by their numbers, in ascending order. */
 typedef struct row_list {
     const uint32_t *rows;
     int64_t count;
 } row_list;
 
-typedef struct device_lists device_lists; /* codes of rows in the order of lists, in memory of the device: the backend's own */
+typedef struct device_lists device_lists; /* codes of rows in list order, in device memory; defined by each backend */
 
-/* Lists that a device is to have. */
+/* Lists for a device to copy. */
 typedef struct list_push {
     const segment *segments; /* with a screen */
     int64_t segment_count;
     int32_t dim, type;
     const row_list *lists;
     int64_t count;
-    int64_t *held; /* of each list: how many of its first rows the device has already; becomes what it has then */
+    int64_t *held; /* for each list: how many of its first rows the device already has; updated to the new number */
 } list_push;
 
-/* One search that reads some lists of rows only: query q reads lists[numbers[i]] for starts[q] <= i < starts[q + 1]. A query
- * reads a list once, and no row is in two lists. A live and admitted row of these lists counts, no other. */
+/* A search that reads only some lists of rows: query q reads lists[numbers[i]] for starts[q] <= i < starts[q + 1]. A query
+ * reads a list only once, and no row is in two lists. Only live and admitted rows of these lists can be found. */
 typedef struct list_job {
     search_job search;
     const row_list *lists;
-    const uint32_t *numbers;  /* nearest first, so that thresholds are tight from the start */
+    const uint32_t *numbers;  /* the nearest list first, so that thresholds are tight from the start */
     const int64_t *starts;    /* query_count + 1 */
     bool all_count;           /* every row of every list is live and admitted */
-    const device_lists *held; /* by lists_push, all of these lists; NULL where the backend has no such function */
+    const device_lists *held; /* all these lists, from lists_push; NULL if the backend has no such function */
 } list_job;
 
-/* One range search, checked: all rows at least as good as a bound. `bound` is a number, or infinite, and not -0; for l2 it is
- * not negative. What of `search` asks for a number of results (k, rows, scores) is not looked at. The certificate is 0 where
- * the screen discarded a row by the bound itself, and +inf where it discarded none. */
+/* A range search, checked: finds all rows at least as good as a bound. `bound` is a number or infinite, but not -0; for l2 it
+ * is not negative. The fields of `search` for a number of results (k, rows, scores) are ignored. The certificate is 0 if the
+ * screen discarded a row by the bound itself, and +inf if it discarded none. */
 typedef struct range_job {
     search_job search;
-    float bound;   /* of a score: l2 at most this, cosine and dot at least */
-    int64_t limit; /* keys of each query at most, the best; 0 only counts. All are counted in any case. */
-    key_list
-        *found; /* host, a query each, empty; keys (arithmetic/canon.h) in order, which the caller frees, of a failure too */
+    float bound;     /* for a score: l2 at most this, cosine and dot at least this */
+    int64_t limit;   /* maximum number of keys per query, the best ones; 0 only counts. The counts always include all. */
+    key_list *found; /* one per query, in host memory, empty; receives keys (arithmetic/canon.h) in order, which the caller
+                        frees, also after a failure */
 } range_job;
 
 struct backend {
     const char *name;
-    bool on_host; /* buffers are memory of the host, which may read and write them */
+    bool on_host; /* buffers are host memory, which the host may read and write */
 
     /* ---- finding devices ------------------------------------------------------------------------------------------------ */
 
-    /* How many devices there are. 0 with WW_OK when there are none; why stands in ww_error_message() then. */
+    /* Returns the number of devices. If there are none, it is 0 with WW_OK, and ww_error_message() says why. */
     ww_status (*count)(int32_t *count);
-    /* Fills in what can be said without opening; info->struct_size is not touched. */
+    /* Fills in what is known without opening the device; does not touch info->struct_size. */
     ww_status (*describe)(int32_t index, ww_device_info *info);
-    /* Makes the device usable and gives it with users = 1. */
+    /* Opens the device and returns it with users = 1. */
     ww_status (*open)(int32_t index, ww_device **device);
-    /* Frees everything. All buffers and streams are gone by then. */
+    /* Frees everything. The caller has destroyed all buffers and streams before. */
     void (*close)(ww_device *device);
-    /* Total, free, ours, pooled, peak; struct_size is not touched. */
+    /* Total, free, used by us, pooled, peak; does not touch struct_size. */
     ww_status (*memory)(ww_device *device, ww_memory_info *memory);
-    /* Gives pooled memory back. */
+    /* Frees pooled memory. */
     ww_status (*trim)(ww_device *device);
 
-    /* Of a group, else NULL: corrects what has changed since it was opened, and the id of a member by its number. */
+    /* For a group, otherwise NULL: updates what has changed since it was opened, and the id of a member by its number. */
     void (*describe_open)(ww_device *device, ww_device_info *info);
     const char *(*member_id)(ww_device *device, int32_t member);
 
-    /* The threads that work for the device on the host; NULL if it has none. They are the device's. */
+    /* Returns the host threads that work for the device, which owns them; NULL if it has none. */
     pool *(*threads)(ww_device *device);
 
     /* ---- buffers -------------------------------------------------------------------------------------------------------- */
 
-    /* Uninitialised memory, aligned to 256 bytes. Refuses what cannot fit with the bytes asked and free. */
+    /* Uninitialised memory, aligned to 256 bytes. If it does not fit, the message says how much was requested and how much is
+     * free. */
     ww_status (*buffer_create)(ww_device *device, size_t bytes, buffer *out);
-    /* Gives it back; waits for work that uses it. Accepts an empty buffer and empties the struct. In any order. */
+    /* Frees a buffer and empties the struct; waits for work that uses it. Accepts an empty buffer. In any order. */
     void (*buffer_destroy)(ww_device *device, buffer *buffer);
 
-    /* Memory of the host that the device reaches at the same address, over the bus, and that stays readable when the device is
-     * lost. Both NULL where buffers are the host's memory. Otherwise as the two above. */
+    /* Host memory that the device reads at the same address, over the bus, and that stays readable if the device is lost. Both
+     * are NULL if buffers are host memory. Otherwise like the two above. */
     ww_status (*pinned_create)(ww_device *device, size_t bytes, buffer *out);
     void (*pinned_destroy)(ww_device *device, buffer *buffer);
 
     /* ---- segments ------------------------------------------------------------------------------------------------------- */
 
-    /* Makes a segment without rows, uninitialised except for its live bits; first_row and count are 0. Blocking. */
+    /* Creates a segment without rows. Only its live bits are initialised; first_row and count are 0. Blocking. */
     ww_status (*segment_create)(ww_device *device, const segment_plan *plan, segment *out);
-    /* Gives back what it has, and empties the struct. Accepts one that is all zero, or was made in part. */
+    /* Frees what the segment has, and empties the struct. Accepts a segment that is all zero or partly created. */
     void (*segment_destroy)(ww_device *device, segment *segment);
-    /* Are these segments where they should be? NULL: there is only one place. */
+    /* Returns true if these segments are on the right members. NULL: there is only one place. */
     bool (*segments_balanced)(ww_device *device, const segment *segments, int64_t count);
-    /* The member that segment `s` of these should be on; its own if no other would bring all nearer to their shares, or if
-     * there is none beside `without`, a bit a member. NULL like the one before. */
+    /* Returns the member that should have segment `s` of these: its own if no other brings all members closer to their shares,
+     * or if only the members in `without`, one bit each, are left. NULL like the one before. */
     int32_t (*segment_place)(ww_device *device, const segment_list *list, int64_t s, uint64_t without);
 
     /* ---- streams and copies --------------------------------------------------------------------------------------------- */
@@ -256,47 +259,48 @@ struct backend {
     void (*stream_destroy)(ww_device *device, device_stream *stream); /* accepts NULL */
     ww_status (*stream_synchronize)(ww_device *device, device_stream *stream);
 
-    /* Sets a range, its offset and bytes multiples of 4, to a repeated 32-bit pattern. */
+    /* Fills a range, whose offset and bytes are multiples of 4, with a 32-bit pattern. */
     ww_status (*fill)(ww_device *device, device_stream *stream, buffer_range to, uint32_t pattern);
-    /* Host to device. The host memory may be changed when the call returns. */
+    /* Host to device. The caller may change the host memory when the call returns. */
     ww_status (*copy_in)(ww_device *device, device_stream *stream, buffer_range to, const void *from);
     /* Device to host. Blocking. */
     ww_status (*copy_out)(ww_device *device, device_stream *stream, void *to, buffer_range from);
-    /* Device to device, the same device: as many bytes as `to` has, from `from_offset` on; ranges do not overlap. */
+    /* Device to device, within one device: `to.bytes` bytes, from `from_offset` on. The ranges do not overlap. */
     ww_status (*copy)(ww_device *device, device_stream *stream, buffer_range to, const buffer *from, size_t from_offset);
 
     /* ---- operations on rows --------------------------------------------------------------------------------------------- */
 
-    /* Writes host rows (dim elements of the segment's type each, row_stride elements apart) to a range of the segment's rows,
-     * padded, with their norms and, where the segment has them, their codes, scales and residuals; does not touch live or
-     * count. `refused` gets the first row (0..to.count-1) whose squared norm is not finite, or -1; then what was written is
-     * meaningless. Blocking. */
+    /* Writes host rows (dim elements of the segment's type each, row_stride elements apart) to a range of the segment's rows:
+     * padded, with their norms and, if the segment has them, codes, scales and residuals. Does not touch live or count. Sets
+     * `refused` to the first row (0..to.count-1) whose squared norm is not finite, or to -1. If it is not -1, the contents of
+     * the range are undefined. Blocking. */
     ww_status (*rows_write)(ww_device *device, row_range to, const void *rows, int64_t row_stride, int64_t *refused);
-    /* The same from memory of the device: dense rows, of which the work on tensors is done. NULL: the backend cannot, and its
-     * searches take no queries_on_device. Blocking. */
+    /* The same from device memory: dense rows, after the tensor work on them is complete. NULL: the backend cannot do this, and
+     * its searches do not accept queries_on_device. Blocking. */
     ww_status (*rows_write_here)(ww_device *device, row_range to, const void *rows, int64_t *refused);
-    /* The first of `count` dense f32 rows in memory of the device whose squared norm is not finite, or -1. NULL with the
-     * last. Blocking. */
+    /* Finds the first of `count` dense f32 rows in device memory whose squared norm is not finite, or -1. NULL if
+     * rows_write_here is NULL. Blocking. */
     ww_status (*rows_check_here)(ww_device *device, const float *rows, int64_t count, int32_t dim, int64_t *refused);
-    /* Rows of any type as f32, dense, to memory of the device, where searches take them as queries_on_device. NULL with
-     * rows_write_here. Blocking. */
+    /* Writes rows of any type as f32, dense, to device memory, where searches can use them as queries_on_device. NULL if
+     * rows_write_here is NULL. Blocking. */
     ww_status (*rows_read_here)(ww_device *device, const row_choice *from, float *to);
-    /* Reads rows back, dim elements each, one behind the other, bit for bit as they came. Blocking. */
+    /* Reads rows back, dim elements each, dense, with the same bits as written. Blocking. */
     ww_status (*rows_read)(ww_device *device, row_range from, void *out);
-    /* Copies rows (with norms and screen) sources[0..to.count) of `from`, ascending, to a range of rows. Blocking. */
+    /* Copies rows sources[0..to.count) of `from`, in ascending order, to a range of rows, with their norms and the screen's
+     * data. Blocking. */
     ww_status (*rows_gather)(ww_device *device, row_range to, const segment *from, const int64_t *sources);
-    /* The k best rows of each query among the live and admitted ones; pads as ww_collection_search says. Blocking. */
+    /* Finds the k best live and admitted rows for each query; pads the results as ww_collection_search documents. Blocking. */
     ww_status (*rows_search)(ww_device *device, const search_job *job);
-    /* The same among the rows of some lists. NULL: the backend has no way of its own, and rows_search with a mask for each
-     * query stands in for it. Blocking. */
+    /* The same among the rows of some lists. NULL: the backend has no special way, and the caller uses rows_search with a mask
+     * for each query instead. Blocking. */
     ww_status (*rows_search_lists)(ww_device *device, const list_job *job);
-    /* Brings `lists`, NULL at first, to what the job says. After a failure it is NULL, and `held` is 0 for all. NULL: searches
-     * of lists do not want them. Blocking. */
+    /* Updates `lists`, initially NULL, as the job says. After a failure `lists` is NULL, and `held` is 0 for all lists. NULL:
+     * searches of lists do not need them. Blocking. */
     ww_status (*lists_push)(ww_device *device, const list_push *job, device_lists **lists);
-    /* Frees them; accepts NULL. And the bytes they take on the device. Both NULL with the last. */
+    /* Frees lists; accepts NULL. Below: the bytes they take on the device. Both are NULL if lists_push is NULL. */
     void (*lists_destroy)(ww_device *device, device_lists *lists);
     int64_t (*lists_bytes)(const device_lists *lists);
-    /* All live and admitted rows of each query that are at least as good as a bound. Blocking. */
+    /* Finds all live and admitted rows of each query that are at least as good as a bound. Blocking. */
     ww_status (*rows_range)(ww_device *device, const range_job *job);
 
     /* ---- operations on tensors ------------------------------------------------------------------------------------------ */
@@ -313,17 +317,18 @@ struct backend {
     const struct kernel_backend *kernels; /* NULL: it runs none */
 };
 
-/* The backends of this build, best first: the order in which "auto" looks. Ends with NULL. */
+/* The backends of this build, best first: the order in which "auto" tries them. Ends with NULL. */
 extern const backend *const backends[];
 
-/* One more user of an open device; each is given back with ww_device_close(). */
+/* Adds a user to an open device. Each user is released with ww_device_close(). */
 ww_device *device_retain(ww_device *device);
 
-/* WW_OK, or WW_UNSUPPORTED if the device is a group, which has nothing but collections: `what` cannot be there. */
+/* Returns WW_OK, or WW_UNSUPPORTED if the device is a group, which has only collections; `what` names the rest. */
 ww_status device_check_single(const ww_device *device, const char *what);
 
-/* WW_OK, or WW_OTHER_PROCESS if the device was opened before the fork() that made this process. What is public asks it first:
- * the device's locks may be held for ever, by threads that are not here, and nothing of it may be used or given back. */
+/* Returns WW_OK, or WW_OTHER_PROCESS if the device was opened before the fork() that made this process. Every public function
+ * checks this first: threads that do not exist in this process may hold the device's locks for ever, and nothing of the device
+ * may be used or freed here. */
 static inline ww_status device_check(const ww_device *device)
 {
     return process_check(device->opened_in, device->info.id);

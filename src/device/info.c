@@ -1,4 +1,4 @@
-/* The structs that describe a device, initialised for callers without C headers. Apart from the registry, which names every
+/* The structs that describe a device, initialised for callers without C headers. Separate from the registry, which names every
  * backend, so that a backend can be linked without the others. */
 #include <warpwave/device.h>
 

@@ -1,22 +1,22 @@
-/* Kernels of the caller's own as a backend sees them: code that was loaded, functions in it, and launches that were checked as
- * far as tensors go. Queued with the work on tensors (tensor_jobs.h).
+/* Kernels of the caller as a backend sees them: loaded code, functions in it, and launches, whose tensors are checked. They are
+ * queued with the work on tensors (tensor_jobs.h).
  */
 #ifndef WW_DEVICE_KERNEL_JOBS_H
 #define WW_DEVICE_KERNEL_JOBS_H
 
 #include "device/backend.h"
 
-enum { KERNEL_ARGUMENTS_MAX = 4096 }; /* bytes: what CUDA takes everywhere */
+enum { KERNEL_ARGUMENTS_MAX = 4096 }; /* bytes; CUDA's limit on all chips */
 
-/* What a kernel needs and allows: ww_kernel_info without its size. */
+/* A kernel's requirements and limits: ww_kernel_info without its size. */
 typedef struct kernel_limits {
     int32_t threads_per_block_max, registers;
     int64_t shared_static_bytes, shared_dynamic_bytes_max, local_bytes;
-    int64_t argument_bytes; /* -1: not known */
+    int64_t argument_bytes; /* -1: unknown */
 } kernel_limits;
 
-/* A launch. Arguments lie as C lays out a struct of them; `argument_bytes` is without the padding behind the last, and
- * `argument_alignment` the largest of theirs. */
+/* A launch. Arguments have the layout of a C struct. `argument_bytes` excludes the padding after the last one, and
+ * `argument_alignment` is the largest alignment. */
 typedef struct kernel_launch {
     const char *name; /* for messages */
     int64_t grid[3], block[3];
@@ -26,10 +26,10 @@ typedef struct kernel_launch {
 } kernel_launch;
 
 typedef struct kernel_backend {
-    /* The image may be changed when it returns. */
+    /* The caller may change the image when it returns. */
     ww_status (*load)(ww_device *device, const void *image, size_t bytes, void **module);
     void (*unload)(ww_device *device, void *module); /* waits */
-    /* The function lives as long as its module. */
+    /* Functions are valid as long as their module. */
     ww_status (*find)(ww_device *device, void *module, const char *name, void **function, kernel_limits *limits);
     ww_status (*launch)(ww_device *device, void *function, const kernel_limits *limits, const kernel_launch *launch);
 } kernel_backend;

@@ -1,4 +1,4 @@
-/* A matrix product as a backend gets it, checked: c = a b for each of a batch, in canonical order (arithmetic/matmul.h).
+/* A matrix product as a backend gets it, checked: c = a b for each matrix of a batch, in canonical order (arithmetic/matmul.h).
  *
  * A convolution is the same with b seen through a window. All strides are in elements, and none is negative.
  */
@@ -13,15 +13,15 @@
 enum { MATMUL_BATCH_RANK = 8 };
 
 typedef struct matmul_job {
-    int32_t type; /* of a and b: TYPE_F32, F64, F16, BF16 or I8; c is of the same, except for i8, whose products are i32 */
-    bool fast;    /* the order of sums is free, and so is how much of f32 enters a product */
+    int32_t type; /* of a and b: TYPE_F32, F64, F16, BF16 or I8; c has the same type, except that products of i8 are i32 */
+    bool fast;    /* sums may be in any order, and products may use fewer bits of f32 */
     int64_t m, n, k;
-    const void *a, *b; /* on the device, as c: the first element of each */
+    const void *a, *b; /* the first element of each, on the device, like c */
     void *c;
     int64_t a_row, a_column;
-    int64_t b_row, b_column; /* not with a window */
-    int64_t c_row;           /* neighbours in a row are neighbours in memory, except for a window */
-    int64_t c_elements;      /* from c on to the end of its memory */
+    int64_t b_row, b_column; /* unused with a window */
+    int64_t c_row;           /* elements of a row are adjacent, except with a window */
+    int64_t c_elements;      /* from c to the end of its memory */
     int32_t batch_rank;
     int64_t batch[MATMUL_BATCH_RANK], a_batch[MATMUL_BATCH_RANK], b_batch[MATMUL_BATCH_RANK], c_batch[MATMUL_BATCH_RANK];
     const matmul_window *window; /* NULL: b is a plain matrix */
@@ -35,7 +35,7 @@ static inline int64_t matmul_batch_count(const matmul_job *job)
     return count;
 }
 
-/* Where the matrices of one of the batch begin, in elements. */
+/* Where the matrices of one element of the batch start, in elements. */
 typedef struct matmul_place {
     int64_t a, b, c;
 } matmul_place;

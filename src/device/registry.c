@@ -1,4 +1,4 @@
-/* The backends of this build, and finding and opening a device among them by its name. */
+/* The backends of this build. Finds and opens devices by name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +25,10 @@ const backend *const backends[] = {
 
 enum {
     LIST_BYTES = 512,
-    REASON_BYTES = 120 /* the beginning of a message, so that the reasons of four devices fit into ww_device_info.passed_over */
+    REASON_BYTES = 120 /* of a message, so that the reasons of four devices fit in ww_device_info.passed_over */
 };
 
-/* Asks a backend how many devices it has. A backend that fails has none: why, is left in the thread's message. */
+/* Returns how many devices a backend has. A backend that fails has none; the thread's message says why. */
 static int32_t devices_of(const backend *b)
 {
     int32_t count = 0;
@@ -49,7 +49,7 @@ ww_status ww_devices(ww_device_info *infos, size_t capacity, size_t *count)
     if (!count || (!infos && capacity > 0))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_devices: %s is NULL", count ? "infos" : "count");
     size_t found = 0;
-    ww_status broken = WW_OK; /* a device that cannot even be described is absent; it matters if it is the only one */
+    ww_status broken = WW_OK; /* a device that cannot be described counts as absent, unless it is the only one */
     for (const backend *const *b = backends; *b; b++) {
         const int32_t devices = devices_of(*b);
         for (int32_t i = 0; i < devices; i++) {
@@ -88,7 +88,7 @@ static void list_devices(char *text, size_t capacity)
 static ww_status no_device(const char *name, const char *why)
 {
     char reason[LIST_BYTES], list[LIST_BYTES];
-    text_copy(reason, sizeof reason, why); /* it may be the message that looking for devices overwrites */
+    text_copy(reason, sizeof reason, why); /* a copy, because looking for devices may overwrite the message */
     const vendor_failure noted = vendor_failure_noted();
     list_devices(list, sizeof list);
     vendor_failure_note(&noted);
@@ -96,7 +96,7 @@ static ww_status no_device(const char *name, const char *why)
                    list);
 }
 
-/* The backend's last message without its name in front, which is said already wherever the message is quoted. */
+/* Returns the backend's last message without its name in front, because messages that quote it already name the backend. */
 static const char *absence_of(const backend *b)
 {
     const char *message = ww_error_message();
@@ -104,7 +104,7 @@ static const char *absence_of(const backend *b)
     return strncmp(message, b->name, length) == 0 && strncmp(message + length, ": ", 2) == 0 ? message + length + 2 : message;
 }
 
-/* The number behind "cuda:", if that is the index of a device, or -1; "cuda" is "cuda:0", and "cpu" is "cpu:0". */
+/* Returns the number after "cuda:" if it is the index of a device, otherwise -1; "cuda" means "cuda:0", and "cpu" "cpu:0". */
 static int32_t number_in(const char *name, int32_t devices)
 {
     const char *digits = strchr(name, ':');
@@ -127,7 +127,7 @@ static ww_status open_named(const char *name, ww_device **device)
         return no_device(name, absence_of(b));
     const int32_t index = number_in(name, devices);
     if (index >= 0)
-        return b->open(index, device); /* without describing the others, which may cost each a context */
+        return b->open(index, device); /* without describing the other devices, which may create a context on each */
     for (int32_t i = 0; i < devices; i++) {
         ww_device_info info = ww_device_info_default();
         const ww_status status = b->describe(i, &info);
@@ -139,7 +139,7 @@ static ww_status open_named(const char *name, ww_device **device)
     return no_device(name, "the backend has no such device");
 }
 
-/* Adds why a device did not open to the list of such reasons: "cuda:0: out of memory; rocm:0: no kernels for gfx1036". */
+/* Adds the reason why a device did not open to a list such as "cuda:0: out of memory; rocm:0: no kernels for gfx1036". */
 static void note_failure(char *failures, size_t capacity, const backend *b, int32_t index)
 {
     char id[32], reason[REASON_BYTES];
@@ -147,15 +147,15 @@ static void note_failure(char *failures, size_t capacity, const backend *b, int3
     text_copy(reason, sizeof reason, ww_error_message());
     if (strlen(ww_error_message()) >= sizeof reason)
         text_copy(reason + sizeof reason - sizeof "...", sizeof "...", "...");
-    const bool named = strstr(reason, id) != NULL; /* most messages begin with the device */
+    const bool named = strstr(reason, id) != NULL; /* most messages start with the device */
     text_append(failures, capacity, *failures ? "; " : "");
     text_append(failures, capacity, named ? "" : id);
     text_append(failures, capacity, named ? "" : ": ");
     text_append(failures, capacity, reason);
 }
 
-/* The first device in the backends' order that opens: one that is busy, out of memory or without kernels is passed over, and
- * the device that was opened says why. The emulator is only for those who ask for it by name. */
+/* Opens the first device that can be opened, in the order of backends. Devices that are busy, out of memory or without kernels
+ * are skipped, and the info of the opened device says why. The emulator is only opened by name. */
 static ww_status open_best(ww_device **device)
 {
     char failures[sizeof(*device)->info.passed_over] = "";
@@ -176,7 +176,7 @@ static ww_status open_best(ww_device **device)
             status = WW_OK;
         }
         if (status == WW_OTHER_PROCESS)
-            return status; /* not a slower device instead, unasked */
+            return status; /* it does not open a slower device instead */
     }
     return failed == WW_OK ? no_device("auto", "no backend has a device")
                            : ww_fail(failed, "no device could be opened: %s", failures);

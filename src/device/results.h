@@ -1,5 +1,5 @@
-/* The results of a search as callers get them: row numbers and scores, and what stands where there are fewer rows than k. Every
- * backend writes them by these functions. */
+/* The results of a search in the caller's arrays: row numbers and scores, and padding if there are fewer rows than k. Every
+ * backend writes them with these functions. */
 #ifndef WW_DEVICE_RESULTS_H
 #define WW_DEVICE_RESULTS_H
 
@@ -8,7 +8,7 @@
 
 #include "arithmetic/canon.h"
 
-/* Fills `count` places that have no row: row -1 with the worst score of the metric. */
+/* Pads `count` results: row -1 with the worst score of the metric. */
 static inline void results_pad(int32_t metric, int64_t count, int64_t *rows, float *scores)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -17,7 +17,7 @@ static inline void results_pad(int32_t metric, int64_t count, int64_t *rows, flo
     }
 }
 
-/* Takes k keys, best first, apart; CANON_KEY_WORST, which can only be last, is padding. */
+/* Converts k keys, best first, to rows and scores. CANON_KEY_WORST, which can only be at the end, becomes padding. */
 static inline void results_from_keys(int32_t metric, int32_t k, const canon_key *keys, int64_t *rows, float *scores)
 {
     int32_t found = 0;

@@ -1,5 +1,5 @@
-/* Jobs that look at many elements for one (include/warpwave/tensor_rows.h), checked, as a backend sees them. Included by
- * tensor_jobs.h, which says what holds for all jobs.
+/* Jobs whose results each depend on many elements (include/warpwave/tensor_rows.h), checked, as a backend sees them.
+ * tensor_jobs.h includes this and has the rules for all jobs.
  */
 #ifndef WW_DEVICE_ROW_JOBS_H
 #define WW_DEVICE_ROW_JOBS_H
@@ -9,19 +9,19 @@
 
 #include "arithmetic/reduce.h"
 
-/* x seen as outs times n elements: of each result, those that are reduced. Both lists of dimensions are simplified. */
+/* Reduces n elements to each of `outs` results. Both lists of dimensions are simplified. */
 typedef struct reduce_job {
     int32_t op;
     int32_t type, out_type;
     int64_t outs, n; /* both at least 1 */
     reduce_dims kept, reduced;
-    const void *x; /* its first element */
+    const void *x; /* the first element */
     void *out;
 } reduce_job;
 
 /* softmax and the norms: dense rows of n elements. */
 typedef struct rows_job {
-    int32_t op; /* of row_op */
+    int32_t op; /* a row_op */
     int32_t type;
     int64_t rows, n;
     const void *x, *weight, *bias; /* the last two may be NULL */
@@ -32,25 +32,25 @@ typedef struct rows_job {
 /* softmax along a dimension that is not the last: outer times n rows of `inner` elements, dense. */
 typedef struct softmax_columns_job {
     int32_t type;
-    int64_t outer, n, inner; /* n at most SOFTMAX_COLUMNS_LONGEST */
+    int64_t outer, n, inner; /* n at most SOFTMAX_COLUMNS_MAX */
     const void *x;
     void *out;
 } softmax_columns_job;
 
-enum { SOFTMAX_COLUMNS_LONGEST = REDUCE_CHUNK * REDUCE_CHUNK }; /* sums in two rounds */
+enum { SOFTMAX_COLUMNS_MAX = REDUCE_CHUNK * REDUCE_CHUNK }; /* sums in two rounds */
 
-/* Dense rows of 2 * half elements; the place of a row's cosines and sines follows from its number by the dimensions. */
+/* Dense rows of 2 * half elements. The dimensions give the place of a row's cosines and sines from its number. */
 typedef struct rope_job {
     int32_t type;
     bool interleaved;
     int64_t rows, half;
-    reduce_dims cosines, sines;     /* of the rows; shapes are alike */
+    reduce_dims cosines, sines;     /* indexed by rows; both have the same shape */
     int64_t cosine_step, sine_step; /* from pair to pair */
     const void *x, *cosine, *sine;
     void *out;
 } rope_job;
 
-/* Dense rows of n elements, of which the first k of the order are wanted. */
+/* Sorts dense rows of n elements; only the first k of each are written. */
 typedef struct sort_job {
     int32_t type;
     bool descending;

@@ -1,4 +1,4 @@
-/* A segment made of the buffers of one device. */
+/* Creates a segment from the buffers of one device. */
 #include "device/segment_buffers.h"
 
 #include "arithmetic/canon.h"
@@ -9,13 +9,13 @@ static size_t row_bytes(const segment_plan *plan)
     return (size_t)canon_padded(plan->dim) * row_type_bytes(plan->type);
 }
 
-/* Of codes; rows of bytes are theirs. */
+/* Bytes of codes; rows of bytes are their own codes. */
 static size_t code_bytes(const segment_plan *plan)
 {
     return plan->screen && !row_type_is_bytes(plan->type) ? (size_t)canon_padded(plan->dim) : 0;
 }
 
-/* Of the high plane of codes: only CPUs read it. */
+/* Bytes of the high plane of codes; only CPUs read it. */
 static size_t high_bytes(const ww_device *device, const segment_plan *plan)
 {
     return device->backend->on_host ? code_bytes(plan) / 2 : 0;

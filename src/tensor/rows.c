@@ -100,7 +100,7 @@ static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_tensor *out, ww_
         job.inner *= d > dim ? x->layout.shape[d] : 1;
     }
     if (!tensors_of(device)->softmax_columns || !layout_is_dense(&x->layout) || job.outer * job.n == 0 ||
-        job.inner < INNER_MIN || job.n > SOFTMAX_COLUMNS_LONGEST)
+        job.inner < INNER_MIN || job.n > SOFTMAX_COLUMNS_MAX)
         return false;
     result r = {.operation = "softmax", .out = out, .inputs = {x}};
     *status = result_begin(&r, device, x->storage->dtype, x->layout.rank, x->layout.shape);
@@ -189,8 +189,7 @@ ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight, double
     return run_norm(&(norm){"rms_norm", ROW_RMS_NORM, weight, NULL, eps}, x, out);
 }
 
-/* ---- rotary embedding ------------------------------------------------------------------------------------------------------
- */
+/* ---- rotary embedding ---------------------------------------------------------------------------------------------------- */
 
 /* The dimensions of x's rows with the strides of `angles`, which has all of them and the pairs, or the last of them and the
  * pairs. */
@@ -256,8 +255,7 @@ ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_
     return result_end(&r, status);
 }
 
-/* ---- sorting ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- sorting ------------------------------------------------------------------------------------------------------------- */
 
 /* The two results of a sort; one may not be wanted. Both are begun or none. */
 static ww_status begin_sorted(const ww_tensor *x, int64_t k, result *values, result *indices)

@@ -1,10 +1,11 @@
 /* Matrix products on the CPU. Which way when:
  *
  *   shared panels    large products: at least 2^26 multiplications, 128 rows and 128 columns (shared_panels.c). All threads
- * pack a and b once, share the panels, and step through k together. blocks           all others, and convolutions, whose b is
- * seen through a window. c is divided into blocks. One thread computes a block, for all of k. Blocks of the same row or column
- * pack the same panels again; in exchange threads never wait for each other. caller's thread  the same for fewer than 2^16
- * multiplications.
+ *                    pack a and b once, share the panels, and step through k together.
+ *   blocks           all others, and convolutions, whose b is seen through a window. c is divided into blocks. One thread
+ *                    computes a block, for all of k. Blocks of the same row or column pack the same panels again; in exchange
+ *                    threads never wait for each other.
+ *   caller's thread  the same for fewer than 2^16 multiplications.
  *
  * All pack chunks of MATMUL_CHUNK steps and add tiles chunk by chunk (block.c), so the bits depend neither on the way nor on
  * the size of blocks. Fast products of bf16 use the tile unit if the set has one (matmul_tiles.fast_bf16) and are not

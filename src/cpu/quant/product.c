@@ -1,12 +1,12 @@
 /* Products of quantized weights with activations on the CPU. Which way when:
  *
  *   dot    f32, f16 and bf16 weights, and activations that stay floats: rows are decoded once for all columns. Then canonical
- * dot products are computed for several rows and columns at once, or one by one if columns have experts or do not consist of
- *          whole chunks
+ *          dot products are computed for several rows and columns at once, or one by one if columns have experts or do not
+ *          consist of whole chunks
  *   gemv   up to quant_set.gemv_columns_max columns per expert on average, or rows so long that a panel would not stay in a
  *          cache (512 KiB): each row of weights is read once, group by group, and memory is the limit (gemv.h)
  *   tiles  more columns: 16 rows of weights are unpacked into a panel and multiplied with tiles of 16 columns (panel.h,
- * tiles.h)
+ *          tiles.h)
  *
  * gemv and tiles give the bits of arithmetic/blocks/dot.h. Activations are encoded once, as q8_1 or q8_k, and put into the
  * order that gemv or tiles need. Then all cores process rows of weights, 64 at a time. Columns of the same expert are processed

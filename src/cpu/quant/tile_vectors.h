@@ -4,9 +4,9 @@
  *   TILE_VECTORS      it has tile_unsigned, tile_signed, tile_pairs and tile_fma for sixteen lanes, and TILE_FLIP
  *   TILE_TOGETHER     columns that share the loads of weights; default 2
  *   TILE_FLIP         what signed weights are combined with when they are stored. If products need unsigned weights, 128 is
- * added, and a sum starts at -128 times the sum of the activations TILE_PAIRS        1: eight codes of a row or column are next
- * to the eight of the next one, for products of two with two TILES_ALL_BY_SET  it has tiles_all (cpu/quant/tiles.h), and needs
- * none of the vectors here
+ *                     added, and a sum starts at -128 times the sum of the activations
+ *   TILE_PAIRS        1: eight codes of a row or column are next to the eight of the next one, for products of two with two
+ *   TILES_ALL_BY_SET  it has tiles_all (cpu/quant/tiles.h), and needs none of the vectors here
  */
 #ifndef WW_CPU_QUANT_TILE_VECTORS_H
 #define WW_CPU_QUANT_TILE_VECTORS_H

@@ -3,7 +3,8 @@
  *
  *   scan.c         every row: in a collection without codes, below SCREEN_ROWS rows, and until a query has a threshold
  *   screen.c       by codes, then exactly for rows that the threshold does not exclude: one query at a time, or groups of a
- * batch screen_lead.c  before that, by the first 64 codes, if rows are long and that excludes enough
+ *                  batch
+ *   screen_lead.c  before that, by the first 64 codes, if rows are long and that excludes enough
  *
  * A single query is bound by memory: all cores read the rows once, in order. Many queries are bound by arithmetic: a block of
  * rows stays in the cache while it is scored for a block of queries. Both are the same loops with other numbers. All memory is

@@ -33,7 +33,7 @@ ww_status member_check(group_device *group, int32_t member)
                    group->members[member].device->info.id);
 }
 
-/* The member that has a device, for what has no number: all that have it are alike. */
+/* Returns a member that has a device: all that have the same device are alike. */
 static int32_t member_with(const group_device *group, const ww_device *device)
 {
     int32_t m = 0;
@@ -42,7 +42,7 @@ static int32_t member_with(const group_device *group, const ww_device *device)
     return m;
 }
 
-/* Is it the first member that has its device? */
+/* Returns true for the first member that has its device. */
 static bool is_first(const group_device *group, int32_t member)
 {
     return member_with(group, group->members[member].device) == member;
@@ -138,7 +138,7 @@ static ww_status group_trim(ww_device *device)
     return status;
 }
 
-/* Those of the first member that has some: what they are asked for is work of the host. */
+/* The threads of the first member that has some: they only do host work. */
 static pool *group_threads(ww_device *device)
 {
     group_device *group = group_of(device);
@@ -171,9 +171,9 @@ static void group_buffer_destroy(ww_device *device, buffer *b)
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
 
-/* A stream of each device. NULL where the group went on without it. */
+/* A stream of each device; NULL for members that were dropped. */
 typedef struct group_stream {
-    device_stream *streams[MEMBERS_MAX]; /* by member; those of one device are the same */
+    device_stream *streams[MEMBERS_MAX]; /* by member; members with the same device share a stream */
 } group_stream;
 
 device_stream *stream_of_member(device_stream *stream, int32_t member)
@@ -257,7 +257,7 @@ static ww_status group_copy_out(ww_device *device, device_stream *stream, void *
                            : status;
 }
 
-/* From one member to another through the host. */
+/* Copies from one member to another through the host. */
 static ww_status group_copy(ww_device *device, device_stream *stream, buffer_range to, const buffer *from, size_t from_offset)
 {
     group_device *group = group_of(device);

@@ -1,8 +1,8 @@
-/* The lists of an index on a group: every member has of each list the rows that are in its own segments, in the order of the
- * list, and reads the same lists as the others. The members' keys are merged as in any search (search.c).
+/* The lists of an index on a group. From each list, every member has the rows in its own segments, in list order; all members
+ * read the same lists. Their keys are merged as in any search (search.c).
  *
- * A row's number is the collection's everywhere. The group keeps each member's share of the lists on the host, 4 bytes a row;
- * codes are the member's affair.
+ * Rows have the collection's numbers everywhere. The group keeps each member's share of the lists on the host, 4 bytes per row;
+ * the members have the codes.
  */
 #include <string.h>
 
@@ -12,12 +12,12 @@
 
 enum { ROWS_FIRST = 16 };
 
-/* What one member has. */
+/* The lists of one member. */
 typedef struct member_lists {
-    row_list *lists;         /* `rows` of each is memory of this group's */
-    int64_t *rooms;          /* rows that each has room for */
-    int64_t *held;           /* of each, that the member's device has */
-    device_lists *on_device; /* of the member, or NULL */
+    row_list *lists;         /* this group owns `rows` of each */
+    int64_t *rooms;          /* the capacity of each, in rows */
+    int64_t *held;           /* rows of each that the member's device has */
+    device_lists *on_device; /* the member's, or NULL */
 } member_lists;
 
 typedef struct group_lists {
@@ -63,10 +63,9 @@ int64_t group_lists_bytes(const device_lists *lists)
     return bytes;
 }
 
-/* ---- dividing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- dividing ------------------------------------------------------------------------------------------------------------ */
 
-/* Tables for as many lists as there are now; new lists are empty. */
+/* Makes room for `count` lists in the tables; new lists are empty. */
 static ww_status grow_tables(group_lists *g, int64_t count)
 {
     const size_t all = (size_t)count, new = (size_t)max_i64(count - g->count, 0);
@@ -103,7 +102,7 @@ static bool append(member_lists *one, int64_t list, uint32_t row)
     return true;
 }
 
-/* Divides the rows of a list that are new; of a list that was made again, all. Rows ascend, and so do segments. */
+/* Divides the new rows of a list, or all of a rebuilt list. Rows are in ascending order, and so are segments. */
 static ww_status divide(group_lists *g, const list_push *job, int64_t list)
 {
     const row_list *from = &job->lists[list];
@@ -119,10 +118,9 @@ static ww_status divide(group_lists *g, const list_push *job, int64_t list)
     return WW_OK;
 }
 
-/* ---- members ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- members ------------------------------------------------------------------------------------------------------------- */
 
-/* Brings its share to a member that has some segments; `segments` has room for all. */
+/* Updates the lists on a member that has segments; `segments` has room for all of them. */
 static ww_status push_member(group_lists *g, group_device *group, int32_t m, const list_push *job, segment *segments)
 {
     member_lists *one = &g->members[m];
@@ -175,8 +173,7 @@ ww_status group_lists_push(ww_device *device, const list_push *job, device_lists
     return status;
 }
 
-/* ---- searching -------------------------------------------------------------------------------------------------------------
- */
+/* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
 list_job group_lists_of(const list_job *job, int32_t member)
 {

@@ -1,5 +1,5 @@
-/* How fast a member searches: rows of nothing in particular, few at first, and four times as many until it takes long enough to
- * be told from the time of a launch. A first guess; searches correct it (group_learn). */
+/* Measures how fast a member searches, with random rows: a few at first, then four times as many until the search takes much
+ * longer than a launch. This is a first guess, which real searches correct (group_learn). */
 #include <time.h>
 
 #include "arithmetic/canon.h"
@@ -18,7 +18,7 @@ double group_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* The best of two: the first may load code. */
+/* Returns the better of two times: the first search may have to load code. */
 static ww_status time_searches(ww_device *device, const segment *rows, const float *numbers, double *seconds)
 {
     int64_t found[QUERIES * K];
@@ -59,7 +59,7 @@ static ww_status fill_segment(ww_device *device, device_stream *stream, segment 
     return status;
 }
 
-/* Numbers from -1 to 1, by a multiplicative sequence. */
+/* Makes numbers from -1 to 1 by a multiplicative sequence. */
 static void make_numbers(float *numbers, int64_t count)
 {
     uint32_t state = 1;
@@ -103,7 +103,7 @@ static ww_status measure(ww_device *device, double *speed)
     return status;
 }
 
-/* Nothing depends on the speed of members that are all alike. */
+/* If all members are alike, their speed does not matter. */
 static bool is_needed(const group_device *group)
 {
     bool differ = false;

@@ -1,4 +1,4 @@
-/* The members of a group, as callers see them: their shares, and going on without one that is lost. */
+/* The public functions about a group's members: their shares, and dropping a lost one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,9 +13,9 @@
 
 STRUCT_INIT(ww_member_info, {0})
 
-/* ---- what a group is ----------------------------------------------------------------------------------------------------- */
+/* ---- describing a group -------------------------------------------------------------------------------------------------- */
 
-/* Over the members' ids: names that are too long are told apart by it. */
+/* A hash of the members' ids, to tell names apart that are too long. */
 static uint32_t hash_of(const group_device *group)
 {
     uint64_t hash = FNV_BEGIN;
@@ -27,7 +27,7 @@ static uint32_t hash_of(const group_device *group)
     return (uint32_t)hash;
 }
 
-/* "cuda:0+cpu"; what does not fit ends in "+..." and a number that other members would not have. */
+/* "cuda:0+cpu". A name that does not fit ends in "+..." and a hash of the members. */
 static void name_group(const group_device *group, char *id, size_t capacity)
 {
     size_t length = 0;
@@ -47,7 +47,7 @@ static void name_group(const group_device *group, char *id, size_t capacity)
     }
     if (fits)
         return;
-    while (length + (size_t)tail_length >= capacity) { /* back to the end of a name */
+    while (length + (size_t)tail_length >= capacity) { /* back to the end of a member's name */
         char *plus = strrchr(id, '+');
         if (!plus)
             break;
@@ -96,7 +96,7 @@ void group_describe_open(ww_device *device, ww_device_info *info)
                   inside == 1 || strcmp(info->vendor, one->vendor) == 0 ? one->vendor : "several");
         text_copy(info->arch, sizeof info->arch, inside == 1 || strcmp(info->arch, one->arch) == 0 ? one->arch : "several");
     }
-    info->wave_size = 1; /* it runs no kernels of a caller's */
+    info->wave_size = 1; /* it runs no kernels of callers */
     info->max_threads_per_block = 1;
     info->member_count = inside;
     snprintf(info->name, sizeof info->name, "a group of %d devices", inside);
@@ -106,7 +106,7 @@ void group_describe_open(ww_device *device, ww_device_info *info)
 
 /* ---- public -------------------------------------------------------------------------------------------------------------- */
 
-/* A device that is no group is its own only member. */
+/* A device that is not a group is its only member. */
 static ww_member_info member_of(ww_device *device, int32_t m)
 {
     ww_member_info info = ww_member_info_default();
@@ -134,7 +134,7 @@ ww_status ww_device_members(ww_device *device, ww_member_info *infos, size_t cap
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_members: %s is NULL", !device ? "device" : count ? "infos" : "count");
     ww_status status = device_check(device);
     if (status == WW_OK && device->backend->member_id)
-        (void)group_measure(group_of(device)); /* of a member that cannot be measured the share is a guess */
+        (void)group_measure(group_of(device)); /* if a member cannot be measured, its share is a guess */
     const int32_t members = device->backend->member_id ? group_of(device)->count : 1;
     for (int32_t m = 0; status == WW_OK && m < members && (size_t)m < capacity; m++) {
         const ww_member_info info = member_of(device, m);
@@ -159,7 +159,7 @@ ww_status ww_device_drop(ww_device *device, const char *member)
                        device->info.id);
     group_device *group = group_of(device);
     int32_t named = 0, left = 0;
-    pthread_mutex_lock(&group->measuring); /* two calls must not leave a group without members */
+    pthread_mutex_lock(&group->measuring); /* so that two calls do not drop all members */
     for (int32_t m = 0; m < group->count; m++) {
         const bool it = strcmp(group->members[m].device->info.id, member) == 0;
         named += it;

@@ -1,4 +1,5 @@
-/* Names of several devices: parts between '+', each a device, all of a backend ("rocm:*"), or every GPU ("all"). */
+/* Parses names of several devices: parts separated by '+', each a device, all devices of a backend ("rocm:*"), or all GPUs
+ * ("all"). */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ static ww_status add_name(name_list *list, const char *name)
     return WW_OK;
 }
 
-/* All devices of a backend; a backend without any adds nothing. */
+/* Adds all devices of a backend. If the backend has none, it adds nothing. */
 static ww_status add_all_of(name_list *list, const backend *b)
 {
     int32_t devices = 0;
@@ -35,7 +36,7 @@ static ww_status add_all_of(name_list *list, const backend *b)
     if (status == WW_OTHER_PROCESS)
         return status;
     if (status != WW_OK)
-        return WW_OK; /* a backend that fails has none, as in ww_devices() */
+        return WW_OK; /* a backend that fails has no devices, as in ww_devices() */
     for (int32_t i = 0; status == WW_OK && i < devices; i++) {
         ww_device_info info = ww_device_info_default();
         status = b->describe(i, &info);
@@ -45,7 +46,7 @@ static ww_status add_all_of(name_list *list, const backend *b)
     return status;
 }
 
-/* Every GPU that is one: neither the CPU nor the emulator. */
+/* Adds all real GPUs: neither the CPU nor the emulator. */
 static ww_status add_gpus(name_list *list)
 {
     const int32_t before = list->count;
@@ -104,7 +105,7 @@ static ww_status list_names(name_list *list, const char *name)
     return status;
 }
 
-/* A device that is named again is opened once: it has one memory and, if it is the CPU, one set of threads. */
+/* A device that is named twice is opened only once: it has one memory and, if it is the CPU, one set of threads. */
 static ww_status open_part(const name_list *list, int32_t number, open_by_name open, ww_device **devices)
 {
     const char *name = list->names[number];
@@ -117,7 +118,7 @@ static ww_status open_part(const name_list *list, int32_t number, open_by_name o
     const ww_status status = open(name, &made);
     if (status != WW_OK)
         return status;
-    for (int32_t i = 0; i < number; i++) /* "cuda" and "cuda:0" */
+    for (int32_t i = 0; i < number; i++) /* "cuda" and "cuda:0" are the same */
         if (strcmp(devices[i]->info.id, made->info.id) == 0) {
             ww_device_close(made);
             made = device_retain(devices[i]);

@@ -1,6 +1,6 @@
-/* Searches on all members at once: each gets the segments that are its own, and searches them by a thread of the group's. Then
- * the members' keys are merged, query by query. Row numbers are the collection's everywhere, so ties are settled as by one
- * device, and nothing has to be translated. */
+/* Searches on all members at once: each searches its own segments, on a thread of the group. Then the members' keys are merged,
+ * query by query. Rows have the collection's numbers everywhere, so ties are decided as on one device, and no number has to be
+ * translated. */
 #include <math.h>
 #include <string.h>
 
@@ -14,42 +14,42 @@
 
 enum {
     MESSAGE_BYTES = 768,
-    ROUND_BYTES = 256 << 20, /* of the members' results; more queries than that take several rounds */
-    QUERIES_TOGETHER = 64,   /* that a thread merges in one piece; */
+    ROUND_BYTES = 256 << 20, /* of the members' results; more queries take several rounds */
+    QUERIES_TOGETHER = 64,   /* queries that a thread merges together */
     KEYS_FOR_THREADS = 1 << 16
 };
 
-/* What one member does. */
+/* The work of one member. */
 typedef struct part {
     struct run *run;
     int32_t member;
     segment *segments;
     int64_t segment_count;
     int64_t rows_count;
-    int64_t *rows; /* its results */
+    int64_t *rows; /* results of this member */
     float *scores;
     uint8_t *marks;
     key_list *found; /* of a range search */
     search_stats stats;
-    atomic_int_least64_t done; /* queries */
+    atomic_int_least64_t done; /* queries done */
     ww_status status;
     char message[MESSAGE_BYTES];
     vendor_failure failure;
 } part;
 
-/* A search under way. */
+/* A running search. */
 typedef struct run {
     group_device *group;
     const search_job *job;
-    const range_job *range; /* or NULL */
-    const list_job *lists;  /* or NULL */
-    part *parts;            /* of members that have rows */
+    const range_job *range; /* NULL: not a range search */
+    const list_job *lists;  /* NULL: not a search of lists */
+    part *parts;            /* one for each member with rows */
     int32_t part_count;
-    segment *segments; /* of all parts */
+    segment *segments; /* the segments of all parts */
     int64_t rows_all;
-    int64_t first_query, query_count; /* of this round */
+    int64_t first_query, query_count; /* the queries of this round */
     atomic_bool cancelled;
-    atomic_bool lost_memory; /* of the lists of a range search */
+    atomic_bool lost_memory; /* there was not enough memory for the lists of a range search */
 } run;
 
 /* ---- parts --------------------------------------------------------------------------------------------------------------- */
@@ -78,7 +78,8 @@ int32_t group_searcher(const group_device *group, int32_t member)
     return group->base.tuning.group_apart ? member : first;
 }
 
-/* Sorts the segments by member. Rows of one that the group goes on without are no part of an answer: that fails. */
+/* Sorts the segments by member. Fails if a segment is on a dropped member, because its rows would be missing from the
+ * answer. */
 static ww_status make_parts(run *r)
 {
     const search_job *job = r->job;
@@ -131,7 +132,7 @@ static ww_status take_memory(run *r, int64_t queries)
 
 /* ---- progress ------------------------------------------------------------------------------------------------------------ */
 
-/* On a member's thread: the caller's own thread calls the callback. */
+/* Runs on a member's thread: the callback is only called on the caller's thread. */
 static int note_progress(long long done, long long total, void *user)
 {
     (void)total;
@@ -140,7 +141,7 @@ static int note_progress(long long done, long long total, void *user)
     return atomic_load(&one->run->cancelled);
 }
 
-/* By rows: a member with few of them is done sooner. */
+/* Weighted by rows, because a member with few rows ends sooner. */
 static bool watch(void *context, int64_t items_done)
 {
     (void)items_done;
@@ -182,7 +183,7 @@ static search_job job_of(part *one)
     return job;
 }
 
-/* What a member does of the run: `search` is its job, `found` where the lists of a range search go. */
+/* Does a member's part of the run: `search` is its job, `found` receives the lists of a range search. */
 static ww_status member_search(const run *r, int32_t member, const search_job *search, key_list *found)
 {
     ww_device *device = r->group->members[member].device;
@@ -210,7 +211,7 @@ static void search_part(void *context, int64_t item, int32_t worker)
     memset(one->marks, 0, (size_t)r->query_count);
     const double begin = group_seconds();
     one->status = member_search(r, one->member, &job, one->found);
-    if (one->status == WW_OK && !r->lists) /* how many rows lists have says nothing of how fast all are read */
+    if (one->status == WW_OK && !r->lists) /* a search of lists does not show how fast all rows are read */
         group_learn(r->group, one->member, (double)one->rows_count * (double)r->query_count * canon_padded(r->job->dim),
                     group_seconds() - begin);
     if (one->status != WW_OK)
@@ -218,7 +219,8 @@ static void search_part(void *context, int64_t item, int32_t worker)
     one->failure = vendor_failure_noted();
 }
 
-/* What failed first in the order of the members, told on this thread; that another was cancelled for it is no news. */
+/* Returns the first failure in the order of members, with its message on this thread. Ignores members that were cancelled
+ * because of another failure. */
 static ww_status status_of(const run *r)
 {
     const part *worst = NULL;
@@ -247,7 +249,8 @@ static ww_status search_parts(run *r)
 
 /* ---- merging ------------------------------------------------------------------------------------------------------------- */
 
-/* The k best of lists that are in order. As many comparisons as members for each: there are few of either. */
+/* Merges the sorted results of all members to the k best. Each result takes as many comparisons as members: there are few of
+ * both. */
 static void merge_query(const run *r, int64_t query)
 {
     const int32_t k = r->job->k, metric = r->job->metric;
@@ -279,7 +282,7 @@ static void merge_query(const run *r, int64_t query)
     results_pad(metric, k - found, rows + found, scores + found);
 }
 
-/* The first member's lists are the caller's. */
+/* The first member writes directly to the caller's lists. */
 static void merge_lists(run *r, int64_t query)
 {
     key_list *all = &r->range->found[query];
@@ -314,7 +317,7 @@ static ww_status merge(run *r)
     return atomic_load(&r->lost_memory) ? memory_failed("the results of a range search by a group", 0) : WW_OK;
 }
 
-/* A row is counted by the member that has it; a query that several members had trouble with is one query. */
+/* Each row is counted by the member that has it; a query that several members marked is counted once. */
 static void add_stats(const run *r)
 {
     search_stats *stats = r->job->stats;
@@ -330,13 +333,14 @@ static void add_stats(const run *r)
         stats->rows_screened += one->rows_screened;
         stats->rows_kept += one->rows_kept;
         stats->rows_scored += one->rows_scored;
-        /* The k-th of all is at least as good as the k-th of one: what proves that a member lost nothing proves it of all. */
+        /* The k-th result of all members is at least as good as the k-th of one, so a member's proof also holds for the merged
+         * results. */
         stats->certificate = fminf(stats->certificate, one->certificate);
         *one = (search_stats){.certificate = INFINITY};
     }
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------------- */
+/* ---- the whole search ---------------------------------------------------------------------------------------------------- */
 
 static ww_status run_rounds(run *r)
 {
@@ -359,7 +363,7 @@ static ww_status run_rounds(run *r)
     return status == WW_OK ? tell(r, job->query_count) : status;
 }
 
-/* One member that has all rows answers by itself, on the calling thread. */
+/* If one member has all rows, it searches alone, on the calling thread. */
 static ww_status run_alone(const run *r)
 {
     const part *one = &r->parts[0];

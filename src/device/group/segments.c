@@ -1,4 +1,4 @@
-/* Segments of a group: each is on one member, which is asked for all that concerns it. */
+/* Segments of a group: each is on one member, which does all work on it. */
 #include <string.h>
 
 #include "arithmetic/canon.h"
@@ -7,9 +7,9 @@
 #include "base/memory.h"
 #include "device/group/group.h"
 
-enum { WORD_ROWS = 64, CARRIED_BYTES = 16 << 20 }; /* between two members, at a time */
+enum { WORD_ROWS = 64, CARRIED_BYTES = 16 << 20 }; /* bytes copied between two members at a time */
 
-/* ---- making -------------------------------------------------------------------------------------------------------------- */
+/* ---- creating ------------------------------------------------------------------------------------------------------------ */
 
 static void own(segment *part, ww_device *owner)
 {
@@ -41,7 +41,7 @@ static ww_status create_on(group_device *group, int32_t m, segment_plan plan, se
     return WW_OK;
 }
 
-/* Takes the member that is furthest below its share. A member without room refuses, and the next one is asked. */
+/* Chooses the member that is furthest below its share. If it has no room, the next one is tried. */
 ww_status group_segment_create(ww_device *device, const segment_plan *plan, segment *out)
 {
     group_device *group = group_of(device);
@@ -85,7 +85,7 @@ ww_status group_rows_write(ww_device *device, row_range to, const void *rows, in
                            : status;
 }
 
-/* Rows in host memory, a GPU's or a CPU's, can be read after their member was dropped. */
+/* Rows in host memory, of a GPU or a CPU, can still be read after their member was dropped. */
 ww_status group_rows_read(ww_device *device, row_range from, void *out)
 {
     group_device *group = group_of(device);
@@ -96,8 +96,8 @@ ww_status group_rows_read(ww_device *device, row_range from, void *out)
     return status == WW_OK ? member_failed(group, m, member->backend->rows_read(member, from, out)) : status;
 }
 
-/* Some rows of `from`, gathered where they are, read, and written where they go: their norms and codes are made again there,
- * and have the same bits. */
+/* Moves some rows of `from` to another member: gathers and reads them, and writes them to `to`. Their norms and codes are
+ * computed again there, with the same bits. */
 static ww_status carry(group_device *group, row_range to, const segment *from, const int64_t *sources, const segment *gathered)
 {
     const size_t bytes = (size_t)to.count * (size_t)to.dim * row_type_bytes(from->type);

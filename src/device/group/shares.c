@@ -1,5 +1,5 @@
-/* How much each member gets. What counts is the time of a search, which ends with the slowest: so rows go by speed, as it was
- * measured and as searches have shown it since, and what a member has no memory for goes to the others. */
+/* Decides how many rows each member gets. A search ends with its slowest member, so rows are divided by speed: measured first,
+ * then corrected by searches. Rows that a member has no memory for go to the others. */
 #include <math.h>
 
 #include "base/integers.h"
@@ -8,12 +8,12 @@
 
 enum {
     WORD_ROWS = 64,
-    ROOM_ASKED_BYTES = 64 << 20, /* of what is wanted: for less nobody is asked how much memory there is */
-    REST_PART = 4,               /* what would be left is taken along if it is less than this part */
-    SLACK_PART = 8               /* of what it should have a member may be off before a move pays */
+    ROOM_ASKED_BYTES = 64 << 20, /* for fewer bytes, members are not asked for their free memory */
+    REST_PART = 4,               /* a segment also takes the remaining rows if they are less than 1/4 of it */
+    SLACK_PART = 8               /* a member may be off by 1/8 of its share before rows are moved */
 };
 
-static const double ROOM_USED = 0.9; /* of what is free: searches need some */
+static const double ROOM_USED = 0.9; /* of the free memory: searches need some */
 
 static double weight_of(const group_device *group, int32_t member)
 {
@@ -44,14 +44,14 @@ void group_learn(group_device *group, int32_t member, double products, double se
     atomic_store(speed, before > 0 ? before + (now - before) * new_part : now);
 }
 
-/* Rows that a member has room for beside those it has; a device that several members are is shared among them. */
+/* Returns how many more rows a member has room for. Members with the same device divide its memory. */
 static double room_of(group_device *group, int32_t member, const segment_plan *plan)
 {
     ww_device *device = group->members[member].device;
     ww_memory_info memory = ww_memory_info_default();
     int32_t sharing = 0;
     if (device->backend->memory(device, &memory) != WW_OK)
-        return INFINITY; /* making the segment says what is wrong */
+        return INFINITY; /* creating the segment will report the error */
     for (int32_t m = 0; m < group->count; m++)
         sharing += group->members[m].device == device;
     const double bytes = (double)segment_bytes_of_row(device, plan).device;
@@ -66,20 +66,20 @@ static void count_rows(const segment *segments, int64_t count, double rows[MEMBE
         rows[segments[i].member] += (double)segments[i].capacity;
 }
 
-/* Divides `total` rows by weight; who may not have as much as that has its most, and the others divide the rest. */
-static void divide(const group_device *group, double total, const double *weights, const double *most, double *targets)
+/* Divides `total` rows by weight. A member whose part would exceed rows_max gets rows_max, and the others divide the rest. */
+static void divide(const group_device *group, double total, const double *weights, const double *rows_max, double *targets)
 {
     bool full[MEMBERS_MAX] = {false};
     for (bool again = true; again;) {
         double left = total, all = 0;
         for (int32_t m = 0; m < group->count; m++) {
-            left -= full[m] ? most[m] : 0;
+            left -= full[m] ? rows_max[m] : 0;
             all += full[m] ? 0 : weights[m];
         }
         again = false;
         for (int32_t m = 0; m < group->count; m++) {
-            targets[m] = full[m] ? most[m] : all > 0 ? left * weights[m] / all : 0;
-            if (!full[m] && targets[m] > most[m])
+            targets[m] = full[m] ? rows_max[m] : all > 0 ? left * weights[m] / all : 0;
+            if (!full[m] && targets[m] > rows_max[m])
                 full[m] = again = true;
         }
     }
@@ -87,17 +87,18 @@ static void divide(const group_device *group, double total, const double *weight
 
 int32_t group_place(group_device *group, const segment_plan *plan, uint64_t without, int64_t *rows)
 {
-    double have[MEMBERS_MAX], most[MEMBERS_MAX], weights[MEMBERS_MAX], targets[MEMBERS_MAX], total = (double)plan->rows_wanted;
+    double have[MEMBERS_MAX], rows_max[MEMBERS_MAX], weights[MEMBERS_MAX], targets[MEMBERS_MAX],
+        total = (double)plan->rows_wanted;
     count_rows(plan->others, plan->others_count, have);
     const double bytes = (double)segment_bytes_of_row(&group->base, plan).device;
     const bool ask = total * bytes >= ROOM_ASKED_BYTES;
     for (int32_t m = 0; m < group->count; m++) {
         const bool out = without >> m & 1 || !member_is_in(&group->members[m]);
         weights[m] = out ? 0 : weight_of(group, m);
-        most[m] = out ? have[m] : ask ? have[m] + room_of(group, m, plan) : INFINITY;
+        rows_max[m] = out ? have[m] : ask ? have[m] + room_of(group, m, plan) : INFINITY;
         total += have[m];
     }
-    divide(group, total, weights, most, targets);
+    divide(group, total, weights, rows_max, targets);
     int32_t best = MEMBER_ANY;
     for (int32_t m = 0; m < group->count; m++)
         if (weights[m] > 0 && (best == MEMBER_ANY || targets[m] - have[m] > targets[best] - have[best]))
@@ -108,7 +109,7 @@ int32_t group_place(group_device *group, const segment_plan *plan, uint64_t with
     const int64_t words = max_i64(1, ((int64_t)wanted + WORD_ROWS / 2) / WORD_ROWS);
     *rows = min_i64(plan->capacity, words * WORD_ROWS);
     if (plan->rows_wanted <= plan->capacity && plan->rows_wanted - *rows < *rows / REST_PART)
-        *rows = plan->capacity; /* not a segment for so few */
+        *rows = plan->capacity; /* too few for another segment */
     return best;
 }
 
