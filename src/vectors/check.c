@@ -39,10 +39,10 @@ enum { KEPT_OF_ROWS = 7, KEPT = 8 }; /* these are computed from the row */
 typedef struct checker {
     ww_collection *collection;
     device_stream *stream;
-    segment old, made; /* of a piece: as it is, and computed again */
-    int64_t capacity;  /* of them: rows of a piece */
-    char *rows;        /* host: of a piece, as callers have them */
-    char *bytes[2];    /* host: some of both segments */
+    segment old, made; /* the rows of a piece: as stored, and computed again */
+    int64_t capacity;  /* rows that each of them has room for */
+    char *rows;        /* host memory: the rows of a piece in the callers' format */
+    char *bytes[2];    /* host memory: a part of both segments */
     int64_t *sources;  /* rows of a piece, in their segment */
     uint32_t *damage;  /* of each row of a piece */
     size_t row_bytes;  /* on the host */
@@ -56,15 +56,14 @@ static buffer *buffer_of(segment *part, int32_t i)
     return (buffer *)(void *)((char *)part + kept[i].offset);
 }
 
-/* Its bytes per 64 rows; 0 if the segment does not have it. */
+/* Returns how many bytes the segment has of it for 64 rows; 0 if it does not have it. */
 static size_t word_bytes(const segment *part, int32_t i)
 {
     const buffer *b = (const buffer *)(const void *)((const char *)part + kept[i].offset);
     return b->data ? b->bytes / (size_t)(part->capacity / PAGE_ROWS) : 0;
 }
 
-/* ---- what it needs --------------------------------------------------------------------------------------------------------
- */
+/* ---- what it needs ------------------------------------------------------------------------------------------------------- */
 
 static void checker_free(checker *k)
 {
@@ -117,8 +116,7 @@ static ww_status checker_make(checker *k)
     return device->backend->stream_create(device, &k->stream);
 }
 
-/* ---- some rows ------------------------------------------------------------------------------------------------------------
- */
+/* ---- some rows ----------------------------------------------------------------------------------------------------------- */
 
 /* Writes zeros where there is no row. */
 static ww_status clear(checker *k, int64_t words)
@@ -135,8 +133,8 @@ static ww_status clear(checker *k, int64_t words)
     return status == WW_OK ? device->backend->stream_synchronize(device, k->stream) : status;
 }
 
-/* Brings `count` rows of `part`, listed in k->sources, into both segments: the stored ones, and ones made from k->rows + at. A
- * row that an add would refuse becomes zeros, and so differs. */
+/* Copies `count` rows of `part`, listed in k->sources, to both segments: the stored ones to one, and those made from k->rows +
+ * at to the other. A row that an add would refuse becomes zeros, and so differs. */
 static ww_status lay_out(checker *k, const segment *part, int64_t at, int64_t count)
 {
     ww_device *device = k->collection->device;
@@ -155,7 +153,7 @@ static ww_status lay_out(checker *k, const segment *part, int64_t at, int64_t co
     return status;
 }
 
-/* Sets the bits for whatever differs in k->damage of each word's first row, for `words` words. */
+/* Sets bits in k->damage of each word's first row for everything that differs, for `words` words. */
 static ww_status compare(checker *k, int64_t words, uint32_t *damage)
 {
     ww_device *device = k->collection->device;
@@ -176,7 +174,7 @@ static ww_status compare(checker *k, int64_t words, uint32_t *damage)
     return status;
 }
 
-/* Finds the rows of a word that differ, and what differs in each. */
+/* Finds the rows of a word that differ, and what differs in each of them. */
 static ww_status look_at_rows(checker *k, const segment *part, int64_t first, int64_t end)
 {
     ww_status status = WW_OK;
@@ -205,7 +203,7 @@ static ww_status compare_live(checker *k, int64_t number, int64_t first, int64_t
     ww_device *device = k->collection->device;
     const row_store *store = &k->collection->store;
     const uint64_t *truth = store->shelves[number].live + first / PAGE_ROWS;
-    uint64_t *words = (uint64_t *)(void *)k->bytes[0]; /* 8 bytes for 64 rows, of which each has more */
+    uint64_t *words = (uint64_t *)(void *)k->bytes[0]; /* a word takes 8 bytes per 64 rows; rows take more */
     const size_t bytes = (size_t)divide_up_i64(count, PAGE_ROWS) * sizeof *words;
     const ww_status status = device->backend->copy_out(
         device, k->stream, words,
@@ -249,8 +247,7 @@ static ww_status check_piece(checker *k, int64_t number, int64_t first, int64_t 
     return status;
 }
 
-/* ---- all rows -------------------------------------------------------------------------------------------------------------
- */
+/* ---- all rows ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status told(const checker *k)
 {

@@ -20,32 +20,33 @@ struct ivf; /* vectors/ivf/ivf.h */
 
 struct ww_collection {
     const collection_operations *operations;
-    process_mark made_in; /* the only process that may use it: in a child of fork() the lock could stay locked forever */
+    process_mark made_in; /* the only process that may use it: after fork() the lock could stay locked forever in the child */
     char *name;
     int32_t dim;
     ww_metric metric;
     ww_vector_type type;
-    bool keep_host_copy; /* what was requested; the device decides whether there is a screen */
+    bool keep_host_copy; /* as requested; the device decides whether there is a screen */
     ww_screen screen;
     ww_row_place rows;
-    ww_device *device; /* with `lock`, or, of a collection in a file, its store's lock; the rest above never changes */
+    /* Changes only under `lock` or, for a collection in a file, its store's lock; the fields above never change. */
+    ww_device *device;
 
     /* For a collection in memory, else zero. */
     pthread_rwlock_t lock;
     device_stream *stream; /* the writers' */
     row_store store;
     id_table ids;           /* of live rows, if ids are stored */
-    bool ids_are_stored;    /* else all ids are automatic (automatic_ids.h), and in no table or page */
+    bool ids_are_stored;    /* otherwise all ids are automatic (automatic_ids.h), and neither tables nor pages have them */
     id_table moved;         /* rows whose handle is out of order (handles.h) */
     int64_t next_handle;    /* never decreases */
-    int64_t highest_number; /* callers gave no larger number as an id; -1: no number at all */
-    struct ivf *index;      /* NULL: there is none */
+    int64_t highest_number; /* the largest number that a caller used as an id; -1: none */
+    struct ivf *index;      /* NULL: no index */
     kept_map map;
-    int64_t epoch; /* raised when rows are numbered anew */
+    int64_t epoch; /* incremented when rows are renumbered */
 };
 
-/* Fills in what every collection has, from a checked config; the rest stays unchanged. Keeps `device` open. Holds nothing after
- * a failure. */
+/* Fills in what every collection has, from a checked config; the rest stays unchanged. Keeps `device` open. Nothing must be
+ * freed after a failure. */
 ww_status collection_init(ww_collection *collection, ww_device *device, const ww_collection_config *config,
                           const collection_operations *operations);
 void collection_release(ww_collection *collection);
@@ -54,20 +55,20 @@ void collection_lock_read(ww_collection *collection);
 void collection_lock_write(ww_collection *collection);
 void collection_unlock(ww_collection *collection);
 
-/* What the collection's store keeps of a row while it is on `device`: on the CPU no second copy, because the rows are on the
- * host. */
+/* What the collection's store keeps for each row while it is on `device`: on the CPU no second copy, because the rows are in
+ * host memory. */
 row_shape collection_shape(const ww_collection *collection, const ww_device *device);
 
 /* Removes and frees everything. The caller holds the writer's lock. */
 void collection_empty(ww_collection *collection);
 
-/* Every public function calls this before it takes the lock: is it a collection, and does it belong to this process? */
+/* Every public function calls this before it takes the lock. Fails unless it is a collection of this process. */
 ww_status collection_check(const ww_collection *collection, const char *function);
 
-/* WW_INVALID_ARGUMENT for an unknown place of rows, or one where they cannot be. */
+/* Fails with WW_INVALID_ARGUMENT if the place of rows is unknown, or rows cannot be there. */
 ww_status collection_check_rows(const char *function, const ww_collection_config *config);
 
-/* What a collection in memory does (operations.h), each in the file of the public call; queries are in search.h. */
+/* The operations of a collection in memory (operations.h), each in the file of the public call; queries are in search.h. */
 ww_status memory_write(ww_collection *c, const ww_rows *rows, write_kind kind);
 ww_status memory_remove(ww_collection *c, const char *const *ids, int64_t count, int64_t *missing);
 ww_status memory_select_remove(ww_collection *c, const ww_selection *selection, int64_t *removed);
@@ -91,13 +92,13 @@ int64_t memory_next(ww_collection *c, int64_t row);
 ww_status memory_map_read(ww_collection *c, kept_map *map, int64_t *epoch);
 ww_status memory_map_write(ww_collection *c, const map_change *change, bool *kept);
 
-/* Copies a text of `length` bytes to where a row_request wants it; WW_OUT_OF_RANGE if there is too little room. */
+/* Copies a text of `length` bytes to the buffer of a row_request. Fails with WW_OUT_OF_RANGE if the buffer is too small. */
 ww_status row_text_copy(const row_request *request, const char *text, size_t length);
 
-/* WW_INVALID_ARGUMENT that says `what` was NULL. */
+/* Fails with WW_INVALID_ARGUMENT and a message that `what` is NULL. */
 ww_status fail_null(const char *function, const char *what);
 
-/* Is the canonical squared norm of `dim` floats finite? Other vectors are refused. */
+/* Returns true if the canonical squared norm of `dim` floats is finite. Other vectors are refused. */
 bool vector_is_finite(const float *vector, int32_t dim);
 
 /* Writes why such a vector is refused: "column 3 is NaN; ...", or that its squared norm is not finite. Returns `text`. */

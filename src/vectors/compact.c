@@ -22,8 +22,8 @@ typedef struct compaction {
     row_store store; /* the new one */
     id_table ids;
     id_table moved;
-    int64_t moved_count; /* rows of the new store whose handle is out of order */
-    int64_t *sources;    /* rows of one old segment that are gathered at once */
+    int64_t moved_count; /* rows of the new store whose handles are out of order */
+    int64_t *sources;    /* rows of one old segment that are gathered together */
     int64_t sources_max;
     int64_t *ranks; /* of the rows in the index (ivf_rank) */
     ww_progress progress;
@@ -54,8 +54,8 @@ static ww_status reserve(compaction *m)
     return status;
 }
 
-/* Gathers live rows starting at `*row`: as many as are in one old segment, fit in one new segment and make one step. Advances
- * `*row`. */
+/* Gathers live rows starting at `*row`: as many as are in one old segment, fit in one new segment, and do not exceed one step.
+ * Advances `*row`. */
 static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
 {
     const row_store *old = &m->collection->store;
@@ -100,7 +100,7 @@ static ww_status copy_ids(compaction *m, row_page *page, const int64_t *rows, in
     return WW_OK;
 }
 
-/* `*first` is larger than all handles before the page; on return, also than those in it. */
+/* `*first` is larger than all handles of earlier pages; afterwards it is also larger than those of this page. */
 static ww_status copy_handles(compaction *m, row_page *page, const int64_t *rows, int32_t count, int64_t *first)
 {
     int64_t handles[PAGE_ROWS];
@@ -115,7 +115,7 @@ static ww_status copy_handles(compaction *m, row_page *page, const int64_t *rows
     return status;
 }
 
-/* Copies ids and handles page by page, and makes pages for payloads where a row will need one. */
+/* Copies ids and handles page by page, and makes pages for payloads if a row will need one. */
 static ww_status copy_pages(compaction *m)
 {
     const row_store *old = &m->collection->store;
@@ -222,7 +222,7 @@ ww_status memory_compact(ww_collection *c, ww_progress progress, void *user)
     ww_status status = WW_OK;
     compaction m = {.collection = c, .progress = progress, .user = user};
     collection_lock_write(c);
-    m.ids.key = c->ids.key; /* used as it is if no table has to be made */
+    m.ids.key = c->ids.key; /* if there are no stored ids, this empty table is used */
     m.moved.key = c->moved.key;
     const row_store *store = &c->store;
     if (store->rows_live == 0 && store->rows_count > 0)

@@ -12,8 +12,8 @@
 typedef struct file_rows {
     const ww_matrix *file;
     ww_vector_type type; /* of the collection */
-    void *room;          /* for as many rows as are read at once, as f32 */
-    bool as_stored;      /* of those that were read last: they are elements of that type */
+    void *room;          /* memory for the rows that are read at once, as f32 */
+    bool as_stored;      /* the rows that were read last are elements of that type */
 } file_rows;
 
 static inline ww_element row_element(ww_vector_type type)
@@ -34,7 +34,8 @@ static inline bool halves_are_finite(const uint16_t *halves, int64_t count)
     return finite;
 }
 
-/* Reads `count` rows from `first` on. A number that is not finite is WW_INVALID_ARGUMENT, with its place in the file. */
+/* Reads `count` rows, from row `first` on. Refuses a number that is not finite with WW_INVALID_ARGUMENT and its place in the
+ * file. */
 static inline ww_status file_rows_read(file_rows *rows, int64_t first, int64_t count)
 {
     ww_matrix_info info = ww_matrix_info_default();
@@ -44,14 +45,14 @@ static inline ww_status file_rows_read(file_rows *rows, int64_t first, int64_t c
         status = ww_matrix_read_elements(rows->file, first, count, rows->room);
         if (status != WW_OK || info.element != WW_ELEMENT_F16 || halves_are_finite(rows->room, count * info.dim))
             return status;
-        rows->as_stored = false; /* read again, which fails with the place of the number that is not finite */
+        rows->as_stored = false; /* reading again fails, with the place of the number that is not finite */
     }
     if (status == WW_OK)
         status = ww_matrix_read_f32(rows->file, first, count, rows->room);
     return status == WW_OK ? ww_matrix_check_finite(rows->file, first, count, rows->room) : status;
 }
 
-/* The rows that were read last, for the collection. */
+/* Passes the rows that were read last to the collection. */
 static inline void file_rows_give(const file_rows *from, ww_rows *rows)
 {
     rows->vectors = from->as_stored ? NULL : from->room;

@@ -19,18 +19,18 @@ enum { PIECE_BYTES = 16 * 1024 * 1024, REASON_BYTES = 512 };
 
 typedef struct move {
     ww_collection *collection;
-    ww_device *device;     /* where to */
-    device_stream *stream; /* there */
-    row_store store;       /* there */
-    row_store centroids;   /* of the index, there */
-    char *piece;           /* rows on their way, if the host has no copy */
+    ww_device *device;     /* the new device */
+    device_stream *stream; /* on the new device */
+    row_store store;       /* on the new device */
+    row_store centroids;   /* of the index, on the new device */
+    char *piece;           /* a piece of rows, if the host has no copy */
     int64_t piece_rows;
 } move;
 
 static ww_status take_piece(move *m)
 {
     const row_store *store = &m->collection->store;
-    m->piece_rows = PIECE_BYTES / (int64_t)store_element_bytes(store); /* 64 at least: dim ends at 65536 */
+    m->piece_rows = PIECE_BYTES / (int64_t)store_element_bytes(store); /* at least 64, because dim is at most 65536 */
     if (m->piece_rows > store->rows_count)
         m->piece_rows = store->rows_count;
     if (store->keep_copy)
@@ -52,7 +52,7 @@ static ww_status reserve(move *m)
     return status == WW_OK ? take_piece(m) : status;
 }
 
-/* Adds to a failed read what it means for the collection; other failures need no explanation. */
+/* Adds to the message of a failed read what it means for the collection; other failures need no explanation. */
 static ww_status cannot_read(const move *m, ww_status status)
 {
     if (status != WW_DRIVER_ERROR)
@@ -156,7 +156,7 @@ static ww_status move_to(move *m)
         status = ivf_place_centroids(m->collection, m->device, m->stream, &m->centroids);
     if (status == WW_OK)
         commit(m);
-    /* Frees what is left: the new device's part of a failed move, or the old device's part of a successful one. */
+    /* Frees the rest: the new device's part of a failed move, or the old device's part of a successful one. */
     store_destroy(&m->centroids);
     store_destroy(&m->store);
     m->device->backend->stream_destroy(m->device, m->stream);
@@ -166,8 +166,7 @@ static ww_status move_to(move *m)
     return status;
 }
 
-/* ---- one segment at a time ------------------------------------------------------------------------------------------------
- */
+/* ---- one segment at a time ----------------------------------------------------------------------------------------------- */
 
 static ww_status segment_fill(move *m, const segment *to, const segment *from)
 {
@@ -206,7 +205,7 @@ static ww_status segment_move(move *m, int64_t s, int32_t member)
     return WW_OK;
 }
 
-/* Moves a segment to where it should be; a member without room leaves it to the others, or where it is. */
+/* Moves a segment to the member that should have it. If that member has no room, another one gets it, or it stays. */
 static ww_status segment_settle(move *m, int64_t s)
 {
     const row_store *store = &m->collection->store;
@@ -240,7 +239,7 @@ static ww_status rebalance(move *m)
     return status;
 }
 
-/* Moving to the same group may still move rows: its members or their shares may have changed. */
+/* Returns true if nothing has to move. Even in the same group, members or their shares may have changed. */
 static bool is_there(const move *m)
 {
     const backend *api = m->device->backend;

@@ -1,9 +1,9 @@
 /* The operations of a collection as one table, filled by collections in memory (collection.c) and by those in a store's file
  * (store/reading.c).
  *
- * Every public call checks its arguments once, in this folder, and then goes through the table. So everything that arrives here
- * is checked, except for what only the rows can tell, such as whether an id exists. No function is called in another process
- * than the one that made the collection.
+ * Every public call checks its arguments once, in this folder, and then goes through the table. So all arguments are checked,
+ * except for what only the rows can tell, such as whether an id exists. These functions are only called in the process that
+ * made the collection.
  */
 #ifndef WW_VECTORS_OPERATIONS_H
 #define WW_VECTORS_OPERATIONS_H
@@ -17,16 +17,16 @@
 typedef enum write_kind {
     WRITE_ADD,
     WRITE_UPSERT,
-    WRITE_UPDATE /* of existing rows; without payloads or texts, theirs stay */
+    WRITE_UPDATE /* of existing rows; without payloads or texts, rows keep theirs */
 } write_kind;
 
-/* One thing of a row, and where the caller wants it: the field that `fetch` names. */
+/* One field of a row and where to write it; `fetch` says which. */
 typedef struct row_request {
     uint32_t fetch;  /* 0: the handle; WW_FETCH_VECTORS: elements; WW_FETCH_IDS or WW_FETCH_PAYLOADS: text */
-    int64_t *handle; /* what is not asked for is not looked at */
+    int64_t *handle; /* only the requested field is used */
     void *elements;  /* dim, in the collection's type */
     const char *function;
-    char *text; /* as ww_collection_id() has it */
+    char *text; /* like ww_collection_id() */
     size_t capacity;
     size_t *length;
 } row_request;
@@ -35,15 +35,15 @@ typedef struct row_request {
 typedef struct payload_change {
     const char *const *ids;
     const char *const *payloads;
-    int64_t count;                 /* of the lists */
-    const ww_selection *selection; /* NULL: there are ids */
-    bool merge;                    /* merge: their fields replace fields of the same name */
+    int64_t count;                 /* entries of the lists */
+    const ww_selection *selection; /* NULL: `ids` names the rows */
+    bool merge;                    /* fields replace fields of the same name, and the others stay */
 } payload_change;
 
-/* A row on a map that a collection keeps (src/map makes and reads them). */
+/* A row on a collection's map (src/map makes and reads maps). */
 typedef struct map_point {
     int64_t handle;
-    int64_t row; /* its number, while the collection's epoch is the map's */
+    int64_t row; /* the row's number, valid while the collection's epoch is that of the map */
     float x, y;
     uint32_t hash;   /* hash of the vector that determined its position */
     uint32_t placed; /* 1: placed at the mean of its neighbours after the map was made */
@@ -58,22 +58,22 @@ typedef struct kept_map {
     map_point *points; /* by handle; from memory_alloc() */
 } kept_map;
 
-/* What to write of a kept map: everything or, if the kept map still has that version, only the changes. */
+/* What to write of a map: everything or, if the stored map still has that version, only the changes. */
 typedef struct map_change {
-    const kept_map *map;    /* the new one; its version is the old one's */
-    const int64_t *changed; /* numbers of points that came or changed */
+    const kept_map *map;    /* the new map, with the old one's version */
+    const int64_t *changed; /* indices of new and changed points */
     int64_t changed_count;
-    const int64_t *gone; /* handles of those that went */
+    const int64_t *gone; /* handles of removed points */
     int64_t gone_count;
-    bool whole; /* everything must be written */
+    bool whole; /* true: write everything */
 } map_change;
 
 typedef struct collection_operations {
-    bool host_rows; /* writes take rows from memory of the host only, no tensors of a GPU */
+    bool host_rows; /* writes only take rows from host memory, not tensors of a GPU */
     bool where;     /* queries may have a `where` */
     bool texts;     /* rows may have texts, queries a `match`, and writes ids to discard */
 
-    /* Writes: whole or not at all. Of a store, on disk when they return. */
+    /* Writes: complete or not at all. Those of a store are on disk when they return. */
     ww_status (*write)(ww_collection *c, const ww_rows *rows, write_kind kind);
     ww_status (*remove)(ww_collection *c, const char *const *ids, int64_t count, int64_t *missing); /* NULL: all or none */
     ww_status (*select_remove)(ww_collection *c, const ww_selection *selection, int64_t *removed);
@@ -84,32 +84,35 @@ typedef struct collection_operations {
     ww_status (*move)(ww_collection *c, ww_device *device);
     ww_status (*check)(ww_collection *c, ww_damage_report *report, ww_progress progress, void *user);
 
-    /* Its index (ivf.h). Configs are read; their numbers are not checked. */
+    /* Indexes (ivf.h). The structs are read; their values are not checked yet. */
     ww_status (*build_ivf)(ww_collection *c, const ww_ivf_config *config);
     ww_status (*calibrate)(ww_collection *c, const ww_calibrate_config *config);
     ww_status (*drop_ivf)(ww_collection *c);
-    ww_status (*describe_ivf)(ww_collection *c, ww_ivf_info *info); /* internal: struct_size need not be checked */
+    ww_status (*describe_ivf)(ww_collection *c, ww_ivf_info *info); /* called internally: struct_size need not be checked */
 
-    /* Reads. A query's host queries are finite, and its query_tensor, if there is one, is dense f32 on a GPU. */
+    /* Reads. Queries in host memory are finite; a query_tensor is dense f32 on a GPU. */
     ww_status (*query)(ww_collection *c, const ww_query *query, ww_results **results);
-    ww_status (*search)(ww_collection *c, const ww_query *query, int64_t *rows, float *scores); /* something to find */
+    /* There is at least one result to find. */
+    ww_status (*search)(ww_collection *c, const ww_query *query, int64_t *rows, float *scores);
     ww_status (*get)(ww_collection *c, const ww_get *get, ww_results **results);
     ww_status (*select)(ww_collection *c, const ww_selection *selection, uint32_t fetch, ww_results **results);
     ww_status (*select_count)(ww_collection *c, const ww_selection *selection, int64_t *count);
     ww_status (*find)(ww_collection *c, const char *id, int64_t *row);
     ww_status (*find_handle)(ww_collection *c, int64_t handle, int64_t *row);
-    ww_status (*row)(ww_collection *c, int64_t row, const row_request *request); /* WW_NOT_FOUND if it is not there */
+    /* Returns WW_NOT_FOUND if the row does not exist. */
+    ww_status (*row)(ww_collection *c, int64_t row, const row_request *request);
     int64_t (*next)(ww_collection *c, int64_t row);
     int64_t (*count)(ww_collection *c);
-    ww_status (*describe)(ww_collection *c, ww_collection_info *info); /* internal: struct_size need not be checked */
-    ww_device *(*device)(ww_collection *c); /* the device that searches now; the caller closes it. NULL: not available */
+    ww_status (*describe)(ww_collection *c, ww_collection_info *info); /* called internally: struct_size need not be checked */
+    /* Returns the device that currently searches, which the caller closes; NULL: not available. */
+    ww_device *(*device)(ww_collection *c);
 
-    /* The map that is kept. A damaged one is none. `epoch` changes when rows are numbered anew. Writing NULL drops the map;
-     * `*kept` says whether it could be written at all. */
+    /* The collection's map. A damaged map counts as none. `epoch` changes when rows are renumbered. Writing NULL drops the map;
+     * `*kept` says whether it could be written. */
     ww_status (*map_read)(ww_collection *c, kept_map *map, int64_t *epoch);
     ww_status (*map_write)(ww_collection *c, const map_change *change, bool *kept);
 
-    void (*destroy)(ww_collection *c); /* with the struct itself */
+    void (*destroy)(ww_collection *c); /* also frees the struct */
 } collection_operations;
 
 #endif

@@ -1,4 +1,4 @@
-/* Segments: the growth policy, the live mask, and the way from a row's number to where it is. */
+/* Segments: how they grow, the live mask, and finding the place of a row by its number. */
 #include "vectors/segments.h"
 
 #include <string.h>
@@ -95,7 +95,7 @@ void store_destroy(row_store *store)
     *store = (row_store){0};
 }
 
-/* If memory runs out, both arrays keep their old capacity; a larger first array does no harm. */
+/* If memory runs out, both arrays keep their old capacity; it does not matter that the first array is larger then. */
 static ww_status reserve_slot(row_store *store)
 {
     if (store->segment_count < store->segment_slots)
@@ -112,8 +112,8 @@ static ww_status reserve_slot(row_store *store)
     return WW_OK;
 }
 
-/* Puts a whole batch into as few segments as possible. For a collection that grows row by row, a segment is a 32nd of the rows
- * so far: at most 3% is unused, and a million rows take a few hundred segments. */
+/* Puts a whole batch in as few segments as possible. If a collection grows row by row, a segment has 1/32 of the rows so far:
+ * at most 3% is unused, and a million rows take a few hundred segments. */
 static int64_t growth_rows(const row_store *store, int64_t missing)
 {
     const int64_t most = SEGMENT_BYTES_MAX / (int64_t)row_bytes(store) / PAGE_ROWS * PAGE_ROWS;
@@ -134,7 +134,7 @@ static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t 
     return WW_OK;
 }
 
-/* `rows` rows or fewer: a group splits them by the shares of its members. */
+/* Appends a segment of at most `rows` rows: a group divides them by the shares of its members. */
 static ww_status segment_append(row_store *store, int64_t rows, int64_t rows_wanted)
 {
     const backend *api = store->device->backend;
@@ -165,13 +165,13 @@ static ww_status segment_append(row_store *store, int64_t rows, int64_t rows_wan
 }
 
 /* Fails before anything is allocated if there is clearly not enough memory: an operating system that overcommits would let
- * every segment be made. Not worth checking for less than a full segment. */
+ * every segment be made. For less than a full segment the check is skipped. */
 static ww_status room_check(const row_store *store, int64_t missing)
 {
     const segment_plan plan = store_plan(store);
     const segment_row_bytes each = segment_bytes_of_row(store->device, &plan);
     const double on_host = (double)missing * (double)((store->keep_copy ? store_element_bytes(store) : 0) + each.host);
-    const int64_t available = on_host >= SEGMENT_BYTES_MAX ? memory_available_bytes() : 0; /* 0: not known */
+    const int64_t available = on_host >= SEGMENT_BYTES_MAX ? memory_available_bytes() : 0; /* 0: unknown */
     if (available > 0 && on_host > (double)available)
         return memory_failed(each.host > 0 ? "rows on the host" : "the host's copy of rows",
                              on_host < 9e18 ? (size_t)on_host : INT64_MAX);
@@ -190,7 +190,7 @@ static ww_status room_check(const row_store *store, int64_t missing)
                    human_bytes(total, memory.total_bytes), store->device->info.id);
 }
 
-/* Growing row by row, what is wanted is what the collection grows by. */
+/* If the collection grows row by row, the wanted number of rows is its growth. */
 static ww_status append_some(row_store *store, int64_t missing)
 {
     const int64_t rows = growth_rows(store, missing);

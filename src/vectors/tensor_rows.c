@@ -1,4 +1,4 @@
-/* Rows and queries that come as tensors: their shape, where they are, and the ways to the host (tensor_rows.h). */
+/* Rows and queries in tensors: their shape, where they are, and how to copy them to the host (tensor_rows.h). */
 #include "vectors/tensor_rows.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ ww_status tensor_rows_make(const ww_tensor *tensor, ww_dtype dtype, tensor_rows 
         status = ww_tensor_contiguous(tensor, &made->dense);
     else
         status = ww_tensor_view(tensor, &tensor->layout, &made->dense);
-    /* Rows are written and searched on other streams than the one of the work on tensors. */
+    /* Rows are written and searched on other streams than tensors. */
     return status == WW_OK ? tensors_of(device)->synchronize(device) : status;
 }
 
@@ -70,7 +70,7 @@ bool tensor_rows_on_host(const tensor_rows *rows)
     return rows->dense.storage->device->backend->on_host;
 }
 
-/* A device that was opened twice is one device: its memory is that of both. */
+/* A device that was opened twice is still one device: both handles can use its memory. */
 bool tensor_rows_on(const tensor_rows *rows, const ww_device *device)
 {
     const ww_device *theirs = rows->dense.storage->device;

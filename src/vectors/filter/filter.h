@@ -40,8 +40,8 @@ typedef enum filter_operation {
     FILTER_OTHER,      /* has a value that is none of the operands */
     FILTER_ALL_WORDS,  /* a text with each word of the operand, in any order and case */
     FILTER_ANY_WORD,   /* with one of them */
-    FILTER_PHRASE,     /* with all of them one behind the other */
-    FILTER_PREFIX,     /* begins with the operand */
+    FILTER_PHRASE,     /* a text with all words of the operand, adjacent and in order */
+    FILTER_PREFIX,     /* a text that starts with the operand */
     FILTER_SUBSTRING,
     FILTER_WITHIN,      /* is within all bounds */
     FILTER_COUNT,       /* the number of values is within all bounds */
@@ -49,7 +49,7 @@ typedef enum filter_operation {
     FILTER_NULLS,       /* null, or a list with null in it */
     FILTER_GEO_RADIUS,  /* a place within a circle: lat, lon, metres */
     FILTER_GEO_BOX,     /* within a box: top, left, bottom, right */
-    FILTER_GEO_POLYGON, /* within a ring and in none of its holes: for each ring the number of places, and the places */
+    FILTER_GEO_POLYGON, /* inside a ring and outside its holes: the number of places of each ring, and the places */
     FILTER_LESS,
     FILTER_LESS_EQUAL,
     FILTER_GREATER,
@@ -67,7 +67,7 @@ typedef enum filter_operand_type {
 
 typedef struct filter_operand {
     filter_operand_type type;
-    json_number number; /* of an instant its microseconds */
+    json_number number; /* for an instant: its microseconds */
     const char *text;   /* without escapes and without a NUL */
     size_t length;
     filter_operation bound; /* of FILTER_WITHIN and FILTER_COUNT: how a value must compare */
@@ -91,12 +91,12 @@ typedef struct filter_node {
     int64_t count; /* of FILTER_MIN_SHOULD */
 } filter_node;
 
-/* A filter that was read. nodes[0] is its root. */
+/* A parsed filter. nodes[0] is its root. */
 typedef struct filter {
     filter_node *nodes;
     filter_operand *operands;
     filter_part *parts;
-    char *text; /* what the others point into */
+    char *text; /* the texts that the others point to */
     int32_t node_count, operand_count, part_count;
     int32_t node_capacity, operand_capacity, part_capacity;
 } filter;
@@ -108,16 +108,16 @@ void filter_free(filter *f);
 
 /* A row that a filter is tested against. */
 typedef struct filter_row {
-    const char *id; /* NULL: unknown, and equal to none; not terminated */
+    const char *id; /* not terminated; NULL: unknown, and equal to no id */
     size_t id_length;
     const char *payload; /* JSON text, or NULL for none */
 } filter_row;
 
-/* Whether a row meets the filter. Fails only if there is no memory, for texts with escapes. */
+/* Finds out whether a row meets the filter. Fails only if there is no memory for texts with escapes. */
 ww_status filter_matches(const filter *f, const filter_row *row, bool *matches);
 
-/* Calls `tell` for each value that the field of the first condition leads to, for the elements of a list in place of the list,
- * until it returns false. For filters of Qdrant's form. */
+/* Calls `tell` for each value of the first condition's field, and for the elements of a list instead of the list, until it
+ * returns false. For filters of Qdrant's form. */
 void filter_field_visit(const filter *f, const char *payload, bool (*tell)(void *user, const char *value), void *user);
 
 #endif

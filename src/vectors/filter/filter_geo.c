@@ -15,8 +15,7 @@ typedef struct place {
     double lat, lon;
 } place;
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 static bool read_number(const char *value, double *number)
 {
@@ -103,8 +102,7 @@ ww_status filter_read_geo(filter_reader *r, const char *value, filter_operation 
     return status;
 }
 
-/* ---- deciding --------------------------------------------------------------------------------------------------------------
- */
+/* ---- deciding ------------------------------------------------------------------------------------------------------------ */
 
 static double square(double x)
 {
@@ -131,7 +129,7 @@ static bool in_circle(const filter *f, const filter_node *node, place p)
     return haversine(p, (place){operand(f, node, 0), operand(f, node, 1)}) < limit;
 }
 
-/* A box whose left edge is east of its right one goes over the 180th meridian. */
+/* If the left edge of a box is east of its right edge, the box crosses the 180th meridian. */
 static bool in_box(const filter *f, const filter_node *node, place p)
 {
     const double top = operand(f, node, 0), left = operand(f, node, 1);
@@ -146,7 +144,8 @@ static bool on_edge(place p, place a, place b)
            (a.lat - p.lat) * (b.lat - p.lat) <= 0 && (a.lon - p.lon) * (b.lon - p.lon) <= 0;
 }
 
-/* Is the place in the ring that begins at operand `first`? One on its edge is if `edge`. */
+/* Returns true if the place is inside the ring that starts at operand `first`. For a place on the ring itself, returns
+ * `edge`. */
 static bool in_ring(const filter *f, const filter_node *node, int32_t first, place p, bool edge)
 {
     const int32_t edges = (int32_t)operand(f, node, first) - 1;

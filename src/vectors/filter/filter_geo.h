@@ -7,7 +7,7 @@
 /* Appends the operands of "geo_radius", "geo_bounding_box" or "geo_polygon"; node.operation says which. */
 ww_status filter_read_geo(filter_reader *r, const char *value, filter_operation operation);
 
-/* Is the value a place, and does the condition hold for it? */
+/* Returns true if the value is a place for which the condition holds. */
 bool filter_geo_matches(const filter *f, const filter_node *node, const char *value);
 
 #endif

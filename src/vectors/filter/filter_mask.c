@@ -12,8 +12,8 @@
 #include "vectors/write/payloads.h"
 
 enum {
-    ITEM_WORDS = 16,       /* that a thread fills in one piece; */
-    WORDS_FOR_THREADS = 64 /* with fewer, waking threads does not pay */
+    ITEM_WORDS = 16,       /* words that a thread fills at a time */
+    WORDS_FOR_THREADS = 64 /* with fewer words, waking threads would take longer */
 };
 
 typedef struct mask_job {
@@ -23,7 +23,7 @@ typedef struct mask_job {
     const filter *filter;
     uint64_t *mask;
     int64_t words;
-    atomic_int failed; /* the status of the first payload for which there was no memory, or WW_OK */
+    atomic_int failed; /* the status of the first payload for which there was not enough memory, or WW_OK */
 } mask_job;
 
 /* The bits of a word that the query's own mask admits. */

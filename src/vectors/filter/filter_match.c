@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "vectors/filter/filter_match.h"
 
-enum { INSTANT_BYTES_MAX = 64 }; /* of a text with its escapes that can be a date */
+enum { INSTANT_BYTES_MAX = 64 }; /* maximum length of a text, with its escapes, that can be a date */
 
 /* Compares a text with an operand by bytes. */
 static ww_status compare_texts(const char *value, const filter_operand *operand, int *order)
@@ -76,7 +76,7 @@ bool filter_order_is(filter_operation operation, int order)
     }
 }
 
-/* A value that is no list, against each operand. `whole`: it is the field's own value, not an element of its list. */
+/* Tests a value that is not a list against each operand. `whole`: it is the field's own value, not an element of its list. */
 static ww_status value_matches(const filter *f, const filter_node *node, const char *value, bool whole, bool *out)
 {
     *out = false;
@@ -134,7 +134,7 @@ static ww_status condition_matches(const filter *f, const filter_node *node, con
     return status;
 }
 
-/* The first child that is `decisive` decides. */
+/* The first `decisive` child decides. */
 static ww_status group_matches(const filter *f, const filter_node *node, const filter_row *row, bool *out)
 {
     const bool decisive = node->operation == FILTER_OR;

@@ -18,15 +18,14 @@ static const char *given(const char *object, const char *key)
     return value && json_type_of(value) != JSON_NULL ? value : NULL;
 }
 
-/* ---- the name of a field: a.b, a[].b, a[0], "a.b".c ------------------------------------------------------------------------
- */
+/* ---- the name of a field: a.b, a[].b, a[0], "a.b".c ---------------------------------------------------------------------- */
 
 static bool is_key_byte(char c)
 {
     return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_' || c == '-' || (c & 0x80);
 }
 
-/* Reads "[]" or "[7]" from `at`; gives the byte behind it, NULL if it is neither. */
+/* Reads "[]" or "[7]" at `at`. Returns the next byte, or NULL if it is neither. */
 static const char *read_brackets(const char *at, const char *end, filter_part *part)
 {
     const char *close = memchr(at, ']', (size_t)(end - at));
@@ -41,7 +40,7 @@ static const char *read_brackets(const char *at, const char *end, filter_part *p
     return close + 1;
 }
 
-/* Reads one key; gives the byte behind it, NULL if there is none. */
+/* Reads one key. Returns the next byte, or NULL if there is no key. */
 static const char *read_key(const char *at, const char *end, filter_part *part)
 {
     const char *start = at;
@@ -91,8 +90,7 @@ static ww_status read_field(filter_reader *r, const char *key, filter_node *node
     return status;
 }
 
-/* ---- conditions on a field -------------------------------------------------------------------------------------------------
- */
+/* ---- conditions on a field ----------------------------------------------------------------------------------------------- */
 
 static ww_status finish(filter_reader *r, filter_node node)
 {
@@ -101,7 +99,7 @@ static ww_status finish(filter_reader *r, filter_node node)
     return filter_add_node(r, node);
 }
 
-/* A value that match can compare: a text, an integer or a boolean. */
+/* Adds a value that match can compare: a text, an integer or a boolean. */
 static ww_status add_match(filter_reader *r, const char *value)
 {
     const json_type type = json_type_of(value);
@@ -141,7 +139,7 @@ static ww_status read_match(filter_reader *r, const char *match, filter_node nod
     return FILTER_REFUSE(r, "unknown match; there are value, any, except, text, text_any, phrase, prefix and substring");
 }
 
-/* A bound: a number, or for ranges a date. */
+/* Adds a bound: a number, or for ranges a date. */
 static ww_status add_bound(filter_reader *r, const char *value, filter_node node)
 {
     const bool date = node.operation == FILTER_WITHIN && json_type_of(value) == JSON_TEXT;
@@ -178,7 +176,7 @@ static ww_status read_bounds(filter_reader *r, const char *bounds, filter_node n
     return status == WW_OK ? finish(r, node) : status;
 }
 
-/* {"is_empty": true} and {"is_null": false} of a field. */
+/* Reads {"is_empty": true} or {"is_null": false} for a field. */
 static ww_status read_flag(filter_reader *r, const char *value, filter_node node)
 {
     if (json_type_of(value) != JSON_TRUE && json_type_of(value) != JSON_FALSE)
@@ -225,8 +223,7 @@ static ww_status read_field_condition(filter_reader *r, const char *condition, b
                                               "geo_radius, geo_bounding_box and geo_polygon");
 }
 
-/* ---- other conditions ------------------------------------------------------------------------------------------------------
- */
+/* ---- other conditions ---------------------------------------------------------------------------------------------------- */
 
 static int compare_operands(const void *first, const void *second)
 {
@@ -249,7 +246,7 @@ static ww_status read_ids(filter_reader *r, const char *list, bool negated)
         if (!point_id_read(at, id)) {
             if (operand->type != FILTER_TEXT)
                 return FILTER_REFUSE(r, "an id is an unsigned number of 64 bits or a UUID");
-            continue; /* an id of a store that other programs filled */
+            continue; /* an id of a store that another program filled */
         }
         operand->length = strlen(id);
         operand->text = operand->type == FILTER_NUMBER ? at : memcpy(r->free_text, id, operand->length);
@@ -270,7 +267,7 @@ static ww_status read_nested(filter_reader *r, const char *nested, bool negated)
     filter_node node = {.operation = FILTER_NESTED, .negated = negated, .operand = r->out->operand_count};
     ww_status status = read_field(r, given(nested, "key"), &node);
     if (status == WW_OK && node.part_count > 1 && r->out->parts[node.part + node.part_count - 1].step == FILTER_EACH)
-        node.part_count--; /* data[] is data: its elements are looked at in any case */
+        node.part_count--; /* data[] means data: its elements are tested anyway */
     if (status == WW_OK)
         status = finish(r, node);
     const int32_t made = r->made;
@@ -326,10 +323,9 @@ static ww_status read_condition(filter_reader *r, const char *condition, bool ne
     return read_filter(r, condition, negated);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------------------------------------- */
 
-/* The children of a node, one behind the other. */
+/* The children of a node, in order. */
 typedef struct children {
     int32_t parent, last;
 } children;
@@ -340,7 +336,7 @@ static void adopt(filter_reader *r, children *of)
     of->last = r->made;
 }
 
-/* A list of conditions, or one, as children. */
+/* Reads a list of conditions, or a single one, as children. */
 static ww_status read_conditions(filter_reader *r, const char *value, children *of, bool negated)
 {
     const bool list = json_type_of(value) == JSON_LIST;
@@ -357,7 +353,7 @@ static ww_status read_conditions(filter_reader *r, const char *value, children *
     return status;
 }
 
-/* {"should": [...]} and {"min_should": {"conditions": [...], "min_count": 2}}: a node of their own below the filter's. */
+/* Reads {"should": [...]} or {"min_should": {"conditions": [...], "min_count": 2}} as a new node below the filter's. */
 static ww_status read_group(filter_reader *r, const char *conditions, filter_node node, children *of)
 {
     node.first = -1;
@@ -396,7 +392,7 @@ static ww_status read_clause(filter_reader *r, const char *key, children *of)
     if (!json_text_is(key, "should", 6))
         return FILTER_REFUSE(r, "unknown; a filter has must, should, must_not and min_should");
     if (json_type_of(value) == JSON_LIST && !json_first(value))
-        return WW_OK; /* an empty list is no condition */
+        return WW_OK; /* an empty list has no condition */
     return read_group(r, value, (filter_node){.operation = FILTER_OR}, of);
 }
 

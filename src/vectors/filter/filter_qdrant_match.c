@@ -14,9 +14,9 @@ struct walk {
     const filter *f;
     const filter_node *node;
     ww_status (*visit)(walk *w, const char *value);
-    bool flat; /* the elements of a list in place of the list */
+    bool flat; /* visit the elements of a list instead of the list */
     bool found;
-    bool any; /* was there a value at all? */
+    bool any; /* there was at least one value */
     bool (*tell)(void *user, const char *value);
     void *user;
 };
@@ -32,7 +32,7 @@ static ww_status visit_value(walk *w, const char *value)
     return status;
 }
 
-/* Goes from `value` along the parts from number `part` on; at most FILTER_FIELD_PARTS_MAX deep. */
+/* Walks from `value` along the parts from number `part` on; at most FILTER_FIELD_PARTS_MAX deep. */
 static ww_status walk_from(walk *w, const char *value, int32_t part)
 {
     if (part == w->node->part_count)
@@ -52,8 +52,7 @@ static ww_status walk_from(walk *w, const char *value, int32_t part)
     return status;
 }
 
-/* ---- words of texts --------------------------------------------------------------------------------------------------------
- */
+/* ---- words of texts ------------------------------------------------------------------------------------------------------ */
 
 static bool is_word_byte(char c)
 {
@@ -71,7 +70,7 @@ static bool same_word(const char *a, const char *b, size_t length)
     return true;
 }
 
-/* The next word from *at on: its first byte, or NULL; *at is behind it then. */
+/* Returns the start of the next word from *at on, or NULL. Moves *at to its end. */
 static const char *next_word(const char **at, const char *end)
 {
     while (*at < end && !is_word_byte(**at))
@@ -90,7 +89,7 @@ static bool has_word(const char *text, const char *end, const char *word, size_t
     return false;
 }
 
-/* Do the words of the operand stand at `text`, one behind the other? */
+/* Returns true if `text` starts with the words of the operand, in order. */
 static bool begins_with_words(const char *text, const char *end, const filter_operand *operand)
 {
     const char *wanted = operand->text, *const wanted_end = wanted + operand->length;
@@ -138,10 +137,9 @@ static ww_status visit_text(walk *w, const char *value)
     return WW_OK;
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------------------------------------- */
 
-/* Is a number written as the other one is, as an integer or not? Qdrant keeps the two apart. */
+/* Returns true if both numbers are integers or neither is: Qdrant distinguishes the two. */
 static bool same_kind(const char *value, const filter_operand *operand)
 {
     return operand->type != FILTER_NUMBER || json_number_of(value).is_integer == operand->number.is_integer;
@@ -241,8 +239,7 @@ static ww_status visit_nested(walk *w, const char *value)
     return status;
 }
 
-/* ---- conditions without a field --------------------------------------------------------------------------------------------
- */
+/* ---- conditions without a field ------------------------------------------------------------------------------------------ */
 
 static int compare_id(const void *key, const void *element)
 {

@@ -47,9 +47,9 @@ void filter_free(filter *f)
     *f = (filter){0};
 }
 
-/* ---- the place in the filter that messages name -------------------------------------------------------------------------- */
+/* ---- the place in the filter, for messages ------------------------------------------------------------------------------- */
 
-/* Goes one step down; returns the length to which filter_leave() cuts the place again. */
+/* Goes one level down. Returns the length to which filter_leave() cuts the place again. */
 size_t filter_enter(filter_reader *r, const char *name, size_t length)
 {
     const size_t before = strlen(r->place);
@@ -144,7 +144,7 @@ static ww_status add_operands(filter_reader *r, const char *list)
 
 /* ---- conditions ---------------------------------------------------------------------------------------------------------- */
 
-typedef struct field { /* whose conditions are being read */
+typedef struct field { /* the field whose conditions are being read */
     int32_t part, part_count;
 } field;
 
@@ -208,7 +208,7 @@ static ww_status read_operator(filter_reader *r, field of, const char *key, bool
 /* Reads one entry of an AND or an OR into the node r->made. */
 typedef ww_status (*entry_reader)(filter_reader *r, field of, const char *entry, bool negated);
 
-/* The name of an entry in messages: its number in a list, its key in an object. */
+/* Appends the name of an entry for messages: its number in a list, its key in an object. */
 static size_t enter_entry(filter_reader *r, const char *entries, const char *entry, int64_t number)
 {
     char digits[24];
@@ -217,7 +217,7 @@ static size_t enter_entry(filter_reader *r, const char *entries, const char *ent
     return filter_enter(r, digits, (size_t)snprintf(digits, sizeof digits, "%lld", (long long)number));
 }
 
-/* All entries of a list or an object as the children of one node. */
+/* Reads all entries of a list or an object as the children of one node. */
 static ww_status read_entries(filter_reader *r, field of, const char *entries, filter_node node, entry_reader read)
 {
     const bool negated = node.negated;
@@ -250,7 +250,7 @@ static ww_status read_group(filter_reader *r, field of, const char *entries, fil
     return status;
 }
 
-/* AND, or its opposite below a $not: all entries hold, or one of them does not. */
+/* AND, or the opposite below a $not: one of the entries does not hold. */
 static filter_node all_of(bool negated)
 {
     return (filter_node){.operation = negated ? FILTER_OR : FILTER_AND, .negated = negated};
@@ -362,8 +362,8 @@ ww_status filter_read(const char *json, filter *out)
     if (!json_check(json, length, &fault))
         return ww_fail(WW_INVALID_ARGUMENT, "filter: not JSON: %s in line %zu, column %zu", fault.what, fault.line,
                        fault.column);
-    /* A copy of the text, then the strings without their escapes, which are never longer, then ids in their usual form, which
-     * are at most twice as long. */
+    /* Room for a copy of the text; the strings without their escapes, which are never longer; and ids in their usual form,
+     * which are at most twice as long. */
     out->text = memory_alloc(4 * length + 1);
     if (!out->text)
         return memory_failed("a filter", 4 * length + 1);

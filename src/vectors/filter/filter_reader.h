@@ -1,4 +1,4 @@
-/* What the readers of filters share: the tree that grows, and the place that messages name. */
+/* Shared by the readers of filters: the tree that grows, and the place for messages. */
 #ifndef WW_VECTORS_FILTER_READER_H
 #define WW_VECTORS_FILTER_READER_H
 
@@ -8,21 +8,21 @@ enum { FILTER_PLACE_BYTES = 256 };
 
 typedef struct filter_reader {
     filter *out;
-    char *free_text;                /* where the next text without escapes goes */
+    char *free_text;                /* the next text without escapes goes here */
     char place[FILTER_PLACE_BYTES]; /* "$or.1.year.$gt", for messages */
     int depth;
-    int32_t made; /* the node that was read last */
+    int32_t made; /* the node that was made last */
 } filter_reader;
 
-/* Appends a node, of which r->made gets the number; an operand; a part of a field's name. */
+/* Append a node, whose number r->made receives; an operand; a part of a field's name. */
 ww_status filter_add_node(filter_reader *r, filter_node node);
 ww_status filter_add_operand(filter_reader *r, const char *value);
 ww_status filter_add_part(filter_reader *r, filter_part part);
 
-/* The text of a value, without escapes and without a NUL, which stays as long as the filter. */
+/* Returns the text of a value, without escapes and without a NUL. It is valid as long as the filter. */
 void filter_read_text(filter_reader *r, const char *value, const char **text, size_t *length);
 
-/* Goes one step down; returns the length to which filter_leave() cuts the place again. */
+/* Goes one level down. Returns the length to which filter_leave() cuts the place again. */
 size_t filter_enter(filter_reader *r, const char *name, size_t length);
 void filter_leave(filter_reader *r, size_t before);
 

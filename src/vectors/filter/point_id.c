@@ -30,7 +30,7 @@ static int hex_digit(char c)
     return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
 
-/* Writes 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12. Hyphens may stand between these groups, or nowhere. */
+/* Writes 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12. The text has hyphens either between all groups or nowhere. */
 static bool read_uuid(const char *text, size_t length, char *id)
 {
     static const char digits[] = "0123456789abcdef";

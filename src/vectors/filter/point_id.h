@@ -1,5 +1,5 @@
 /* Ids of points as Qdrant's clients write them: unsigned numbers of 64 bits, and UUIDs. Here both are texts: a number in
- * decimal, a UUID in its usual form with small letters. */
+ * decimal, a UUID in its usual form with lower-case letters. */
 #ifndef WW_VECTORS_POINT_ID_H
 #define WW_VECTORS_POINT_ID_H
 
@@ -9,14 +9,14 @@
 
 enum { POINT_ID_BYTES = 40 };
 
-/* Reads a number, or a text that is a UUID: with or without hyphens, in braces, or behind "urn:uuid:". Writes it with a NUL
- * into `id`, of POINT_ID_BYTES. Returns false for anything else. */
+/* Reads a number, or a text that is a UUID: with or without hyphens, in braces, or after "urn:uuid:". Writes it with a NUL to
+ * `id`, which has POINT_ID_BYTES. Returns false for anything else. */
 bool point_id_read(const char *json, char *id);
 
-/* Is the text a number as point_id_read() writes them? Gives it in `number`. */
+/* Returns true if the text is a number as point_id_read() writes it, and stores its value in `number`. */
 bool point_id_is_number(const char *id, size_t length, uint64_t *number);
 
-/* Numbers come before all other ids, and are in their order; the others are by their bytes. */
+/* Orders ids: numbers first, by value; then the others, by their bytes. */
 int point_id_compare(const char *a, const char *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* Selections: rows by conditions instead of by ids or by nearness.
+/* Selections: rows that are chosen by conditions instead of ids or scores.
  *
  * Pages of rows are ordered by handle, except for rows that an upsert replaced: these are out of order within their page or, if
  * the collection's table lists them, among pages. If that table is empty, the first rows are found without reading later pages.
@@ -21,8 +21,7 @@
 
 STRUCT_INIT(ww_selection, {0})
 
-/* ---- finding rows ---------------------------------------------------------------------------------------------------------
- */
+/* ---- finding rows -------------------------------------------------------------------------------------------------------- */
 
 static ww_status append(selected_rows *found, selected_row row)
 {
@@ -57,7 +56,8 @@ static ww_status find_masked(const ww_collection *c, const ww_selection *s, cons
     return status;
 }
 
-/* Lists as many rows as the selection wants, and the rest of their page, if the collection's pages are ordered by handle. */
+/* Lists as many rows as the selection requests, and the rest of their page. The collection's pages must be ordered by
+ * handle. */
 static ww_status find_first(const ww_collection *c, const ww_selection *s, selected_rows *found)
 {
     filter read;
@@ -110,10 +110,9 @@ ww_status selected_rows_find(const ww_collection *c, const ww_selection *selecti
     return WW_OK;
 }
 
-/* ---- in memory ------------------------------------------------------------------------------------------------------------
- */
+/* ---- in memory ----------------------------------------------------------------------------------------------------------- */
 
-/* With the lock. */
+/* Called with the lock. */
 static ww_status select_rows(const ww_collection *c, const ww_selection *selection, uint32_t fetch, ww_results **results)
 {
     selected_rows found;
@@ -156,8 +155,7 @@ ww_status memory_select_count(ww_collection *c, const ww_selection *selection, i
     return status;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
 ww_status selection_read(const ww_collection *c, const char *function, const ww_selection *callers, ww_selection *read)
 {

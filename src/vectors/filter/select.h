@@ -1,4 +1,4 @@
-/* The rows of a collection in memory that a selection has. */
+/* The rows of a collection in memory that belong to a selection. */
 #ifndef WW_VECTORS_FILTER_SELECT_H
 #define WW_VECTORS_FILTER_SELECT_H
 
@@ -11,13 +11,13 @@ typedef struct selected_row {
 typedef struct selected_rows {
     selected_row *rows; /* in order of handles; memory_free() */
     int64_t count, capacity;
-    bool disordered; /* while they are found */
+    bool disordered; /* not in order of handles; used while rows are being found */
 } selected_rows;
 
-/* Finds them. With a lock. Leaves nothing to free where it fails. */
+/* Finds them. Called with a lock. If it fails, nothing must be freed. */
 ww_status selected_rows_find(const ww_collection *c, const ww_selection *selection, selected_rows *found);
 
-/* Reads a selection of the caller's and checks all of it. */
+/* Reads the caller's selection and checks all of it. */
 ww_status selection_read(const ww_collection *c, const char *function, const ww_selection *callers, ww_selection *read);
 
 #endif

@@ -18,7 +18,7 @@ int64_t handle_from_digits(id_text id)
 {
     if (id.length == 0 || id.length > HANDLE_DIGITS || (id.bytes[0] == '0' && id.length > 1))
         return -1;
-    uint64_t number = 0; /* 19 digits end below 10^19, which fits 64 bits without a sign */
+    uint64_t number = 0; /* a number of 19 digits is below 10^19, which fits in 64 bits without a sign */
     for (uint32_t i = 0; i < id.length; i++) {
         if (id.bytes[i] < '0' || id.bytes[i] > '9')
             return -1;
@@ -50,7 +50,7 @@ static void forget_pages(row_store *store)
     }
 }
 
-/* Removed rows get their ids too: a page has the ids of all its rows. */
+/* Removed rows get ids, too, because a page has the ids of all its rows. */
 static ww_status make_pages(row_store *store, int64_t *bytes)
 {
     for (int64_t row = 0; row < store->rows_count; row += PAGE_ROWS) {

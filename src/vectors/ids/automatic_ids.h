@@ -11,19 +11,19 @@
 
 enum { HANDLE_DIGITS = 19 }; /* handles are below 2^63 */
 
-/* `handle` in decimal, at the end of `digits`, which has room for HANDLE_DIGITS. */
+/* Writes `handle` in decimal at the end of `digits`, which has room for HANDLE_DIGITS. */
 id_text handle_in_digits(int64_t handle, char *digits);
 
-/* The handle whose decimal text `id` is, or -1: no sign, no leading zero, nothing after it. */
+/* Returns the handle whose decimal text is `id`, or -1: no sign, no leading zero, nothing after it. */
 int64_t handle_from_digits(id_text id);
 
-/* The row with this id, or -1, whether ids are stored or not. */
+/* Returns the row with this id, or -1, whether ids are stored or not. */
 int64_t collection_find(const ww_collection *collection, id_text id);
 
-/* The id of a row that was written; `digits` has room for HANDLE_DIGITS, and the text may point into it. */
+/* Returns the id of a row that was written. `digits` has room for HANDLE_DIGITS, and the id may point to it. */
 id_text collection_row_id(const ww_collection *collection, int64_t row, char *digits);
 
-/* Stores all ids, so that others can be added. The collection answers the same before and after, and if this fails. */
+/* Stores all ids, so that others can be added. The collection gives the same answers afterwards, also after a failure. */
 ww_status collection_store_ids(ww_collection *collection);
 
 #endif

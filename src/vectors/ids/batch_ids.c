@@ -35,7 +35,7 @@ static ww_status duplicate_in_batch(const batch *b, const ww_collection *c, id_t
                    (int)id.length, id.bytes, (long long)(existing - b->first_row), (long long)b->ids_staged);
 }
 
-/* A row with an automatic id has nothing to do with the caller's row, so the message does not recommend an upsert. */
+/* The caller did not choose an automatic id, so this message does not recommend an upsert. */
 static ww_status duplicate(const batch *b, const ww_collection *c, id_text id, int64_t existing)
 {
     const bool automatic = handle_from_digits(id) == store_handle(&c->store, existing);
@@ -44,8 +44,8 @@ static ww_status duplicate(const batch *b, const ww_collection *c, id_text id, i
                    automatic ? "a row that was added without an id has it; choose another id" : "upsert replaces it");
 }
 
-/* Enters one id into the table. Earlier ids of the batch are there too, so this finds both kinds of duplicate. A row whose id
- * exists keeps the handle of the row that it replaces. */
+/* Enters one id into the table. Earlier ids of the batch are in the table, too, so this finds both kinds of duplicate. A row
+ * whose id exists keeps the handle of the row that it replaces. */
 static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash, int64_t *handle)
 {
     const int64_t row = b->first_row + b->ids_staged;
@@ -70,7 +70,7 @@ static ww_status stage_id(batch *b, ww_collection *c, id_text id, uint64_t hash,
     return WW_OK;
 }
 
-/* The next handle, which is also an id: skips numbers that the caller used as ids. */
+/* Returns the next handle, which is also an id. Skips numbers that callers used as ids. */
 static id_text automatic_id(batch *b, const ww_collection *c, char *digits, int64_t *handle)
 {
     id_text id = handle_in_digits(b->next_handle, digits);
@@ -146,7 +146,7 @@ static ww_status stage_pages(batch *b, ww_collection *c)
     return status;
 }
 
-/* Reserves room in the table of rows that are out of order, for as many as the batch can have. */
+/* Reserves room in the table of rows that are out of order for as many rows as the batch can add to it. */
 static ww_status reserve_moved(batch *b, ww_collection *c)
 {
     const int64_t entries = c->moved.entries + b->replaced_count;

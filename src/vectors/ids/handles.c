@@ -1,4 +1,4 @@
-/* Handles of rows, and rows of handles. */
+/* Finds the handles of rows, and the rows of handles. */
 #include "vectors/ids/handles.h"
 
 #include "base/memory.h"

@@ -1,8 +1,9 @@
 /* The table of ids, and the pages that hold their texts.
  *
- * Open addressing with buckets of one cache line. An id goes to the first bucket with a free slot, starting at its home, and
- * each full bucket that it passes counts it. A search continues only if something has passed a bucket, and removing an id takes
- * its counts back: there are no tombstones and no shifting, so neither inserting nor undoing it can fail.
+ * Open addressing with buckets of one cache line. An id goes to the first bucket with a free slot, starting at its home bucket,
+ * and each full bucket that it passes counts it. A search continues past a bucket only if that count is not 0, and removing an
+ * id decrements the counts again. So there are no tombstones, nothing is shifted, and neither inserting nor undoing it can
+ * fail.
  */
 #include "vectors/ids/ids.h"
 
@@ -58,7 +59,8 @@ static uint8_t tag_of(uint64_t hash)
     return (uint8_t)(1 + (hash & 0xffff) * 255 / 65536);
 }
 
-/* A bit for each slot whose tag is `tag`. The sum cannot carry from one byte to the next, so no slot is marked in error. */
+/* Returns a bit for each slot whose tag is `tag`. The sum cannot carry from one byte to the next, so no other slot is
+ * marked. */
 static uint32_t slots_with(const id_bucket *bucket, uint8_t tag)
 {
     const uint64_t ones = 0x0101010101010101u;
@@ -79,7 +81,7 @@ void id_table_prefetch(const id_table *table, uint64_t hash)
     __builtin_prefetch(&table->buckets[home_of(table, hash)], 1);
 }
 
-/* Inline for the ids, of which a batch looks up a million. */
+/* Inline in this file, where a batch looks up a million ids. */
 static inline id_probe probe_begin(const id_table *table, uint64_t hash)
 {
     const uint64_t home = table->entries > 0 ? home_of(table, hash) : 0;
@@ -140,7 +142,7 @@ void id_table_insert(id_table *table, uint64_t hash, int64_t row)
     }
 }
 
-/* The bucket and slot of an entry that is there. */
+/* Returns the bucket and slot of an existing entry. */
 static id_bucket *entry_of(const id_table *table, uint64_t hash, int64_t row, int *slot)
 {
     for (uint64_t at = home_of(table, hash);; at = bucket_after(table, at)) {

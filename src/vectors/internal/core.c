@@ -1,4 +1,4 @@
-/* The table of what stores and ranks use of this room (core.h). */
+/* The table of functions of this room that stores and ranks use (core.h). */
 #include "vectors/internal/core.h"
 
 #include "base/float_guard.h"

@@ -1,4 +1,4 @@
-/* What the libraries on top of this one, stores and ranks, use of this folder beside the public calls.
+/* The functions of this folder that the libraries on top of this one, stores and ranks, use besides the public ones.
  *
  * They are linked separately, and names of this folder are not exported. So one function returns a table of functions. It may
  * change with every version: check CORE_VERSION before using anything else.
@@ -12,7 +12,7 @@
 #include "vectors/internal/part.h"
 #include "vectors/query/results.h"
 
-enum { CORE_VERSION = 13 }; /* of this header and what it includes; raised with every change */
+enum { CORE_VERSION = 13 }; /* the version of this header and those it includes; incremented with every change */
 
 typedef struct core_functions {
     int32_t version; /* CORE_VERSION of the running library; if it differs, nothing after this field may be used */
@@ -25,12 +25,13 @@ typedef struct core_functions {
     bool (*is_finite)(const float *vector, int32_t dim);
     ww_status (*row_text_copy)(const row_request *request, const char *text, size_t length);
 
-    /* payloads.h, base/status.h: in the caller's floating-point environment; true: stop */
+    /* payloads.h, base/status.h; progress_tell() uses the caller's floating-point environment and returns true to stop */
     ww_status (*check_payload)(const char *name, int64_t number, const char *text);
     ww_status (*merge_payload)(const char *name, const char *old, const char *fields, char **merged);
     bool (*tell)(ww_progress progress, void *user, int64_t done, int64_t total);
 
-    /* Keeps a device open for one user more, who closes it with ww_device_close(). WW_OTHER_PROCESS in a child of fork(). */
+    /* Keeps a device open for one more user, who closes it with ww_device_close(). Returns WW_OTHER_PROCESS in a child of
+     * fork(). */
     ww_status (*device_retain)(ww_device *device, ww_device **retained);
 
     /* results.h */
@@ -63,7 +64,7 @@ typedef struct core_functions {
     ww_status (*mirror_file_enter)(const mirror_key *file, const char *path);
     void (*mirror_file_leave)(const mirror_key *file);
 
-    /* lists.h, and of ivf.h what builds, without a change of the collection */
+    /* lists.h, and from ivf.h the functions that build without changing the collection */
     ww_status (*ivf_build)(ww_collection *c, const ww_ivf_config *config, ivf **index);
     ww_status (*ivf_calibrate)(ww_collection *c, const ww_calibrate_config *config, ivf_calibration *learnt);
     void (*ivf_destroy)(ivf *index);
@@ -83,7 +84,7 @@ typedef struct core_functions {
     list_record (*outline_record)(const ww_collection *outline, int64_t list);
     const float *(*outline_centroid)(const ww_collection *outline, int64_t list);
 
-    /* part.h, and of ivf.h what checks */
+    /* part.h, and from ivf.h the functions that check */
     ww_status (*ivf_config_check)(const char *name, int64_t rows, ww_ivf_config *config);
     ww_status (*ivf_calibrate_check)(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config);
     ww_status (*part_draw_rows)(ww_collection *c, const part_draw *draw, part_rows *drawn);

@@ -1,4 +1,4 @@
-/* Mirrors: the table of them, and the runs that lead from rows to places and handles. */
+/* Mirrors: the table of all mirrors, and the runs that map rows to places and handles. */
 #include "vectors/internal/mirror.h"
 
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "vectors/query/results.h"
 #include "vectors/query/search.h"
 
-enum { TIDY_ROWS_MIN = 4096 }; /* fewer removed rows are not worth moving the others */
+enum { TIDY_ROWS_MIN = 4096 }; /* with fewer removed rows, moving the others takes longer than it saves */
 
-/* Rows from `row` up to the next run's: places and handles follow one another. */
+/* Rows from `row` to the start of the next run: their places and handles are consecutive. */
 typedef struct run {
     int64_t row;
     int64_t place;
@@ -21,9 +21,9 @@ struct mirror {
     mirror *next; /* in the table */
     bool listed;
     mirror_key key;
-    int64_t users; /* with the table's lock */
+    int64_t users; /* protected by the table's lock */
     process_mark made_in;
-    pthread_rwlock_t lock; /* for everything below */
+    pthread_rwlock_t lock; /* protects everything below */
     ww_collection *rows;
     run *runs;
     int64_t run_count;
@@ -45,8 +45,8 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static mirror *table;
 static file_use *files;
 
-/* A child of fork() gets the lock unlocked, even if another thread held it in the parent, and ignores what its parent listed.
- */
+/* In a child of fork() the lock is unlocked, even if another thread held it in the parent, and the parent's entries are
+   ignored. */
 static void table_acquire(void)
 {
     pthread_mutex_lock(&table_lock);
@@ -62,8 +62,7 @@ static void survive_forks(void)
     (void)pthread_atfork(table_acquire, table_release, table_release);
 }
 
-/* ---- life -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
 static ww_status lock_create(pthread_rwlock_t *lock)
 {
@@ -139,7 +138,7 @@ ww_status mirror_acquire(const mirror_key *key, ww_device *device, const ww_coll
     return status;
 }
 
-/* With the table's lock. */
+/* Called with the table's lock. */
 static void unlist(mirror *m)
 {
     for (mirror **link = &table; m->listed && *link; link = &(*link)->next)
@@ -208,10 +207,9 @@ ww_collection *mirror_collection(mirror *m)
     return m->rows;
 }
 
-/* ---- runs -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- runs ---------------------------------------------------------------------------------------------------------------- */
 
-/* The last run that begins at `row` or before; there is one. */
+/* Returns the last run that starts at `row` or before; it always exists. */
 static const run *run_of_row(const mirror *m, int64_t row)
 {
     int64_t low = 0, high = m->run_count;
@@ -301,15 +299,14 @@ static ww_status runs_reserve(mirror *m, int64_t more)
     return WW_OK;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 ww_status mirror_reserve(mirror *m, int64_t rows_more)
 {
     return ww_collection_reserve(m->rows, m->rows->store.rows_live + rows_more);
 }
 
-/* Does the i-th new row continue the run before it? */
+/* Returns true if the i-th new row continues the run before it. */
 static bool continues(const mirror *m, const mirror_rows *rows, int64_t i, int64_t row)
 {
     if (i > 0)
@@ -335,7 +332,7 @@ ww_status mirror_append(mirror *m, const mirror_rows *rows)
                            .elements = rows->elements,
                            .type = m->rows->type,
                            .row_stride = rows->row_stride > 0 ? rows->row_stride : m->rows->dim};
-    struct ivf *index = m->rows->index; /* the file says which lists the rows enter */
+    struct ivf *index = m->rows->index; /* the file decides which lists the rows enter */
     m->rows->index = NULL;
     status = rows->count > 0 ? memory_write(m->rows, &added, WRITE_ADD) : WW_OK;
     m->rows->index = index;
@@ -365,7 +362,7 @@ ww_status mirror_remove(mirror *m, const int64_t *places, int64_t count)
     return status;
 }
 
-/* The runs of the live rows after they are renumbered. */
+/* Makes the runs of the live rows after they are renumbered. */
 static ww_status runs_of_live(const mirror *m, run **runs, int64_t *run_count)
 {
     const row_store *store = &m->rows->store;
@@ -414,10 +411,9 @@ ww_status mirror_tidy(mirror *m)
     return WW_OK;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------------------------------------------------------- */
 
-/* The entry for a file that this process uses or, with `inherited`, that its parent used before fork(). */
+/* Returns the entry for a file that this process uses or, with `inherited`, that its parent used before fork(). */
 static file_use *file_find(const mirror_key *file, bool inherited)
 {
     file_use *use = files;

@@ -28,12 +28,12 @@ enum {
     QUERIES_DEFAULT = 1000,
     QUERIES_MAX = 1 << 20,
     K_DEFAULT = 10,
-    ROUND_KEYS = 1 << 22, /* scores of queries and centroids at a time */
+    ROUND_KEYS = 1 << 22, /* scores of queries and centroids that are kept at a time */
 };
 
 STRUCT_INIT(ww_calibrate_config, {0})
 
-/* What a query needs to find its neighbours, the nearest list first. */
+/* The lists that a query must read to find its neighbours, nearest first. */
 typedef struct need {
     int64_t nprobe;
     double factor;
@@ -42,19 +42,19 @@ typedef struct need {
 typedef struct calibration {
     ww_collection *collection;
     ivf *index;
-    ww_calibrate_config config; /* every number is set */
-    float *drawn;               /* queries that are rows, or NULL */
-    int64_t *numbers;           /* of these rows */
+    ww_calibrate_config config; /* with all defaults filled in */
+    float *drawn;               /* queries that were drawn from the rows, or NULL */
+    int64_t *numbers;           /* numbers of the drawn rows */
     int64_t *truth;             /* k + 1 rows for each query of a round */
     float *scores;
-    const uint32_t *given;     /* lists of the true neighbours of each query, query_count x k, or NULL: they are found here */
+    const uint32_t *given;     /* lists of the true neighbours of each query, query_count x k; NULL: they are found here */
     uint32_t *lists;           /* of each row of the collection */
     key_list *order;           /* the lists of each query of a round */
-    uint32_t *places;          /* of each list in the order of a query */
+    uint32_t *places;          /* position of each list in the order of a query */
     need *needs;               /* of each query for each h: query_count x k */
     double *factors, *nprobes; /* of all queries for one h */
     float *ratios;             /* of the first QUERIES_MIN queries: how much farther away each list is than the nearest */
-    ivf_rule *rules;           /* k of each kind; in the end the first k are those that are kept */
+    ivf_rule *rules;           /* k of each kind; at the end the first k are the ones to use */
     int64_t round_queries;
 } calibration;
 
@@ -65,12 +65,11 @@ ivf_rule ivf_rule_of(const ivf *index, const ww_query *query)
     if (query->recall >= 1.0f)
         return (ivf_rule){.nprobe = index->nlist};
     const int32_t k = index->calibration.k;
-    const int32_t found = (int32_t)ceil((double)query->recall * k - 1e-6); /* 0.95f is a little less or more than 0.95 */
+    const int32_t found = (int32_t)ceil((double)query->recall * k - 1e-6); /* the float 0.95f differs slightly from 0.95 */
     return index->calibration.rules[max_i32(min_i32(found, k), 1) - 1];
 }
 
-/* ---- checks and memory ------------------------------------------------------------------------------------------------------
- */
+/* ---- checks and memory --------------------------------------------------------------------------------------------------- */
 
 ww_status ivf_calibrate_check(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config)
 {
@@ -156,8 +155,7 @@ static void free_memory(calibration *m)
     memory_free(m->drawn);
 }
 
-/* ---- queries ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- queries ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status draw_queries(calibration *m)
 {
@@ -184,7 +182,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What query `q` of the round, number `number` of all queries, needs. */
+/* Finds what query `q` of the round, number `number` of all queries, needs. */
 static void measure_query(const calibration *m, int64_t q, int64_t number)
 {
     const int32_t k = m->config.k;
@@ -205,7 +203,7 @@ static void measure_query(const calibration *m, int64_t q, int64_t number)
     for (int64_t i = 0; number < QUERIES_MIN && i < order->count; i++)
         m->ratios[number * m->index->nlist + i] = (float)(ivf_distance(m->index, order->keys[i]) / nearest);
     for (int32_t h = 0; h < k; h++) {
-        /* there are fewer rows than k: reading all lists finds them */
+        /* With fewer rows than k, reading all lists finds them. */
         const int64_t last = found > 0 ? wanted[min_i32(h, found - 1)] : 0;
         const double distance = ivf_distance(m->index, order->keys[last]);
         const double factor = m->index->metric == CANON_DOT ? INFINITY
@@ -242,13 +240,12 @@ static ww_status measure_round(calibration *m, int64_t first)
     return status;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- rules --------------------------------------------------------------------------------------------------------------- */
 
-/* How many of n queries may fail. */
+/* Returns how many of n queries may fail. */
 static int64_t failures_allowed(int64_t n)
 {
-    double term = 1.0; /* of the binomial distribution, for 0 failures, and so on */
+    double term = 1.0; /* term of the binomial distribution for 0 failures, then for 1, and so on */
     for (int64_t i = 0; i < n; i++)
         term *= 0.99;
     double sum = term;
@@ -267,8 +264,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The mean number of lists that the queries of `ratios` read with a factor. A query at the position of a centroid, whose ratios
- * are not numbers, reads all. */
+/* Returns the mean number of lists that the queries of `ratios` read with a factor. A query exactly at a centroid has ratios
+ * that are NaN and reads all lists. */
 static double lists_by_factor(const calibration *m, double factor)
 {
     const int64_t nlist = m->index->nlist;
@@ -279,7 +276,8 @@ static double lists_by_factor(const calibration *m, double factor)
     return (double)lists / QUERIES_MIN;
 }
 
-/* The rules of both kinds for h neighbours, and the number of lists that the factor reads, infinite if there is none. */
+/* Learns the rules of both kinds for h neighbours. Returns the number of lists that the factor reads, infinity if there is
+ * none. */
 static double learn_rules(const calibration *m, int32_t h, ivf_rule *by_nprobe, ivf_rule *by_factor)
 {
     const int64_t n = m->config.query_count, worst = n - 1 - failures_allowed(n);

@@ -1,4 +1,5 @@
-/* Centroids on the device, and the nearest of each row: an exact search with k = 1, whose bits are the same everywhere. */
+/* Centroids on the device. Finds the nearest centroid of each row by an exact search with k = 1, whose bits are the same
+ * everywhere. */
 #include "vectors/ivf/ivf.h"
 
 #include <math.h>
@@ -11,13 +12,14 @@
 #include "vectors/query/fetch.h"
 
 enum {
-    PIECE_BYTES = 16 * 1024 * 1024, /* of rows that are compared with centroids at a time, */
-    PIECE_ROWS_MAX = 65536,         /* and rows at most, so that callbacks are responsive */
+    PIECE_BYTES = 16 * 1024 * 1024, /* bytes of rows that are compared with centroids at a time */
+    PIECE_ROWS_MAX = 65536,         /* rows at a time, at most, so that callbacks are called often enough */
 };
 
 int64_t ivf_piece_rows(int32_t dim)
 {
-    return min_i64(PIECE_BYTES / ((int64_t)dim * (int64_t)sizeof(float)), PIECE_ROWS_MAX); /* 64 at least: dim ends at 65536 */
+    /* At least 64, because dim is at most 65536. */
+    return min_i64(PIECE_BYTES / ((int64_t)dim * (int64_t)sizeof(float)), PIECE_ROWS_MAX);
 }
 
 static ww_status write_centroids(row_store *store, const float *centroids, ivf_size size)

@@ -1,8 +1,8 @@
 /* The exact search of a few queries with an index: it reads the nearest lists first, then every other list that the bounds of
- * proof.c cannot exclude by the k-th score found so far. So it finds what the search of all rows finds, to the bit.
+ * proof.c cannot exclude by the k-th score found so far. So its results have the same bits as a search of all rows.
  *
- * It considers only lists whose centroid is within reach of that score, found by a search of the centroids. If clusters are not
- * separated, hardly any list is excluded: then all rows are searched as without an index, and the next searches do not try.
+ * It considers only lists whose centroid is within reach of that score; a search of the centroids finds them. If clusters are
+ * not separated, few lists are excluded. Then all rows are searched as without an index, and the next searches do not try.
  * Devices other than CPUs read a few hundred megabytes of codes faster than they could choose lists.
  */
 #include <math.h>
@@ -12,30 +12,30 @@
 #include "vectors/ivf/ivf.h"
 
 enum {
-    ROWS_MIN = 8192,            /* rows of a collection: fewer are read faster without an index */
-    DEVICE_BYTES_MIN = 1 << 30, /* bytes of codes, if the device is not a CPU */
-    QUERIES_MAX = 4,            /* more queries share the reading of rows in matrix products */
-    FIRST_ROWS = 1024,          /* rows that are read to get a k-th score, */
-    FIRST_FACTOR = 8,           /* this many for each result */
-    FIRST_AHEAD = 8,            /* nearest lists to know beyond those that have this many rows on average */
-    WORTH_PART = 2,             /* at most this part of the rows may be left to read */
-    PAUSE_MAX = 255,            /* searches in a row that skip the attempt */
+    ROWS_MIN = 8192,            /* rows of a collection: fewer rows are read faster without an index */
+    DEVICE_BYTES_MIN = 1 << 30, /* minimum bytes of codes if the device is not a CPU */
+    QUERIES_MAX = 4,            /* with more queries, matrix products share the reading of rows */
+    FIRST_ROWS = 1024,          /* rows to read for a first k-th score ... */
+    FIRST_FACTOR = 8,           /* ... and at least this many for each of the k results */
+    FIRST_AHEAD = 8,            /* nearest lists to find besides those that have this many rows on average */
+    WORTH_PART = 2,             /* try only if at most half of the rows remain to be read */
+    PAUSE_MAX = 255,            /* maximum number of searches in a row that do not try */
 };
 
 typedef struct exact_search {
     const ww_collection *collection;
     const ivf *index;
     const search_job *job;
-    row_list *lists;             /* set for lists that are read */
-    key_list order[QUERIES_MAX]; /* lists of each query, nearest first: some, and then those within reach */
-    uint32_t *numbers;           /* lists to read, room for all of all queries */
+    row_list *lists;             /* set for the lists to read */
+    key_list order[QUERIES_MAX]; /* lists of each query, nearest first: first some, later all within reach */
+    uint32_t *numbers;           /* lists to read; has room for all lists of all queries */
     int64_t starts[QUERIES_MAX + 1];
-    int64_t read[QUERIES_MAX]; /* lists of each query that were read first */
-    int64_t *rows;             /* results of the second reading, */
+    int64_t read[QUERIES_MAX]; /* lists that each query reads first */
+    int64_t *rows;             /* results of the second reading */
     float *scores;
 } exact_search;
 
-/* Should this search try the index? */
+/* Returns true if this search should try the index. */
 static bool is_due(ivf_exact_state *state)
 {
     const int32_t wait = atomic_load_explicit(&state->wait, memory_order_relaxed);
@@ -87,7 +87,7 @@ static ww_status take_memory(exact_search *s)
     return WW_OK;
 }
 
-/* Adds a list to read, number `at` of all; returns its number of rows. */
+/* Adds a list to read as number `at`. Returns its number of rows. */
 static int64_t put_list(const exact_search *s, int64_t at, uint32_t list)
 {
     const ivf_list *from = &s->index->lists[list];
@@ -110,7 +110,7 @@ static ww_status read_lists(const exact_search *s, int64_t *rows, float *scores)
     return s->collection->device->backend->rows_search_lists(s->collection->device, &job);
 }
 
-/* The nearest lists of each query. */
+/* Finds the nearest lists of each query. */
 static ww_status choose_first(exact_search *s)
 {
     const ivf *index = s->index;
@@ -130,7 +130,7 @@ static ww_status choose_first(exact_search *s)
     return status;
 }
 
-/* Adds the lists of query q that are within reach of its last hit to the known ones. */
+/* Adds the lists of query q that are within reach of its last hit. */
 static ww_status find_reached(exact_search *s, const proof_query *query, const proof_extremes *extremes, int64_t q)
 {
     const search_job *job = s->job;
@@ -153,8 +153,8 @@ static bool is_excluded(const ivf *index, const proof_query *query, const key_li
            proof_holds(index->metric, last, proof_plane_bound(index, query, near, list, last));
 }
 
-/* Finds the other lists that may have a row as good as the last hit; `rows` gets their number of rows. A query with fewer than
- * k hits needs all lists, which is too many. */
+/* Finds the other lists that may have a row as good as the last hit; sets `rows` to their number of rows. A query with fewer
+ * than k hits would need all lists, which is too many. */
 static ww_status choose_rest(exact_search *s, const proof_extremes *extremes, int64_t *rows)
 {
     const search_job *job = s->job;
@@ -193,12 +193,12 @@ static void merge(exact_search *s, int64_t q)
     int64_t *rows = job->rows + q * k, *more_rows = s->rows + q * k;
     float *scores = job->scores + q * k, *more_scores = s->scores + q * k;
     int64_t a = 0, b = 0;
-    while (a + b < k) /* how many of each are among the best */
+    while (a + b < k) /* counts how many of each are among the best */
         if (key_at(job, rows, scores, a) <= key_at(job, more_rows, more_scores, b))
             a++;
         else
             b++;
-    for (int64_t to = k - 1; b > 0; to--) { /* from the end, so that nothing is overwritten before it was moved */
+    for (int64_t to = k - 1; b > 0; to--) { /* from the end, so that nothing is overwritten before it is moved */
         const bool old = a > 0 && key_at(job, rows, scores, a - 1) > key_at(job, more_rows, more_scores, b - 1);
         rows[to] = old ? rows[--a] : more_rows[--b];
         scores[to] = old ? scores[a] : more_scores[b];

@@ -12,12 +12,12 @@
 #include "base/structs.h"
 
 enum {
-    SAMPLE_ROWS = 256,      /* of each list, that k-means learns from by default */
-    LIST_ROWS_DEFAULT = 16, /* on average at least, where the number of lists is not given */
+    SAMPLE_ROWS = 256,      /* rows per list for the sample of k-means, by default */
+    LIST_ROWS_DEFAULT = 16, /* minimum average size of a list, if the caller does not choose the number of lists */
     ITERATIONS_DEFAULT = 10,
     ITERATIONS_MAX = 1000,
     LIST_CAPACITY_FIRST = 16,
-    ROWS_TOGETHER = 1024, /* of the sample that a thread divides by their lengths in one piece */
+    ROWS_TOGETHER = 1024, /* sample rows that a thread divides by their lengths at a time */
 };
 
 STRUCT_INIT(ww_ivf_config, {0})
@@ -70,21 +70,20 @@ void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_p
     list->rows[list->count++] = row;
 }
 
-/* ---- building ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- building ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct build {
     ww_collection *collection;
-    ww_ivf_config config; /* without defaults: every number is set */
+    ww_ivf_config config; /* with all defaults filled in */
     ivf *index;
-    int64_t *numbers; /* of the live rows, ascending, and behind them those of the sample */
+    int64_t *numbers; /* the live rows in ascending order, followed by those of the sample */
     float *sample;
-    buffer sample_here; /* the same on the device, or nothing */
-    ivf_place *places;  /* of the live rows */
+    buffer sample_here; /* the sample on the device, or empty */
+    ivf_place *places;  /* one per live row */
     ivf_progress progress;
 } build;
 
-/* Takes a number with the probability (numbers still wanted) / (numbers left). */
+/* Takes each number with the probability (numbers still wanted) / (numbers left). */
 void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to)
 {
     int64_t taken = 0;
@@ -165,7 +164,7 @@ static void make_unit(const build *b)
         pool_run_here(items, make_some_unit, &job);
 }
 
-/* Makes the sample; also on the device if it can read it there and has memory for it. `chosen` are the numbers of its rows. */
+/* Reads the sample, also to the device if it can use it there and has memory. `chosen` are the numbers of its rows. */
 static ww_status read_sample(build *b, const int64_t *chosen)
 {
     const ww_collection *c = b->collection;
@@ -213,7 +212,7 @@ static ww_status train(build *b)
     return status;
 }
 
-/* The lists of all live rows, and the loss. */
+/* Finds the lists of all live rows, and the loss. */
 static ww_status assign(build *b)
 {
     const ww_collection *c = b->collection;
@@ -242,7 +241,7 @@ static ww_status make_lists(build *b)
     const int64_t rows = b->collection->store.rows_live;
     ww_status status = WW_OK;
     for (int64_t i = 0; i < rows; i++)
-        index->lists[b->places[i].list].capacity++; /* counted, then taken */
+        index->lists[b->places[i].list].capacity++; /* the rows are counted first */
     for (int64_t l = 0; status == WW_OK && l < index->nlist; l++) {
         const int64_t count = index->lists[l].capacity;
         index->lists[l].capacity = 0;
@@ -298,8 +297,7 @@ ww_status ivf_build(ww_collection *c, const ww_ivf_config *config, ivf **index)
     return status;
 }
 
-/* ---- the calls --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
 ww_status ivf_not_found(const ww_collection *c, const char *function)
 {

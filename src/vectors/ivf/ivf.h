@@ -24,56 +24,56 @@ enum {
     IVF_LIST_GROWTH = 4, /* a list larger than this many times the mean is split */
 };
 
-/* A list and what bounds its rows (proof.c). Scores are canonical, of a row and the centroid it belonged to when it entered. */
+/* A list and the bounds of its rows (proof.c). Scores are canonical, between a row and the centroid it had when it entered. */
 typedef struct ivf_list {
     uint32_t *rows; /* ascending */
     int64_t count, capacity;
-    int64_t held;            /* how many of the first rows the device has (push.c) */
-    float farthest, nearest; /* the worst and the best score of a row; meaningless without rows */
+    int64_t held;            /* how many of its first rows the device has (push.c) */
+    float farthest, nearest; /* the worst and the best score of a row; undefined if there are no rows */
     bool unbounded;          /* a row or the centroid is too small or too large for bounds to hold */
-    bool was_split;          /* its rows were not assigned to this centroid because it was the nearest of all */
+    bool was_split;          /* its rows were not assigned to this centroid as the nearest of all */
     int64_t equal_rows;      /* number of rows, all equal, when it could not be split; splitting is tried again at twice that */
 } ivf_list;
 
 enum { CALIBRATION_K_MAX = 1024 };
 
-/* Which lists a query reads: the nearest `nprobe`, or, with a factor, those whose centroid is at most that many times as far
+/* Which lists a query reads: the nearest `nprobe`, or, with a factor, those whose centroid is at most this factor times as far
  * away as the nearest one. */
 typedef struct ivf_rule {
-    int64_t nprobe; /* with a factor: lists on average */
-    double factor;  /* 0: by nprobe */
+    int64_t nprobe; /* with a factor: the mean number of lists */
+    double factor;  /* 0: nprobe decides */
 } ivf_rule;
 
-/* What was learnt about recall (calibrate.c): rules[h - 1] finds h of the k nearest rows. */
+/* The result of a calibration (calibrate.c): rules[h - 1] finds h of the k nearest rows. */
 typedef struct ivf_calibration {
     int32_t k; /* 0: not calibrated */
     int64_t queries;
-    int64_t rows_added; /* the index's, at that time */
+    int64_t rows_added; /* rows_added of the index at that time */
     ivf_rule *rules;
 } ivf_calibration;
 
 /* Whether exact searches try to exclude lists (exact.c). */
 typedef struct ivf_exact_state {
-    atomic_int pause; /* searches that skipped the attempt after it last was of no use, */
-    atomic_int wait;  /* and searches that still skip it */
+    atomic_int pause; /* searches that did not try after the last unsuccessful attempt */
+    atomic_int wait;  /* searches that still do not try */
 } ivf_exact_state;
 
 typedef struct ivf {
     int32_t dim;
-    int32_t metric;   /* of the collection: the order in which lists are read */
-    int32_t assigned; /* the metric that rows were assigned by */
+    int32_t metric;   /* of the collection: determines the order in which lists are read */
+    int32_t assigned; /* the metric for assigning rows */
     int64_t nlist;
     float *centroids; /* nlist x dim */
-    row_store store;  /* the same on the device */
+    row_store store;  /* the centroids on the device */
     ivf_list *lists;
     int64_t rows; /* in all lists */
     int64_t rows_trained, rows_added, lists_split;
     double loss;
     ivf_calibration calibration;
     ivf_exact_state exact;
-    bool follows;                   /* a file or ranks decide its lists: it never splits or merges any */
+    bool follows;                   /* a file or the ranks decide about its lists: it never splits or merges any */
     uint64_t part;                  /* identifies the index over ranks that this is a part of; 0: not a part */
-    int64_t rows_settled;           /* for a part: rows_added when the ranks last looked for lists to split */
+    int64_t rows_settled;           /* for a part: rows_added when the ranks last checked for lists to split */
     atomic_uint_least64_t extremes; /* cached result of proof_extremes_of(); 0: lists have changed since */
     device_lists *held;             /* the lists on the device, or NULL */
     bool stale;                     /* lists have changed since they were copied to the device */
@@ -88,60 +88,57 @@ typedef struct ivf_size {
 typedef struct ivf_place {
     uint32_t list;
     float score;
-    bool unbounded; /* the row makes its list unbounded */
+    bool unbounded; /* the row would make its list unbounded */
 } ivf_place;
 
-/* ---- ivf.c ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- ivf.c --------------------------------------------------------------------------------------------------------------- */
 
-/* Frees it and all it holds. Accepts NULL. */
+/* Frees the index and everything it has. Accepts NULL. */
 void ivf_destroy(ivf *index);
 
-/* The failure of every public call about indexes if there is none. */
+/* The failure of every public call about indexes if there is no index. */
 ww_status ivf_not_found(const ww_collection *c, const char *function);
 
 /* Checks the config for an index of `rows` rows and fills in the defaults. */
 ww_status ivf_config_check(const char *name, int64_t rows, ww_ivf_config *config);
 
-/* Makes the index of the live rows; the collection stays as it is. The config is checked here. */
+/* Makes an index of the live rows, without changing the collection. Checks the config. */
 ww_status ivf_build(ww_collection *c, const ww_ivf_config *config, ivf **index);
 
 /* Calibrates the collection's index, which must exist, without changing it. The caller frees the rules. */
 ww_status ivf_calibrate(ww_collection *c, const ww_calibrate_config *config, ivf_calibration *learnt);
 
-/* Draws `wanted` of `count` numbers (NULL: 0, 1, ...), ascending; the seed makes every choice equally likely. */
+/* Draws `wanted` of `count` numbers (NULL: 0, 1, ...), in ascending order, determined by the seed; every choice is equally
+ * likely. */
 void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wanted, int64_t *to);
 
-/* Makes room in a list for `more` rows. Frees what a list holds. */
+/* Makes room in a list for `more` rows; below, frees the memory of a list. */
 ww_status ivf_list_reserve(ivf_list *list, int64_t more);
 void ivf_list_free(ivf_list *list);
 
-/* Appends a row, for which there is room, and widens the list's bounds. */
+/* Appends a row, for which there must be room, and widens the list's bounds. */
 void ivf_list_append(const ivf *index, ivf_list *list, uint32_t row, const ivf_place *place);
 
-/* ---- push.c -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- push.c -------------------------------------------------------------------------------------------------------------- */
 
-/* Notes that lists have changed. */
+/* Records that lists have changed. */
 void ivf_changed(ivf *index);
 
-/* Does the device lack the index's current lists although it should have them? ivf_push() copies them there. Without device
- * memory for them the device has none; that is not a failure: searches are slower and give the same results. ivf_forget() frees
- * the copy. */
+/* Returns true if the device should have the index's current lists and does not. ivf_push() copies them there. If there is not
+ * enough device memory, that is not a failure: searches are slower and give the same results. ivf_forget() frees the copy. */
 bool ivf_is_stale(const ww_collection *c);
 ww_status ivf_push(ww_collection *c);
 void ivf_forget(ivf *index);
 
-/* Can the device search the lists itself? */
+/* Returns true if the device can search the lists itself. */
 bool ivf_reads_lists(const ww_collection *c);
 
-/* ---- centroids.c ------------------------------------------------------------------------------------------------------------
- */
+/* ---- centroids.c --------------------------------------------------------------------------------------------------------- */
 
-/* Puts `nlist` centroids of index->dim floats into a new store on `device`. */
+/* Copies `nlist` centroids of index->dim floats to a new store on `device`. */
 ww_status centroids_create(row_store *store, ww_device *device, device_stream *stream, const float *centroids, ivf_size size);
 
-/* Vectors of dim floats each, in memory of the host or of the device. */
+/* Vectors of dim floats each, in host or device memory. */
 typedef struct ivf_vectors {
     const float *vectors;
     int64_t count;
@@ -154,55 +151,53 @@ ww_status centroids_nearest(const ivf *index, ivf_vectors vectors, ivf_place *pl
 /* Sets `unbounded` in places; the vectors are on the host. */
 void centroids_mark_unbounded(const ivf *index, const float *vectors, int64_t count, ivf_place *places);
 
-/* Divides each vector by its length if rows are assigned by cosine; a zero vector stays. */
+/* Divides each vector by its length if rows are assigned by cosine; zero vectors do not change. */
 void ivf_make_unit(const ivf *index, float *vectors, int64_t count);
 
-/* The rows with these numbers, live or not, as floats. */
+/* Reads the rows with these numbers, live or not, as floats. */
 ww_status ivf_read_rows(const ww_collection *c, const int64_t *rows, int64_t count, float *vectors);
 
-/* How many rows are read and compared with centroids at a time. */
+/* Returns how many rows are read and compared with centroids at a time. */
 int64_t ivf_piece_rows(int32_t dim);
 
-/* ---- places.c ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- places.c ------------------------------------------------------------------------------------------------------------ */
 
-/* Memory for rows that are compared with centroids: on the device if it can read them there, else on the host. */
+/* Memory for rows that are compared with centroids: on the device if it can use them there, otherwise on the host. */
 typedef struct ivf_reader {
     const ww_collection *collection;
-    const ivf *index; /* perhaps not yet the collection's */
+    const ivf *index; /* may not be the collection's index yet */
     int64_t rows_max;
     buffer here;
-    float *host;  /* or this */
-    float *norms; /* of rows on the device */
+    float *host;  /* NULL: on the device */
+    float *norms; /* norms of rows on the device */
 } ivf_reader;
 
-/* Makes room for `rows_max` rows. The caller frees it, after a failure too. */
+/* Makes room for `rows_max` rows. The caller frees it, also after a failure. */
 ww_status ivf_reader_create(ivf_reader *reader, const ww_collection *c, const ivf *index, int64_t rows_max);
 void ivf_reader_free(ivf_reader *reader);
 
-/* Finds the places of `count` rows, ascending, rows_max at most. */
+/* Finds the places of `count` rows in ascending order, at most rows_max. */
 ww_status ivf_find_places(ivf_reader *reader, const int64_t *rows, int64_t count, ivf_place *places);
 
-/* Converts rows, ascending, to floats in device memory, for devices with rows_read_here. */
+/* Converts rows in ascending order to floats in device memory, for devices with rows_read_here. */
 ww_status ivf_read_rows_here(const ww_collection *c, const int64_t *rows, int64_t count, float *to);
 
-/* ---- kmeans.c ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- kmeans.c ------------------------------------------------------------------------------------------------------------ */
 
-/* Tells the caller of a build how far it is. */
+/* Reports the progress of a build to the caller. */
 typedef struct ivf_progress {
     ww_progress told;
     void *user;
     int64_t done, total;
 } ivf_progress;
 
-/* Counts `more` rows; WW_CANCELLED if the caller stops. */
+/* Counts `more` rows. Returns WW_CANCELLED if the caller stops. */
 ww_status ivf_progress_add(ivf_progress *progress, int64_t more);
 
-/* What k-means learns from, and how. */
+/* The input of k-means. */
 typedef struct kmeans_job {
     const float *sample;      /* count x dim */
-    const float *sample_here; /* the same on the device, or NULL */
+    const float *sample_here; /* the sample on the device, or NULL */
     int64_t count;
     int32_t iterations;
     uint64_t seed;
@@ -210,26 +205,26 @@ typedef struct kmeans_job {
     ivf_progress *progress;
 } kmeans_job;
 
-/* Fills index->centroids and index->store, which is on the collection's device, for index->nlist lists. */
+/* Computes index->centroids for index->nlist lists, and index->store, which is on the collection's device. */
 ww_status kmeans_train(ivf *index, ww_collection *c, const kmeans_job *job);
 
-/* ---- split.c ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- split.c ------------------------------------------------------------------------------------------------------------- */
 
-/* The largest list that can be split and should be, or NULL. */
+/* Returns the largest list that should and can be split, or NULL. */
 ivf_list *ivf_list_to_split(const ivf *index);
 
-/* Is a list of `count` rows, with `equal_rows` as in ivf_list, too large among the `nlist` lists of `rows` rows? */
+/* Returns true if a list of `count` rows, with `equal_rows` as in ivf_list, is too large for an index with `nlist` lists of
+ * `rows` rows. */
 bool ivf_is_large(int64_t count, int64_t equal_rows, int64_t nlist, int64_t rows);
 
-/* Splits it, or records that all its rows are equal. Changes nothing if it fails. */
+/* Splits a list, or records that all its rows are equal. If it fails, nothing changes. */
 ww_status ivf_split_list(ivf *index, const ww_collection *c, ivf_list *list);
 
-/* Splits lists until none that can be split is larger than IVF_LIST_GROWTH times the mean. A failed split changes nothing. */
+/* Splits lists until none that can be split is larger than IVF_LIST_GROWTH times the mean. A split that fails changes
+ * nothing. */
 ww_status ivf_split_large(ivf *index, const ww_collection *c);
 
-/* ---- merge.c ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- merge.c ------------------------------------------------------------------------------------------------------------- */
 
 #define IVF_LIST_GOES UINT32_MAX
 
@@ -237,59 +232,56 @@ ww_status ivf_split_large(ivf *index, const ww_collection *c);
  * the number of lists that stay. */
 ww_status ivf_choose_tiny(const ivf *index, uint32_t *numbers, int64_t *kept);
 
-/* Merges lists until none is tiny. A failed step changes nothing. */
+/* Merges lists until none is tiny. A step that fails changes nothing. */
 ww_status ivf_merge_tiny(ivf *index, const ww_collection *c);
 
-/* ---- life.c -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- life.c -------------------------------------------------------------------------------------------------------------- */
 
-/* Reserves room in every list for its new rows: those whose place names the list. numbers[l] is the name of list l (NULL: l).
- */
+/* Reserves room in every list for the new rows whose place names it. numbers[l] is the name of list l (NULL: l). */
 ww_status ivf_lists_reserve(const ivf *index, const uint32_t *numbers, const ivf_place *places, int64_t count);
 
-/* Finds the lists of rows first .. first + count - 1, which are written and not yet committed; `places` is NULL without an
- * index. Reserves room for them. */
+/* Finds lists for rows first .. first + count - 1, which are written and not yet committed, and reserves room for them.
+ * `places` is NULL without an index. */
 ww_status ivf_stage(ww_collection *c, int64_t first, int64_t count, ivf_place **places);
 
-/* Enters these rows; cannot fail. Then splits lists that have become too large. If memory runs out a list stays as it is, and
- * is tried again with the next rows. */
+/* Adds these rows to their lists; cannot fail. Then splits lists that have become too large. If memory runs out, a list stays
+ * as it is, and splitting is tried again with the next rows. */
 void ivf_commit(ww_collection *c, int64_t first, int64_t count, const ivf_place *places);
 
 /* Counts the live rows before each word of 64 rows, for ivf_compact(). `ranks` is NULL without an index. */
 ww_status ivf_rank(const ww_collection *c, int64_t **ranks);
 
-/* Renumbers the rows of all lists and drops removed ones with their memory, before the collection's store is replaced; cannot
- * fail. ivf_compacted() is called after that and merges tiny lists; without memory they stay until the next time. */
+/* Renumbers the rows of all lists and drops removed ones, before the collection's store is replaced; cannot fail.
+ * ivf_compacted() is called afterwards and merges tiny lists; if memory runs out, they stay until the next time. */
 void ivf_compact(ww_collection *c, const int64_t *ranks);
 void ivf_compacted(ww_collection *c);
 
-/* Drops the index of a collection that loses all its rows. A part of an index over ranks stays, without rows. */
+/* Drops the index of a collection that loses all its rows. A part of an index over ranks is kept, without rows. */
 void ivf_empty(ww_collection *c);
 
-/* Copies the centroids to another device, or again to the same one; makes an empty store without an index. */
+/* Copies the centroids to another device, or again to the same one; without an index, makes an empty store. */
 ww_status ivf_place_centroids(const ww_collection *c, ww_device *device, device_stream *stream, row_store *store);
 
-/* ---- search.c ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- search.c ------------------------------------------------------------------------------------------------------------ */
 
-/* What a part's search (part.h) needs to know about the whole index. */
+/* What the search of a part (part.h) needs to know about the whole index. */
 typedef struct ivf_whole {
-    int64_t wanted;          /* hits that each query must have */
-    const int64_t *admitted; /* rows of each list that count */
+    int64_t wanted;          /* hits that each query should have */
+    const int64_t *admitted; /* admitted rows of each list */
 } ivf_whole;
 
 /* Runs the job by reading the lists that the rule chooses for each query, and writes its rows and scores. The queries are on
- * the host. `proven` gets the number of proven hits of each query, or is NULL. `whole` is NULL unless the collection has a part
- * of the index; then nothing is proven. */
+ * the host. `proven` receives the number of proven hits of each query, or is NULL. `whole` is NULL unless the collection has a
+ * part of an index; in a part nothing is proven. */
 ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, const ivf_whole *whole, int64_t *proven);
 
-/* Does a query by this rule read all rows anyway, because its mask admits few of the `rows` in lists? */
+/* Returns true if a query with this rule reads all rows anyway, because its mask admits few of the `rows` in lists. */
 bool ivf_reads_all(const ivf *index, ivf_rule rule, bool masked, int64_t admitted, int64_t rows);
 
-/* Live rows of each list that the job's mask admits; returns how many those are in all lists. */
+/* Counts the live rows of each list that the job's mask admits. Returns their sum. */
 int64_t ivf_count_admitted(const ww_collection *c, const search_job *job, int64_t *admitted);
 
-/* How many hits of one query, the best first, are proven. The index's lists may be without rows. */
+/* Counts how many hits of one query, best first, are proven. The index's lists may be without rows. */
 typedef struct ivf_hits {
     const float *query;
     const float *scores;
@@ -298,57 +290,55 @@ typedef struct ivf_hits {
 ww_status ivf_prove(ivf *index, const ivf_hits *hits, ivf_rule rule, const ivf_whole *whole, int64_t *proven);
 
 /* Finds the lists whose centroid's score is at least as good as `bound` (infinite: all) for each query, nearest first, as keys.
- * The caller frees them, after a failure too. */
+ * The caller frees them, also after a failure. */
 ww_status ivf_order_lists(const ivf *index, const search_job *asked, float bound, key_list *order);
 
-/* Finds the nearest `known` lists, or all if there are fewer, like the function above. */
+/* Finds the nearest `known` lists, or all if there are fewer, in the same form. */
 ww_status ivf_order_nearest(const ivf *index, const search_job *asked, int64_t known, key_list *order);
 
-/* A bound that all scores are at least as good as. */
+/* Returns a bound that includes all scores. */
 float ivf_all_lists(const ivf *index);
 
-/* The distance of a centroid as a number that factors apply to: the distance itself, or 1 - cosine. Not for dot. */
+/* Returns the distance of a centroid as a number that factors apply to: the distance itself, or 1 - cosine. Not for dot. */
 double ivf_distance(const ivf *index, canon_key key);
 
-/* ---- exact.c ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- exact.c ------------------------------------------------------------------------------------------------------------- */
 
-/* Should the device have the lists for exact searches of this many queries? */
+/* Returns true if the device should have the lists for exact searches of this many queries. */
 bool ivf_exact_wants_lists(const ww_collection *c, int64_t query_count);
 
-/* Should the index be tried for an exact search? */
+/* Returns true if an exact search should try the index. */
 bool ivf_exact_pays(const ww_collection *c, const search_job *job);
 
-/* Tries the index: `done` tells whether the results are complete; otherwise all rows must still be searched. */
+/* Tries the index. Sets `done` if the results are complete; otherwise all rows must still be searched. */
 ww_status ivf_search_exactly(const ww_collection *c, const search_job *job, bool *done);
 
-/* ---- calibrate.c ------------------------------------------------------------------------------------------------------------
- */
+/* ---- calibrate.c --------------------------------------------------------------------------------------------------------- */
 
-/* Checks the numbers of a config for a collection of `rows` rows and fills in the defaults. */
+/* Checks the config of a calibration for a collection of `rows` rows and fills in the defaults. */
 ww_status ivf_calibrate_check(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config);
 
-/* ivf_calibrate() with a checked config. `lists` has the lists of the true neighbours of each query, query_count x k, and a
- * number beyond all lists where there are fewer; NULL: they are found here. */
+/* ivf_calibrate() with a checked config. `lists` has the lists of the true neighbours of each query, query_count x k, padded
+ * with a number larger than all lists; NULL: they are found here. */
 ww_status ivf_calibrate_by_lists(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists,
                                  ivf_calibration *learnt);
 
-/* The rule for a query that has nprobe, or a recall for which the index is calibrated. */
+/* Returns the rule for a query with nprobe, or with a recall for which the index is calibrated. */
 ivf_rule ivf_rule_of(const ivf *index, const ww_query *query);
 
-/* ---- proof.c ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- proof.c ------------------------------------------------------------------------------------------------------------- */
 
-/* What the bounds on unread rows need to know about a query. */
+/* A query, as the bounds on unread rows need it. */
 typedef struct proof_query {
-    double norm; /* at least the length */
+    double norm; /* an upper bound of its length */
     double slack;
-    bool bounded; /* else nothing can be proven */
+    bool bounded; /* false: nothing can be proven */
 } proof_query;
 
 proof_query proof_query_of(const ivf *index, const float *query);
 
-/* No row of the list has a better score than this. `score` is the canonical score of the query and the list's centroid. */
+/* Returns a bound such that no row of the list has a better score. `score` is the canonical score of the query and the list's
+ * centroid. */
 double proof_bound(const ivf *index, const proof_query *query, int64_t list, float score);
 
 /* A list and the canonical score of a query with its centroid. */
@@ -357,8 +347,8 @@ typedef struct proof_list {
     float score;
 } proof_list;
 
-/* The same by the plane between the centroids of `far`, the list to bound, and `near`, for rows no farther than `worst`, the
- * score of a hit; farther rows are worse than that hit in any case. */
+/* The same by the plane between the centroids of `far`, the list to bound, and `near`, for rows that are not farther than
+ * `worst`, the score of a hit; farther rows are worse than that hit anyway. */
 double proof_plane_bound(const ivf *index, const proof_query *query, proof_list near, proof_list far, float worst);
 
 /* The worst values of any list of an index. */
@@ -367,20 +357,20 @@ typedef struct proof_extremes {
     bool unbounded;
 } proof_extremes;
 
-/* Looks at all lists only if some have changed since the last time. */
+/* Returns them. Reads all lists only if some have changed since the last time. */
 proof_extremes proof_extremes_of(ivf *index);
 
-/* No row of any list whose centroid's score is `score` or worse has a better score than this. Not for dot. */
+/* Returns a bound such that no row of any list whose centroid's score is `score` or worse has a better score. Not for dot. */
 double proof_rest_bound(const ivf *index, const proof_query *query, const proof_extremes *extremes, float score);
 
-/* How far a list can be from the query and still have a row that is not worse than `worst`: lists whose centroid's score is
- * worse than the result have none. Returns infinity, which excludes no list, if nothing is known. */
+/* Returns a score such that lists whose centroid's score is worse have no row as good as `worst`. Returns infinity, which
+ * excludes no list, if nothing is known. */
 float proof_reach(const ivf *index, const proof_query *query, const proof_extremes *extremes, float worst);
 
-/* Is a hit with this score certainly better than every row that `bound` covers? */
+/* Returns true if a hit with this score is certainly better than every row that `bound` covers. */
 bool proof_holds(int32_t metric, float score, double bound);
 
-/* Does a vector of this length make its list unbounded? */
+/* Returns true if a vector of this length makes its list unbounded. */
 bool proof_norm_is_wild(const ivf *index, double norm);
 
 #endif

@@ -1,10 +1,10 @@
-/* k-means: the centroids of an index, from a sample of the rows. A device that can keeps the sample in its own memory for all
- * iterations, so only centroids are sent to it.
+/* k-means: computes the centroids of an index from a sample of the rows. If the device can, it keeps the sample in its own
+ * memory for all iterations, so only centroids are sent to it.
  *
  * An iteration finds the nearest centroid of every sample row by an exact search, and moves each centroid to the mean of its
- * rows. Sums are in double precision, in the order of the sample; one thread sums a whole list. So centroids do not depend on
- * the device or the number of threads. A list without rows gets the sample row that is farthest from its centroid. Except for
- * rounding, no step raises the loss: if it does not fall, the previous centroids stay.
+ * rows. Sums are in double precision, in the order of the sample, and one thread sums a whole list. So centroids do not depend
+ * on the device or the number of threads. A list without rows gets the sample row that is farthest from its centroid. Except
+ * for rounding, no step increases the loss; if the loss does not decrease, the previous centroids are kept.
  */
 #include <string.h>
 
@@ -27,12 +27,12 @@ typedef struct kmeans {
     ivf *index;
     ww_collection *collection;
     const kmeans_job *job;
-    ivf_place *places; /* of the sample */
-    int64_t *starts;   /* of each list in `order`, nlist + 1 */
+    ivf_place *places; /* one per sample row */
+    int64_t *starts;   /* where each list starts in `order`, nlist + 1 */
     uint32_t *order;   /* rows of the sample by list */
     double *sums;      /* dim for each list */
-    float *before;     /* the centroids of the last iteration */
-    canon_key *keys;   /* of the sample: the score with the centroid, and the row */
+    float *before;     /* the centroids of the previous iteration */
+    canon_key *keys;   /* one per sample row: the score with its centroid, and the row */
 } kmeans;
 
 static ww_status kmeans_take_memory(kmeans *m)
@@ -60,8 +60,8 @@ static void kmeans_free_memory(kmeans *m)
     memory_free(m->places);
 }
 
-/* The first centroids are sample rows, each choice equally likely; the seed's sequence starts where it cannot overlap the
- * sample's. */
+/* The first centroids are sample rows; every choice is equally likely. This part of the seed's sequence does not overlap the
+ * part for the sample. */
 static void first_centroids(const kmeans *m)
 {
     const uint64_t sequence = UINT64_C(1) << 40;
@@ -74,7 +74,7 @@ static void first_centroids(const kmeans *m)
     }
 }
 
-/* The lists of the sample by the present centroids, and the loss. */
+/* Finds the lists of the sample by the current centroids, and the loss. */
 static ww_status assign(kmeans *m, double *loss)
 {
     ivf *index = m->index;
@@ -98,7 +98,7 @@ static ww_status assign(kmeans *m, double *loss)
     return status;
 }
 
-/* The rows of the sample by list, in their order. */
+/* Sorts the rows of the sample by list, in their order. */
 static void sort_by_list(const kmeans *m)
 {
     const int64_t nlist = m->index->nlist;
@@ -180,7 +180,7 @@ ww_status kmeans_train(ivf *index, ww_collection *c, const kmeans_job *job)
             pool_run_here(index->nlist, move_centroid, &m);
         reseed_empty(&m);
     }
-    job->progress->done = job->count * job->iterations; /* where it ended sooner */
+    job->progress->done = job->count * job->iterations; /* it may have ended early */
     store_destroy(&index->store);
     if (status == WW_OK)
         status = centroids_create(&index->store, c->device, c->stream, index->centroids, (ivf_size){index->nlist, index->dim});

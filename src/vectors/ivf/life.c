@@ -5,8 +5,7 @@
 #include "base/memory.h"
 #include "vectors/ivf/ivf.h"
 
-/* ---- new rows ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- new rows ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status find_places(const ww_collection *c, int64_t first, int64_t count, ivf_place *places)
 {
@@ -74,10 +73,9 @@ void ivf_commit(ww_collection *c, int64_t first, int64_t count, const ivf_place 
         (void)ivf_split_large(index, c);
 }
 
-/* ---- compact ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- compact ------------------------------------------------------------------------------------------------------------- */
 
-/* Live words of the store in the order of rows. */
+/* A word of the store's live mask, in the order of rows. */
 static uint64_t live_word(const row_store *store, int64_t word)
 {
     const int64_t s = store_segment_of(store, word * PAGE_ROWS);
@@ -101,7 +99,7 @@ ww_status ivf_rank(const ww_collection *c, int64_t **ranks)
     return WW_OK;
 }
 
-/* Frees the room behind a list's rows, if there is memory for that. */
+/* Frees the unused memory of a list, if there is memory for the smaller array. */
 static void shrink(ivf_list *list)
 {
     uint32_t *rows = list->count > 0 ? memory_resize(list->rows, (size_t)list->count * sizeof *rows) : NULL;
@@ -129,7 +127,7 @@ void ivf_compact(ww_collection *c, const int64_t *ranks)
             list->rows[kept++] = (uint32_t)(ranks[row / PAGE_ROWS] + __builtin_popcountll(live & (bit - 1)));
         }
         list->count = kept;
-        list->held = 0; /* rows have other numbers now */
+        list->held = 0; /* its rows have new numbers */
         index->rows += kept;
         shrink(list);
     }
@@ -158,8 +156,7 @@ void ivf_empty(ww_collection *c)
     c->index = NULL;
 }
 
-/* ---- move -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- move ---------------------------------------------------------------------------------------------------------------- */
 
 ww_status ivf_place_centroids(const ww_collection *c, ww_device *device, device_stream *stream, row_store *store)
 {

@@ -1,8 +1,10 @@
-/* Merges lists that removals have left tiny: their centroids are removed, and their rows enter the nearest remaining lists.
+/* Merges lists that have become tiny by removals: their centroids are removed, and their rows enter the nearest remaining
+ *lists.
  *
- * Every centroid costs time in each search, and a list with a row or two saves nothing. Compacting merges them, so the number
- * of lists follows the rows down as splits follow them up. Each round removes at most half of the lists, the smallest first,
- * until none is tiny. The lists, the centroids and their store are made beside the index and swapped in when they are complete.
+ * Every centroid costs time in each search, and a list with a row or two saves nothing. Compacting merges such lists, so the
+ * number of lists decreases with the number of rows, as it increases by splits. Each round removes at most half of the lists,
+ * the smallest first, until none is tiny. The lists, the centroids and their store are made beside the index and swapped in
+ * when they are complete.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +15,21 @@
 #include "vectors/ivf/ivf.h"
 
 enum {
-    TINY_PART = 16, /* a list with less than this part of the mean is tiny; */
-    MEAN_MIN = 64,  /* the mean counts as this at least, unless it was less when the index was built */
+    TINY_PART = 16, /* a list with less than 1/16 of the mean is tiny */
+    MEAN_MIN = 64,  /* lower bound for the mean, unless the mean was lower when the index was built */
 };
 
 typedef struct merge {
     ivf *index;
     const ww_collection *collection;
-    uint32_t *numbers; /* of each list from now on, or IVF_LIST_GOES */
-    int64_t kept;      /* lists that stay */
+    uint32_t *numbers; /* the new number of each list, or IVF_LIST_GOES */
+    int64_t kept;      /* lists that are kept */
     int64_t count;     /* rows that need another list */
     int64_t *rows;
     float *vectors;
     ivf_place *places;
-    ivf_list *lists; /* that stay */
-    ivf after;       /* dim, metrics, centroids and store without the lists that go */
+    ivf_list *lists; /* the lists that are kept */
+    ivf after;       /* dim, metrics, centroids and store of the merged index */
 } merge;
 
 static bool is_tiny(const ivf *index, const ivf_list *list)
@@ -45,7 +47,7 @@ ww_status ivf_choose_tiny(const ivf *index, uint32_t *numbers, int64_t *kept)
 {
     const size_t nlist = (size_t)index->nlist;
     int64_t count = 0;
-    uint64_t *tiny = memory_alloc(nlist * sizeof *tiny); /* rows and number of each, the smallest first */
+    uint64_t *tiny = memory_alloc(nlist * sizeof *tiny); /* size and number of each list, the smallest first */
     *kept = 0;
     if (!tiny)
         return memory_failed("merging lists of an index", nlist * sizeof *tiny);
@@ -63,7 +65,7 @@ ww_status ivf_choose_tiny(const ivf *index, uint32_t *numbers, int64_t *kept)
     return WW_OK;
 }
 
-/* Which lists go, and how many rows they have. */
+/* Chooses the lists to remove, and counts their rows. */
 static ww_status choose(merge *m)
 {
     const ivf *index = m->index;
@@ -157,7 +159,7 @@ static void commit(merge *m)
     m->after.store = store;
 }
 
-/* Merges once; `more` says whether there is anything left to do. */
+/* Merges once. Sets `more` if there is anything left to do. */
 static ww_status merge_once(ivf *index, const ww_collection *c, bool *more)
 {
     merge m = {.index = index, .collection = c};

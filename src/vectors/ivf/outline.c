@@ -1,4 +1,4 @@
-/* An index without rows, by which a store's writer finds the lists of new rows, and splits and merges lists
+/* An index without rows: a store's writer uses it to find the lists of new rows, and to split and merge lists
  * (vectors/internal/lists.h). */
 #include "vectors/internal/lists.h"
 
@@ -73,7 +73,7 @@ ww_status outline_create(ww_device *device, const ww_collection_config *config, 
     return status;
 }
 
-/* As ivf_list_append() for a row that is not kept. */
+/* Like ivf_list_append() for a row that is not stored. */
 static void count_row(const ivf *index, ivf_list *list, const ivf_place *place)
 {
     const bool l2 = index->assigned == CANON_L2, first = list->count == 0;
@@ -118,7 +118,7 @@ int64_t outline_to_split(const ww_collection *outline)
     return list ? list - outline->index->lists : -1;
 }
 
-/* The rows become those of the outline, without entering lists. */
+/* Makes these the rows of the outline, without adding them to lists. */
 static ww_status hold_rows(ww_collection *outline, const outline_rows *rows)
 {
     const ww_rows added = {.count = rows->count,
@@ -135,7 +135,7 @@ static ww_status hold_rows(ww_collection *outline, const outline_rows *rows)
     return status;
 }
 
-/* Frees the rows of a list that was split; what is known of it stays. */
+/* Frees the rows of a list that was split; its record stays. */
 static void forget_rows(ivf_list *list)
 {
     ivf_list_free(list);
@@ -168,7 +168,7 @@ ww_status outline_split(ww_collection *outline, int64_t list, const outline_rows
     return status;
 }
 
-/* What an outline has without the lists that go. */
+/* An outline without its removed lists. */
 typedef struct fewer_lists {
     ivf_list *lists;
     float *centroids;
@@ -234,8 +234,8 @@ const float *outline_centroid(const ww_collection *outline, int64_t list)
     return outline->index->centroids + list * outline->dim;
 }
 
-/* ---- of an index that was built ---------------------------------------------------------------------------------------------
- */
+/* ---- for a new index
+   ------------------------------------------------------------------------------------------------------- */
 
 ww_status ivf_list_set(const ivf *index, list_set *lists)
 {

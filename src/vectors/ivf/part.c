@@ -9,8 +9,7 @@
 #include "base/tables/hash.h"
 #include "vectors/query/search.h"
 
-/* ---- building ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- building ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status draw_rows(const ww_collection *c, const part_draw *draw, const int64_t *chosen, part_rows *drawn)
 {
@@ -74,11 +73,11 @@ ww_status part_train(ww_collection *c, const ww_ivf_config *config, float *sampl
     return status;
 }
 
-/* Rows without lists, some at a time. */
+/* Rows without lists, which are processed in pieces. */
 typedef struct assigning {
     int64_t piece;
     float *vectors;
-    int64_t *rows, *places; /* the rows, and where they are among all */
+    int64_t *rows, *places; /* the rows, and their positions among all */
     uint32_t *lists;
 } assigning;
 
@@ -193,7 +192,7 @@ uint64_t part_of(ww_collection *c)
     return hash;
 }
 
-/* The list of each row. With the lock. */
+/* Returns the list of each row. Called with the lock. */
 static uint32_t *row_lists(const ww_collection *c)
 {
     const size_t bytes = (size_t)c->store.rows_count * sizeof(uint32_t);
@@ -256,8 +255,7 @@ ww_status part_copy(ww_collection *c, part_rows *all, float **centroids, ivf_upd
     return status;
 }
 
-/* ---- searching --------------------------------------------------------------------------------------------------------------
- */
+/* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
 static ww_status check_index(const ww_collection *c, const ww_query *query)
 {
@@ -344,15 +342,14 @@ ww_status part_prove(ww_collection *c, const ivf_hits *hits, const part_counts *
                    .lists = lists};
         status = ivf_prove(&all, hits, counts->rule, &whole, proven);
     } else {
-        *proven = 0; /* somebody has changed the index since it was counted */
+        *proven = 0; /* the index was changed after it was counted */
     }
     collection_unlock(c);
     memory_free(lists);
     return status;
 }
 
-/* ---- calibrating ------------------------------------------------------------------------------------------------------------
- */
+/* ---- calibrating --------------------------------------------------------------------------------------------------------- */
 
 ww_status part_row_lists(ww_collection *c, uint32_t **lists)
 {

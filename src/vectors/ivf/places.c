@@ -1,5 +1,5 @@
 /* Which list each row belongs to. A GPU compares rows in place: they become queries in its own memory, and only lists and
- * scores are copied back. On other devices, or without memory for that, rows are read to the host.
+ * scores are copied back. On other devices, or if there is not enough memory, rows are read to the host.
  *
  * A row whose length is out of range makes its list unbounded (proof.c). On the host the length in double precision decides.
  * The device has the canonical length, which differs by its roundings, less than a thousandth: only rows whose canonical length
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "vectors/ivf/ivf.h"
 
-enum { NUMBERS_MAX = 1 << 16 }; /* of rows that are named to the device at a time */
+enum { NUMBERS_MAX = 1 << 16 }; /* numbers of rows that are sent to the device at a time */
 
 ww_status ivf_reader_create(ivf_reader *reader, const ww_collection *c, const ivf *index, int64_t rows_max)
 {
@@ -32,7 +32,7 @@ void ivf_reader_free(ivf_reader *reader)
     memory_free(reader->host);
 }
 
-/* The number of leading rows that are in the same segment, which becomes `part`. */
+/* Returns how many of the first rows are in the same segment, which it returns in `part`. */
 static int64_t rows_together(const ww_collection *c, const int64_t *rows, int64_t count, const segment **part)
 {
     *part = &c->store.segments[store_segment_of(&c->store, rows[0])];
@@ -60,8 +60,7 @@ ww_status ivf_read_rows_here(const ww_collection *c, const int64_t *rows, int64_
     return status;
 }
 
-/* ---- lengths ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- lengths ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status mark_row(const ivf_reader *reader, int64_t row, ivf_place *place)
 {
@@ -76,7 +75,7 @@ static ww_status mark_row(const ivf_reader *reader, int64_t row, ivf_place *plac
     return status;
 }
 
-/* Rows of one segment. */
+/* Marks rows of one segment. */
 static ww_status mark_rows(ivf_reader *reader, const segment *part, const int64_t *rows, int64_t count, ivf_place *places)
 {
     const ww_collection *c = reader->collection;
@@ -107,8 +106,7 @@ static ww_status mark_unbounded_here(ivf_reader *reader, const int64_t *rows, in
     return status;
 }
 
-/* ---- places -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- places -------------------------------------------------------------------------------------------------------------- */
 
 ww_status ivf_find_places(ivf_reader *reader, const int64_t *rows, int64_t count, ivf_place *places)
 {

@@ -41,7 +41,7 @@ static const double VANISHED = 0x1p-64, UNDERFLOW = 0x1p-110, MORE = 1.0 + 0x1p-
 
 static const double INFINITE_DISTANCE = 0x1p64;
 
-enum { REACH_STEPS = 20 }; /* of bisection: the distance is then known to a millionth */
+enum { REACH_STEPS = 20 }; /* steps of bisection, which find the distance to a millionth */
 
 static double length_of(const float *vector, int32_t dim)
 {
@@ -73,7 +73,7 @@ static double max_f64(double a, double b)
     return a > b ? a : b;
 }
 
-/* Lower and upper bounds of the true distance whose canonical value is `score`. */
+/* Return lower and upper bounds of the true distance whose canonical value is `score`. */
 static double distance_min(double score, double slack)
 {
     return max_f64(min_f64(score, INFINITE_DISTANCE) * (1.0 - slack) * LESS - VANISHED, 0.0);
@@ -96,13 +96,13 @@ static double bound_dot(const ivf *index, const proof_query *query, int64_t list
 {
     const double length = length_of(index->centroids + list * index->dim, index->dim);
     const double far = distance_max((double)index->lists[list].farthest, query->slack);
-    const double product = score + query->slack * query->norm * length + UNDERFLOW; /* at least q.c */
-    const double errors = query->slack * query->norm * (length + far) + UNDERFLOW;  /* of the score of q and x */
+    const double product = score + query->slack * query->norm * length + UNDERFLOW; /* an upper bound of q.c */
+    const double errors = query->slack * query->norm * (length + far) + UNDERFLOW;  /* for the score of q and x */
     const double sum = product + query->norm * far + errors;
     return sum + 0x1p-40 * (fabs(product) + query->norm * far + errors);
 }
 
-/* The sine from a cosine between -1 and 1. Also precise near 1, where 1 - a is exact. */
+/* Returns the sine for a cosine between -1 and 1. Also precise near 1, where 1 - a is exact. */
 static double sine_of(double a)
 {
     return sqrt((1.0 - a) * (1.0 + a));
@@ -156,7 +156,7 @@ static proof_extremes find_extremes(const ivf *index)
     return found;
 }
 
-/* Cached in one atomic word, so that concurrent searches may all compute and store it: the distance, a bit for `unbounded`, and
+/* Cached in one atomic word, because concurrent searches may all compute and store it: the distance, a bit for `unbounded`, and
  * a bit that says it is known. */
 proof_extremes proof_extremes_of(ivf *index)
 {
@@ -181,7 +181,7 @@ double proof_rest_bound(const ivf *index, const proof_query *query, const proof_
 }
 
 /* Bisects an interval from a distance that may still hold better rows to one that is too far. The result was tested and is too
- * far. The true bound never falls with the distance, so everything farther is too far as well. */
+ * far. The true bound never decreases with the distance, so everything farther is too far, too. */
 static float reach_l2(const ivf *index, const proof_query *query, const proof_extremes *extremes, float worst)
 {
     float near = 0.0f, far = worst + extremes->farthest;
@@ -238,7 +238,7 @@ static double squares_between(const float *a, const float *b, int32_t dim)
 static double plane_bound_l2(double slack, double near, double far, double between, double worst)
 {
     const double to_near = distance_max(near, slack), to_far = distance_min(far, slack);
-    const double reach = distance_max(worst, slack) * 2.0; /* rows farther away are worse than the worst hit */
+    const double reach = distance_max(worst, slack) * 2.0; /* farther rows are worse than the worst hit */
     const double widest = reach + to_near + VANISHED / slack;
     const double rounded = 8.0 * slack * widest * widest;
     const double separated = to_far * to_far * LESS - to_near * to_near * MORE - rounded * MORE;

@@ -1,5 +1,5 @@
-/* The lists of an index on a device that reads them in its own memory: copied before the first search that needs them, and then
- * only the changes. */
+/* Keeps the lists of an index on a device that reads them from its own memory: copies them before the first search that needs
+ * them, and afterwards only the changes. */
 #include "base/memory.h"
 #include "vectors/ivf/ivf.h"
 

@@ -1,6 +1,6 @@
-/* An index from what a file says of it, without training (vectors/internal/lists.h).
+/* Makes an index from a file's tables, without training (vectors/internal/lists.h).
  *
- * Lists that have changed are made again; the others stay and only get the new rows.
+ * Lists that have changed are rebuilt; the others only get the new rows.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static ivf *index_create(const ww_collection *c)
     return index;
 }
 
-/* Room for all lists and centroids that there are now, which are never fewer; new ones are empty. */
+/* Makes room for all lists and centroids of the file, which are never fewer than before; new ones are empty. */
 static ww_status grow_lists(ivf *index, int64_t nlist)
 {
     const size_t floats = (size_t)nlist * (size_t)index->dim * sizeof *index->centroids;
@@ -80,7 +80,7 @@ static ww_status enter_rows(ivf *index, const ivf_update *u)
     return status;
 }
 
-/* The file gives the bounds of the rows; they cover removed rows, too. */
+/* Takes the bounds of the rows from the file; they also cover removed rows. */
 static void set_records(const ivf *index, const uint32_t *numbers, const list_record *records, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -108,7 +108,7 @@ static ww_status set_calibration(ivf *index, const ivf_calibration *from)
     return WW_OK;
 }
 
-/* An index that is given whole has every live row; no row is given twice. */
+/* A complete index must have every live row, and no row twice. */
 static ww_status check_rows(const ww_collection *c, const ivf_update *u)
 {
     int64_t live = 0;
@@ -125,7 +125,7 @@ ww_status ivf_apply(ww_collection *c, const ivf_update *u)
     ww_status status = check_rows(c, u);
     if (status != WW_OK)
         return status;
-    if (u->lists.count == u->nlist) { /* everything is given, so nothing of the old index stays, not even on the device */
+    if (u->lists.count == u->nlist) { /* all lists are replaced, so nothing of the old index is kept, not even on the device */
         ivf_destroy(c->index);
         c->index = NULL;
     }

@@ -1,9 +1,9 @@
 /* Searches only some lists.
  *
- * A search of the centroids orders the lists of each query: a few more than it will read, and all of them only if those are too
- * few for the rows that it must find or for a proof. The query reads the first nprobe lists, or as many as a wanted recall
- * needs (calibrate.c), and more while they hold fewer rows than it must find. Nothing else decides which rows are read, so
- * results have the same bits on every device, for every batch size and number of threads. How rows are read:
+ * A search of the centroids orders the lists of each query: a few more than it will read, and all of them only if those have
+ * too few rows or do not suffice for a proof. The query reads the first nprobe lists, or as many as the requested recall needs
+ * (calibrate.c), and more until they have as many rows as it must find. Nothing else decides which rows are read, so results
+ * have the same bits on every device, for every batch size and number of threads. How rows are read:
  *
  *   rows_search_lists   by the backend itself, if it has the function
  *   with masks          otherwise: a search of all rows per query, with a mask of the rows in its lists
@@ -21,9 +21,9 @@
 #include "vectors/ivf/ivf.h"
 
 enum {
-    ROUND_KEYS = 1 << 22, /* lists of queries at a time: 32 MiB of keys */
-    LISTS_AHEAD = 8,      /* lists to know beyond those that will be read, */
-    LISTS_AHEAD_PART = 4, /* and this fraction of them */
+    ROUND_KEYS = 1 << 22, /* lists of queries that are ordered at a time: 32 MiB of keys */
+    LISTS_AHEAD = 8,      /* lists to order besides those that will be read ... */
+    LISTS_AHEAD_PART = 4, /* ... and additionally 1/4 of those */
 };
 
 typedef struct probing {
@@ -32,21 +32,21 @@ typedef struct probing {
     const search_job *job;
     ivf_rule rule;
     const ivf_whole *whole;
-    int64_t wanted;    /* hits that each query must have */
-    int64_t *admitted; /* rows of each list that count, -1: not counted yet; NULL: all do */
-    row_list *lists;   /* in the backend's format; set for lists that are read */
-    key_list *order;   /* the lists of each query of the round, nearest first: at least `known` */
+    int64_t wanted;    /* hits that each query should have */
+    int64_t *admitted; /* admitted rows of each list, -1: not counted yet; NULL: all rows are admitted */
+    row_list *lists;   /* in the backend's format; set for lists that will be read */
+    key_list *order;   /* the ordered lists of each query of the round, nearest first: at least `known` */
     int64_t known;
     proof_extremes extremes;
-    int64_t *starts;   /* of each query of the round in `numbers` */
-    uint32_t *numbers; /* lists to read */
+    int64_t *starts;   /* where the lists of each query of the round start in `numbers` */
+    uint32_t *numbers; /* the lists to read */
     int64_t numbers_count, numbers_room;
-    uint64_t *mask; /* of one query, when masks are used; all 0 between queries */
+    uint64_t *mask; /* for one query, if masks are used; all 0 between queries */
     int64_t round_queries;
 } probing;
 
-/* ---- which rows count -------------------------------------------------------------------------------------------------------
- */
+/* ---- admitted rows
+   --------------------------------------------------------------------------------------------------------- */
 
 static bool is_admitted(const ww_collection *c, const search_job *job, int64_t row)
 {
@@ -84,7 +84,7 @@ static int64_t rows_admitted(probing *p, int64_t list)
     return p->admitted[list];
 }
 
-/* Live rows that the job's mask admits. */
+/* Counts the live rows that the job's mask admits. */
 static int64_t count_admitted(const ww_collection *c, const search_job *job)
 {
     const row_store *store = &c->store;
@@ -104,8 +104,7 @@ static int64_t count_admitted(const ww_collection *c, const search_job *job)
     return count;
 }
 
-/* ---- memory -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
 static ww_status take_memory(probing *p)
 {
@@ -146,7 +145,7 @@ static void free_memory(probing *p)
     memory_free(p->order);
 }
 
-/* One more list to read. */
+/* Adds a list to read. */
 static ww_status put_number(probing *p, uint32_t list)
 {
     if (p->numbers_count == p->numbers_room) {
@@ -163,10 +162,9 @@ static ww_status put_number(probing *p, uint32_t list)
     return WW_OK;
 }
 
-/* ---- a round of queries -----------------------------------------------------------------------------------------------------
- */
+/* ---- a round of queries -------------------------------------------------------------------------------------------------- */
 
-/* The same queries against the centroids. */
+/* Returns a job that searches the centroids for the same queries. */
 static search_job centroid_job(const ivf *index, const search_job *asked)
 {
     search_job job = *asked;
@@ -217,7 +215,7 @@ ww_status ivf_order_nearest(const ivf *index, const search_job *asked, int64_t k
     return status;
 }
 
-/* Makes all lists of query q known whose centroid's score is at least as good as `bound`. */
+/* Orders all lists of query q whose centroid's score is at least as good as `bound`. */
 static ww_status order_more(const probing *p, const search_job *round, int64_t q, float bound)
 {
     if (p->order[q].count == p->index->nlist)
@@ -243,7 +241,7 @@ static bool rule_reads(const probing *p, const key_list *order, int64_t number)
     return ivf_distance(p->index, order->keys[number]) <= p->rule.factor * ivf_distance(p->index, order->keys[0]);
 }
 
-/* The number of lists that a query reads; if that is all known lists, it may need more. */
+/* Returns the number of lists that a query reads; if that is all ordered lists, it may need more. */
 static int64_t lists_to_read(probing *p, const key_list *order)
 {
     int64_t lists = 0, rows = 0;
@@ -252,7 +250,7 @@ static int64_t lists_to_read(probing *p, const key_list *order)
     return lists;
 }
 
-/* What is read of a row. */
+/* Returns the bytes that are read per row. */
 static int64_t row_bytes(const search_job *job)
 {
     return job->screen ? canon_padded(job->dim) + 16 /* scale, residual, norm, number */
@@ -313,7 +311,7 @@ static ww_status read_with_masks(const probing *p, const search_job *round)
         one.mask = p->mask;
         one.mask_rows = p->collection->store.rows_count;
         if (one.stats)
-            one.stats->list_bytes_read += one.mask_rows * row_bytes(&one); /* of all rows */
+            one.stats->list_bytes_read += one.mask_rows * row_bytes(&one); /* a search with a mask reads all rows */
         set_mask(p, q, true);
         status = device->backend->rows_search(p->collection->device, &one);
         set_mask(p, q, false);
@@ -331,17 +329,17 @@ static double better_bound(const ivf *index, double a, double b)
     return index->metric == CANON_L2 ? fmax(a, b) : fmin(a, b);
 }
 
-/* The hits of query q, while they are compared with the lists that were not read. */
+/* The hits of query q, while they are compared with the unread lists. */
 typedef struct proving {
     proof_query query;
     const float *scores;
     int64_t hits;
-    int64_t proven; /* of them so far */
+    int64_t proven; /* hits that are proven so far */
 } proving;
 
-/* Compares with the query's known lists from number `i` on. Returns whether the rest makes no difference: no hit is proven, or
- * the worst proven hit is better than anything that farther lists can have. A list that its own bound excludes from all hits
- * needs no other bound. */
+/* Compares with the query's ordered lists from number `i` on. Returns true if the other lists make no difference: no hit is
+ * proven, or the worst proven hit is better than every row of farther lists. If a list's own bound excludes it, the other
+ * bounds are not computed. */
 static bool prove(const probing *p, const key_list *order, int64_t i, proving *v)
 {
     const ivf *index = p->index;
@@ -359,7 +357,7 @@ static bool prove(const probing *p, const key_list *order, int64_t i, proving *v
     return v->proven == 0 || order->count == index->nlist;
 }
 
-/* Counts the hits of query q that are better than everything in the lists that were not read. */
+/* Counts the hits of query q that are better than all rows of unread lists. */
 static ww_status count_proven(const probing *p, const search_job *round, int64_t q, int64_t *proven)
 {
     const int64_t read = p->starts[q + 1] - p->starts[q], known = p->order[q].count;
@@ -370,7 +368,7 @@ static ww_status count_proven(const probing *p, const search_job *round, int64_t
         v.hits++;
     v.proven = v.hits;
     ww_status status = WW_OK;
-    if (!prove(p, &p->order[q], read, &v)) { /* lists that are farther than the reach of the worst hit change nothing */
+    if (!prove(p, &p->order[q], read, &v)) { /* lists beyond the reach of the worst hit make no difference */
         status = order_more(p, round, q, proof_reach(p->index, &v.query, &p->extremes, v.scores[v.proven - 1]));
         if (status == WW_OK)
             (void)prove(p, &p->order[q], known, &v);
@@ -399,8 +397,7 @@ static ww_status search_round(probing *p, const search_job *round, int64_t *prov
     return status;
 }
 
-/* ---- the whole search -------------------------------------------------------------------------------------------------------
- */
+/* ---- the whole search ---------------------------------------------------------------------------------------------------- */
 
 static ww_status told(const search_job *job, int64_t done)
 {
@@ -430,7 +427,7 @@ static ww_status search_rounds(probing *p, int64_t *proven)
     return status;
 }
 
-/* The exact search: every hit is proven. */
+/* Searches exactly: every hit is proven. */
 static ww_status search_exactly(const ww_collection *c, const search_job *job, int64_t *proven)
 {
     const ww_status status = c->device->backend->rows_search(c->device, job);
@@ -442,7 +439,7 @@ static ww_status search_exactly(const ww_collection *c, const search_job *job, i
     return status;
 }
 
-/* The number of lists of each query to know before any is read; all of them if that is no more work. */
+/* Returns how many lists of each query to order before any is read; all of them if that is not more work. */
 static int64_t lists_known(const ivf *index, ivf_rule rule)
 {
     const int64_t nprobe = min_i64(rule.nprobe, index->nlist), most = rule.factor > 0.0 ? 2 * nprobe : nprobe;

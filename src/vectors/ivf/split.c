@@ -14,12 +14,12 @@
 
 enum {
     ITERATIONS = 6,
-    SMALLER_PART = 8, /* of the rows, that the smaller list has at least */
+    SMALLER_PART = 8, /* the smaller list gets at least 1/8 of the rows */
 };
 
 typedef struct sided_row {
-    double side;    /* squared distance to the first centroid less that to the second */
-    int64_t number; /* in the list */
+    double side;    /* squared distance to the first centroid minus that to the second */
+    int64_t number; /* index in the list */
 } sided_row;
 
 typedef struct split {
@@ -33,7 +33,7 @@ typedef struct split {
     float *centers; /* two */
     double *sums;   /* dim */
     ivf_list parts[2];
-    ivf_list *lists;  /* all, with the new one last */
+    ivf_list *lists;  /* all lists, with the new one last */
     float *centroids; /* of all lists */
     row_store store;
 } split;
@@ -102,7 +102,7 @@ static void measure_sides(const split *s)
     }
 }
 
-/* The mean of the rows sided[first .. end - 1], in that order. */
+/* Computes the mean of the rows sided[first .. end - 1], in that order. */
 static void center_of(const split *s, int64_t first, int64_t end, float *center)
 {
     const int32_t dim = s->index->dim;
@@ -125,7 +125,7 @@ static int by_side(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Puts the rows in order and returns how many belong to the first part; 0: all rows are equal. */
+/* Sorts the rows and returns how many belong to the first part; 0: all rows are equal. */
 static int64_t divide(const split *s)
 {
     const int32_t dim = s->index->dim;
@@ -155,7 +155,7 @@ static int by_number(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* One of the two new lists: rows sided[first .. end - 1]. */
+/* Makes one of the two new lists from the rows sided[first .. end - 1]. */
 static ww_status make_part(split *s, int32_t part, int64_t first, int64_t end)
 {
     const int32_t dim = s->index->dim;
@@ -173,7 +173,7 @@ static ww_status make_part(split *s, int32_t part, int64_t first, int64_t end)
     return status;
 }
 
-/* The whole index with the two lists in place of one. */
+/* Makes the whole index with the two lists instead of one. */
 static ww_status make_index(split *s)
 {
     const ivf *index = s->index;

@@ -1,7 +1,7 @@
-/* Copies what belongs to the rows of results: ids and payloads from the host's pages, vectors from wherever the rows are.
+/* Copies the data of results: ids and payloads from the host's pages, vectors from wherever the rows are.
  *
- * Reading rows one by one from a GPU would cost a transfer for each. Instead the GPU gathers the wanted rows into one place,
- * which is read at once.
+ * Reading rows one by one from a GPU would take a transfer for each. Instead the GPU gathers the rows into one buffer, which is
+ * read at once.
  */
 #include "vectors/query/fetch.h"
 
@@ -17,15 +17,15 @@
 #include "vectors/write/payloads.h"
 
 enum {
-    ROWS_ONE_BY_ONE = 8, /* fewer rows are read faster than gathered, which takes buffers and a transfer of row numbers */
-    GATHER_BYTES = 64 * 1024 * 1024, /* of rows, at a time */
+    ROWS_ONE_BY_ONE = 8,             /* fewer rows are read one by one: gathering takes buffers and a transfer of row numbers */
+    GATHER_BYTES = 64 * 1024 * 1024, /* of rows that are gathered at a time */
     PREFETCHED = 32,                 /* hits whose ids and payloads are prefetched together */
-    HANDLES_TOGETHER = 1024,         /* hits that one thread handles in one piece, */
-    HANDLE_ITEMS_MIN = 4             /* and the number of pieces from which threads are worth waking */
+    HANDLES_TOGETHER = 1024,         /* hits that one thread handles at a time */
+    HANDLE_ITEMS_MIN = 4             /* minimum number of such pieces for waking threads */
 };
 
-/* After a search nothing of a row's page is in the cache, and an id takes three dependent loads, each a miss. So each load is
- * done for many hits before the next one. */
+/* After a search, nothing of a row's page is in the cache, and an id takes three dependent loads, each a miss. So each of these
+ * loads is done for many hits before the next one. */
 static void prefetch_pages(const ww_collection *c, const int64_t *rows, int64_t count, uint32_t fetch)
 {
     const row_page *pages[PREFETCHED];
@@ -68,7 +68,7 @@ static void find_some_handles(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* Looks many hits up on the device's threads, because the search has pushed this memory out of the caches. */
+/* Finds the handles of many hits with the device's threads, because the search has evicted this memory from the caches. */
 static void find_handles(ww_results *results, const ww_collection *c)
 {
     handle_job job = {.collection = c, .results = results};
@@ -80,7 +80,7 @@ static void find_handles(ww_results *results, const ww_collection *c)
         pool_run_here(items, find_some_handles, &job);
 }
 
-/* The bytes that ids and payloads take with their NULs. */
+/* Counts the bytes of ids and payloads with their NULs. */
 static size_t text_bytes(const ww_results *results, const ww_collection *c, uint32_t fetch)
 {
     char digits[HANDLE_DIGITS];
@@ -116,13 +116,13 @@ static ww_status put_texts(ww_results *results, const ww_collection *c)
     return status;
 }
 
-/* Reads each vector by itself: from the host's copy, or from a device where that is fast. */
+/* Reads each vector separately: from the host's copy, or from a device where that is fast. */
 static ww_status read_one_by_one(ww_results *results, const ww_collection *c)
 {
     const row_store *store = &c->store;
     const size_t bytes = store_element_bytes(store);
     const bool typed = c->type != WW_VECTOR_F32;
-    void *elements = typed ? memory_alloc(bytes) : NULL; /* elements of one row, before they become floats */
+    void *elements = typed ? memory_alloc(bytes) : NULL; /* the elements of one row before they become floats */
     ww_status status = !typed || elements ? WW_OK : memory_failed("a row's elements", bytes);
     for (int64_t i = 0; status == WW_OK && i < results_hits(results); i++) {
         const int64_t row = results->rows[i];
@@ -156,12 +156,12 @@ static int by_row(const void *a, const void *b)
 typedef struct gathering {
     const ww_collection *collection;
     ww_results *results;
-    wanted_row *wanted; /* by row */
+    wanted_row *wanted; /* sorted by row */
     int64_t wanted_count;
-    int64_t *sources; /* rows_max numbers in one segment */
-    char *vectors;    /* as many, on the host, in the collection's type */
+    int64_t *sources; /* up to rows_max row numbers in one segment */
+    char *vectors;    /* up to rows_max vectors, in host memory, in the collection's type */
     int64_t rows_max;
-    segment *gathered; /* on the device, one for each member of a group; made where rows are wanted */
+    segment *gathered; /* on the device, one for each member of a group that has requested rows */
 } gathering;
 
 static ww_status gathering_create(gathering *g)
@@ -169,7 +169,7 @@ static ww_status gathering_create(gathering *g)
     const ww_collection *c = g->collection;
     const int64_t hits = results_hits(g->results);
     const int64_t row_bytes = (int64_t)canon_padded(c->dim) * (int64_t)row_type_bytes((int32_t)c->type);
-    g->rows_max = min_i64(hits, GATHER_BYTES / row_bytes); /* 256 at least: a row has 256 KiB at most */
+    g->rows_max = min_i64(hits, GATHER_BYTES / row_bytes); /* at least 256, because a row has at most 256 KiB */
     const size_t bytes = (size_t)g->rows_max * store_element_bytes(&c->store);
     g->wanted = memory_alloc((size_t)hits * sizeof *g->wanted);
     g->sources = memory_alloc((size_t)g->rows_max * sizeof *g->sources);
@@ -184,7 +184,7 @@ static ww_status gathering_create(gathering *g)
     return WW_OK;
 }
 
-/* Where rows of `from` are gathered: on the member that has them. */
+/* Returns the segment where rows of `from` are gathered: on the member that has them. */
 static ww_status gathered_on(gathering *g, const segment *from, const segment **to)
 {
     const ww_collection *c = g->collection;
@@ -208,7 +208,7 @@ static void gathering_destroy(gathering *g)
     memory_free(g->wanted);
 }
 
-/* Takes rows starting at `*next` that are in one segment and fit; a row of several hits is gathered once. */
+/* Gathers rows, starting at `*next`, that are in one segment and fit; a row of several hits is gathered once. */
 static ww_status gather_some(gathering *g, int64_t *next)
 {
     const ww_collection *c = g->collection;

@@ -24,7 +24,7 @@ static ww_status get_check(const ww_get *get)
     return fetch_check(function, get->fetch);
 }
 
-/* Returns the row that entry `i` of the list asks for, or -1. Without a list it is the next live row after `previous`. */
+/* Returns the row that entry `i` of the list names, or -1. Without a list it is the next live row after `previous`. */
 static int64_t row_of(const ww_collection *c, const ww_get *get, int64_t i, int64_t previous)
 {
     if (get->handles)
@@ -34,7 +34,7 @@ static int64_t row_of(const ww_collection *c, const ww_get *get, int64_t i, int6
     return collection_find(c, (id_text){get->ids[i], (uint32_t)strnlen(get->ids[i], WW_ID_BYTES_MAX + 1)});
 }
 
-/* With the lock. */
+/* Called with the lock. */
 static ww_status get_rows(const ww_collection *c, const ww_get *get, ww_results **results)
 {
     const bool listed = get->ids || get->handles;

@@ -1,4 +1,4 @@
-/* Looking things up: from an id to its row, and from a row to its vector, its id and its payload. */
+/* Finds the row of an id, and the vector, id and payload of a row. */
 #include <string.h>
 
 #include "arithmetic/row_values.h"
@@ -8,8 +8,7 @@
 #include "vectors/ids/handles.h"
 #include "vectors/write/payloads.h"
 
-/* ---- in memory ------------------------------------------------------------------------------------------------------------
- */
+/* ---- in memory ----------------------------------------------------------------------------------------------------------- */
 
 ww_status memory_find(ww_collection *c, const char *id, int64_t *row)
 {
@@ -54,7 +53,7 @@ static ww_status row_check(const ww_collection *c, int64_t row)
                    (long long)c->store.rows_count);
 }
 
-/* The elements of a live row, as they came. */
+/* Reads the elements of a live row as they were added. */
 static ww_status read_elements(const ww_collection *c, int64_t row, void *elements)
 {
     const row_store *store = &c->store;
@@ -66,7 +65,7 @@ static ww_status read_elements(const ww_collection *c, int64_t row, void *elemen
     return WW_OK;
 }
 
-/* What a request asks of a live row. With the lock. */
+/* Reads the requested field of a live row. Called with the lock. */
 static ww_status read_row(const ww_collection *c, int64_t row, const row_request *request)
 {
     char digits[HANDLE_DIGITS];
@@ -110,8 +109,7 @@ ww_status row_text_copy(const row_request *request, const char *text, size_t len
     return WW_OK;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
 ww_status ww_collection_find(ww_collection *collection, const char *id, int64_t *row)
 {
@@ -133,7 +131,7 @@ ww_status ww_collection_find_handle(ww_collection *collection, int64_t handle, i
     return row ? collection->operations->find_handle(collection, handle, row) : fail_null("ww_collection_find_handle", "row");
 }
 
-/* `missing` names what the caller gave no place for, or is NULL. */
+/* `missing` names the argument that the caller left NULL, or is NULL. */
 static ww_status ask(ww_collection *c, int64_t row, const row_request *request, const char *missing)
 {
     const ww_status status = collection_check(c, request->function);

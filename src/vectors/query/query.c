@@ -1,5 +1,5 @@
-/* The entry point of every search: a query is read and checked here, once, and goes unchanged to where the rows are: to the
- * device (search.c) or to the store that keeps the collection. */
+/* The entry point of every search. A query is read and checked here, once, and then passed on unchanged: to the device
+ * (search.c) or to the store that has the collection. */
 #include "vectors/query/query.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@
 #include "vectors/query/search.h"
 
 enum {
-    ITEM_NUMBERS = 1 << 16, /* of queries, that a thread looks at in one piece; */
-    ITEMS_MIN = 4           /* fewer pieces are not worth waking threads */
+    ITEM_NUMBERS = 1 << 16, /* numbers of queries that a thread checks at a time */
+    ITEMS_MIN = 4           /* with fewer such pieces, waking threads would take longer */
 };
 
 STRUCT_INIT(ww_query, {0})
@@ -35,11 +35,11 @@ void query_tell_stats(const ww_query *query, const search_stats *found)
                                    .list_rows_read = found->list_rows_read,
                                    .list_bytes_read = found->list_bytes_read};
     if (query->stats)
-        (void)struct_write(query->stats, &stats, sizeof stats, "search", "ww_search_stats"); /* query_check() saw it */
+        /* Query_check() has checked the struct. */
+        (void)struct_write(query->stats, &stats, sizeof stats, "search", "ww_search_stats");
 }
 
-/* ---- finite queries -------------------------------------------------------------------------------------------------------
- */
+/* ---- finite queries ------------------------------------------------------------------------------------------------------ */
 
 typedef struct finite_job {
     const ww_query *query;
@@ -63,7 +63,7 @@ static void find_not_finite(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* The first query that is not finite; query_count if all are. Many queries are checked on the device's threads, because one
+/* Returns the first query that is not finite, or query_count. Many queries are checked by the device's threads, because one
  * thread may take longer to read them than the search takes. */
 static int64_t first_not_finite(ww_collection *c, const ww_query *query)
 {
@@ -99,10 +99,9 @@ ww_status queries_check_finite(const ww_collection *c, const float *queries, int
     return WW_OK;
 }
 
-/* ---- checks ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- checks -------------------------------------------------------------------------------------------------------------- */
 
-/* The tensor as f32, where it is: the query's `queries` if the host can read it there, else its `query_tensor`. */
+/* Uses the tensor as f32 in place: as the query's `queries` if the host can read it there, otherwise as its `query_tensor`. */
 static ww_status take_tensor(const ww_collection *c, const char *function, ww_query *query, tensor_rows *held)
 {
     static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16, WW_I8, WW_U8};
@@ -142,7 +141,7 @@ static ww_status check_queries(ww_collection *c, const char *function, ww_query 
         return ww_fail(WW_INVALID_ARGUMENT, "%s: query_stride is %lld; it must be at least dim, %d", function,
                        (long long)query->query_stride, query->dim);
     if (query->query_tensor && !query->queries)
-        return WW_OK; /* on a GPU: its backend checks them there */
+        return WW_OK; /* on a GPU: the backend checks them there */
     if (query->match && query->match->mode == WW_MATCH_TEXT && !query->queries)
         return WW_OK; /* the search is by words only */
     if (query->query_count > 0 && !query->queries)
@@ -205,7 +204,7 @@ static ww_status check_where(const ww_collection *c, const char *function, const
         function, c->name);
 }
 
-/* A search by words. The caller's struct is read into `match`, which the query has from then on. */
+/* Reads the caller's struct of a search by words into `match`, which the query then points to. */
 static ww_status take_match(const ww_collection *c, const char *function, ww_query *query, ww_match *match)
 {
     ww_status status = struct_read(match, sizeof *match, query->match, function, "ww_match");
@@ -235,7 +234,7 @@ static ww_status take_match(const ww_collection *c, const char *function, ww_que
     return WW_OK;
 }
 
-/* A filter is parsed again where it is used; this refuses a wrong one before anything is done. */
+/* Refuses an invalid filter before anything is done. The filter is parsed again where it is used. */
 static ww_status check_filter(const ww_query *query)
 {
     filter read;
@@ -251,14 +250,14 @@ ww_status query_check_conditions(const ww_collection *c, const char *function, c
     return status == WW_OK && query->filter ? check_filter(query) : status;
 }
 
-/* What the query points to. */
+/* The memory that a query points to. */
 typedef struct query_held {
     tensor_rows tensor;
     ww_match match;
 } query_held;
 
-/* Reads the caller's query into `query` and checks all of it. A tensor is held in `held`, which is all zero, until
- * tensor_rows_release(), whatever the status. */
+/* Reads the caller's query into `query` and checks all of it. `held`, which is all zero, may hold a tensor; the caller always
+ * calls tensor_rows_release() on it, also after a failure. */
 static ww_status query_read(ww_collection *c, const char *function, const ww_query *callers, ww_query *query, query_held *held)
 {
     ww_status status = struct_read(query, sizeof *query, callers, function, "ww_query");
@@ -280,8 +279,7 @@ static ww_status query_read(ww_collection *c, const char *function, const ww_que
     return status == WW_OK ? check_queries(c, function, query) : status;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
 ww_status part_count_lists(ww_collection *collection, const ww_query *query, part_counts *counts)
 {
@@ -319,7 +317,7 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
     return status;
 }
 
-/* Refuses what the caller's buffers have no place for. */
+/* Refuses queries whose results do not fit in the caller's buffers. */
 static ww_status check_for_buffers(const char *function, const ww_query *query)
 {
     if (query->mode == WW_QUERY_RANGE)

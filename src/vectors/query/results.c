@@ -1,7 +1,7 @@
 /* The results object: at most three blocks of memory, for any number of hits.
  *
  * Rows, handles and scores are in one block with the object itself, because a search writes them before anything else is known.
- * What is fetched for the hits is in a second block, and all texts, NUL-terminated, in a third. Texts are found by offset,
+ * Fetched data of the hits is in a second block, and all texts, NUL-terminated, in a third. Texts are stored as offsets,
  * because that block may move while it grows.
  */
 #include "vectors/query/results.h"
@@ -195,7 +195,7 @@ const float *ww_results_scores(const ww_results *results, int64_t query)
     return has_query(results, query) ? results->scores + results->starts[query] : NULL;
 }
 
-/* A hit's number over all queries, or -1 if there is no such hit. */
+/* Returns a hit's number over all queries, or -1 if there is no such hit. */
 static int64_t hit_number(const ww_results *results, int64_t query, int64_t hit)
 {
     return hit >= 0 && hit < ww_results_count(results, query) ? results->starts[query] + hit : -1;

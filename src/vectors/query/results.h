@@ -1,9 +1,9 @@
-/* Results as they are built: by a query here, and by whatever else answers with ids and payloads.
+/* Results under construction, of queries and of other calls that return ids and payloads.
  *
- * Made in this order: results_create() for a number of queries and of hits in all; rows, handles, scores and starts are filled
- * in, or results_from_padded() does it; results_prepare() for what shall be fetched; texts by results_put(), vectors in place.
- * Hits are numbered over all queries: query q has hits starts[q] to starts[q + 1] - 1. A failure at any step leaves an object
- * that ww_results_destroy() takes.
+ * They are made in this order: results_create() for a number of queries and of hits; then rows, handles, scores and starts are
+ * filled in, or results_from_padded() does that; then results_prepare() for the fields to fetch; then texts by results_put(),
+ * and vectors in place. Hits are numbered over all queries: query q has hits starts[q] to starts[q + 1] - 1. After a failure at
+ * any step, ww_results_destroy() frees the object.
  */
 #ifndef WW_VECTORS_RESULTS_H
 #define WW_VECTORS_RESULTS_H
@@ -21,51 +21,50 @@ struct ww_results {
     int64_t *rows;
     int64_t *handles;
     float *scores;
-    int64_t *totals; /* a query each, memory_free(); NULL: as many as there are hits */
-    int64_t *proven; /* a query each, memory_free(); NULL: all hits are */
+    int64_t *totals; /* one per query, memory_free(); NULL: the numbers of hits */
+    int64_t *proven; /* one per query, memory_free(); NULL: all hits are proven */
 
-    /* The fields below are NULL unless results_prepare() was asked for them. */
+    /* The fields below are NULL unless results_prepare() was called for them. */
     int32_t dim;
-    int64_t *ids;      /* where in `text` they begin */
-    int64_t *payloads; /* where in `text` they begin; -1 where there is none */
-    int64_t *texts;    /* where in `text` they begin; -1 where there is none */
+    int64_t *ids;      /* offsets in `text` */
+    int64_t *payloads; /* offsets in `text`; -1 for none */
+    int64_t *texts;    /* offsets in `text`; -1 for none */
     float *vectors;
     char *text;
     size_t text_bytes;
     size_t text_room;
-    void *fetched; /* the block that ids, payloads, texts and vectors are in */
+    void *fetched; /* the block with ids, payloads, texts and vectors */
 
-    ww_hit_parts *parts; /* of fused results, a hit each, memory_free(); else NULL */
+    ww_hit_parts *parts; /* of fused results, one per hit, memory_free(); otherwise NULL */
 };
 
-/* Takes memory for this many hits in all; their number may turn out smaller. All starts are 0. */
+/* Allocates memory for up to this many hits of all queries. All starts are 0. */
 ww_status results_create(int64_t query_count, int64_t hits, ww_results **results);
 
-/* The hits of all queries together. */
+/* Returns the number of hits of all queries together. */
 int64_t results_hits(const ww_results *results);
 
-/* Rows and scores have `k` places for each query, with row -1 for no hit, as a search leaves them: closes the gaps and sets the
+/* Rows and scores have `k` places per query, padded with row -1, as a search writes them. Closes the gaps and sets the
  * starts. */
 void results_from_padded(ww_results *results, int64_t k);
 
-/* Takes memory for what `fetch` names, with no id and no payload yet, and for `text_bytes` of texts with their NULs: exact, or
- * a guess. Refuses flags that it does not know. */
+/* Allocates memory for the fields in `fetch`, without any id or payload yet, and for `text_bytes` bytes of texts with their
+ * NULs, which may be a guess. Refuses unknown flags. */
 ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size_t text_bytes);
 
-/* Takes memory for the total of each query, for results of a range. */
+/* Allocates memory for the total of each query, for results of a range. */
 ww_status results_totals(ww_results *results);
 
-/* Takes memory for the number of proven hits of each query, for results of a query with nprobe. */
+/* Allocates memory for the number of proven hits of each query, for results of a query with nprobe. */
 ww_status results_proven(ww_results *results);
 
-/* Takes memory for the parts of fused results, as many as there are hits. */
+/* Allocates memory for the parts of fused results, one per hit. */
 ww_status results_parts(ww_results *results);
 
-/* Copies a text and says in `place`, an element of ids, payloads or texts, where it is. Cannot fail where text_bytes was exact.
- */
+/* Copies a text and stores its offset in `place`, an element of ids, payloads or texts. Cannot fail if text_bytes was exact. */
 ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length);
 
-/* WW_INVALID_ARGUMENT for flags that are not in ww_fetch. */
+/* Fails with WW_INVALID_ARGUMENT for flags that are not in ww_fetch. */
 ww_status fetch_check(const char *function, uint32_t fetch);
 
 #endif

@@ -1,4 +1,4 @@
-/* The canonical score of two vectors, and whether a vector may come in at all. */
+/* The canonical score of two vectors, and the check whether a vector is accepted. */
 #include <math.h>
 #include <stdio.h>
 
@@ -7,7 +7,7 @@
 #include "cpu/isa/isa.h"
 #include "vectors/collection.h"
 
-/* The reference for every other set; it is in every build, last in the list since all others are faster. */
+/* Returns the reference for all other sets. Every build has it, last in the list because all others are faster. */
 static const instruction_set *reference(void)
 {
     int last = 0;

@@ -1,5 +1,5 @@
-/* Searches rows in memory: a checked query becomes one job of the device, under the reader's lock. What belongs to the hits is
- * copied under the same lock, so that the results are one snapshot of the collection. */
+/* Searches rows in memory: a checked query becomes one job of the device, under the reader's lock. The data of the hits is
+ * copied under the same lock, so that the results are a snapshot of the collection. */
 #include "vectors/query/search.h"
 
 #include <math.h>
@@ -14,22 +14,23 @@
 #include "vectors/query/query.h"
 
 enum {
-    QUERIES_TOGETHER = 16,  /* whose keys a thread reads in one piece */
-    HITS_FOR_THREADS = 4096 /* hits from which several threads do it */
+    QUERIES_TOGETHER = 16,  /* queries whose keys a thread reads at a time */
+    HITS_FOR_THREADS = 4096 /* minimum number of hits for using several threads */
 };
 
-/* A search under way, from search_begin() to search_end(). */
+/* A running search, from search_begin() to search_end(). */
 typedef struct search {
     ww_collection *collection;
     const ww_query *query;
     search_job job;
     search_stats stats;
-    void *host_queries;     /* that were brought from a GPU, or NULL */
-    uint64_t *filter_mask;  /* of the rows that the filter admits, or NULL */
-    const ivf_whole *whole; /* of an index that this collection has a part of, or NULL */
+    void *host_queries;     /* queries that were copied from a GPU, or NULL */
+    uint64_t *filter_mask;  /* the rows that the filter admits, or NULL */
+    const ivf_whole *whole; /* the index that this collection has a part of, or NULL */
 } search;
 
-/* Queries on a GPU: checked there if it is the collection's, else brought to the host. With the lock. */
+/* Uses queries on the collection's GPU in place, after a check there; copies queries of other GPUs to the host. Called with the
+ * lock. */
 static ww_status place_queries(search *s)
 {
     const ww_collection *c = s->collection;
@@ -51,7 +52,8 @@ static ww_status place_queries(search *s)
     return status == WW_OK ? queries_check_finite(c, held.host, s->query->query_count) : status;
 }
 
-/* Refuses a mask of 0 rows, which admits nothing: the caller forgot to set mask_rows. In a collection without rows it is right.
+/* Refuses a mask of 0 rows, which admits nothing: the caller forgot to set mask_rows. For a collection without rows it is
+ valid.
  */
 static ww_status mask_check(const ww_collection *c, const ww_query *query)
 {
@@ -81,14 +83,14 @@ static bool asks_for_lists(const ww_query *query)
     return query->nprobe > 0 || query->recall > 0.0f;
 }
 
-/* May the search read lists? */
+/* Returns true if the search may read lists. */
 static bool wants_lists(const ww_collection *c, const ww_query *query)
 {
     const bool exact = query->mode != WW_QUERY_RANGE && !query->mask && !query->filter;
     return asks_for_lists(query) || (exact && ivf_exact_wants_lists(c, query->query_count));
 }
 
-/* search_lock(), with the lists on the device if the query reads them. */
+/* Like search_lock(); also copies the lists to the device if the query reads them. */
 static ww_status lock_for(ww_collection *c, const ww_query *query)
 {
     ww_status status = search_lock(c);
@@ -119,7 +121,7 @@ static ww_status index_check(const ww_collection *c, const ww_query *query)
     return WW_OK;
 }
 
-/* Takes the lock and makes the job. Not locked after a failure. */
+/* Takes the lock and makes the job. The lock is not held after a failure. */
 static ww_status search_begin(search *s, ww_collection *c, const ww_query *query)
 {
     const row_store *store = &c->store;
@@ -169,10 +171,9 @@ static void search_end(search *s, ww_status status)
         query_tell_stats(s->query, &s->stats);
 }
 
-/* ---- the k nearest --------------------------------------------------------------------------------------------------------
- */
+/* ---- the k nearest ------------------------------------------------------------------------------------------------------- */
 
-/* `proven` gets the number of proven hits of each query, or is NULL. */
+/* `proven` receives the number of proven hits of each query, or is NULL. */
 static ww_status find_nearest(search *s, int64_t *rows, float *scores, int64_t *proven)
 {
     const ww_collection *c = s->collection;
@@ -192,7 +193,7 @@ static ww_status find_nearest(search *s, int64_t *rows, float *scores, int64_t *
     return WW_OK;
 }
 
-/* There cannot be more hits than live rows, so that many places are enough for any k. */
+/* There cannot be more hits than live rows, so this many places are enough for any k. */
 static ww_status nearest_results(search *s, ww_results **results)
 {
     search_job *job = &s->job;
@@ -209,8 +210,7 @@ static ww_status nearest_results(search *s, ww_results **results)
     return status;
 }
 
-/* ---- a range --------------------------------------------------------------------------------------------------------------
- */
+/* ---- a range ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct reading {
     const key_list *found;
@@ -236,7 +236,7 @@ static void read_keys(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* Makes results of the keys. */
+/* Makes results from the keys. */
 static ww_status results_of_keys(const search *s, const key_list *found, ww_results **results)
 {
     const ww_collection *c = s->collection;
@@ -283,8 +283,7 @@ static ww_status range_results(search *s, ww_results **results)
     return status;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
 ww_status collection_query_part(ww_collection *c, const ww_query *query, const ivf_whole *whole, ww_results **results)
 {
@@ -317,7 +316,7 @@ ww_status collection_count_part(ww_collection *c, const ww_query *query, part_co
     if (status != WW_OK)
         return status;
     status = part_count(c, &s.job, query, counts);
-    search_end(&s, WW_CANCELLED); /* its stats are not the search's */
+    search_end(&s, WW_CANCELLED); /* the caller gets no statistics of a failed search */
     return status;
 }
 

@@ -24,7 +24,7 @@ static double similarity(ww_metric metric, float score)
 typedef struct candidate {
     int64_t hit;
     double relevance;
-    double nearest; /* the largest similarity to a chosen one */
+    double nearest; /* the largest similarity to a chosen hit */
     bool chosen;
 } candidate;
 
@@ -137,10 +137,10 @@ ww_status ww_results_diversify(const ww_results *results, const ww_diversity *ho
     return status;
 }
 
-/* ---- scores of the caller's -----------------------------------------------------------------------------------------------
- */
+/* ---- scores of the caller
+   --------------------------------------------------------------------------------------------------- */
 
-/* Larger first; equal ones as they came. */
+/* Larger scores first; equal ones keep their order. */
 static int by_new_score(const void *a, const void *b)
 {
     const picked_hit *x = a, *y = b;

@@ -1,7 +1,7 @@
-/* Two lists of hits become one: by their ranks, or by their scores.
+/* Combines two lists of hits into one, by their ranks or by their scores.
  *
- * Hits of both lists are sorted by handle, so that those of one row stand together, and then by the fused score. Sums are of
- * two doubles in a fixed order, so the scores are the same everywhere.
+ * The hits of both lists are sorted by handle, so that those of the same row are adjacent, and then by the fused score. Sums
+ * have two doubles in a fixed order, so the scores are the same everywhere.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@ enum { RANK_CONSTANT = 60 };
 
 STRUCT_INIT(ww_fuse, {.constant = RANK_CONSTANT, .weights = {1.0, 1.0}})
 
-/* A row that one list or both have found. */
+/* A row that is in one list or in both. */
 typedef struct fused_hit {
     int64_t handle;
-    int64_t hits[2]; /* its number in each list, -1 if that has not found it */
+    int64_t hits[2]; /* its number in each list, -1 if it is not in that list */
     double score;
     ww_hit_parts parts;
 } fused_hit;
@@ -48,7 +48,7 @@ static ww_status how_read(const ww_fuse *callers, ww_fuse *how)
                : ww_fail(WW_OUT_OF_RANGE, "%s: limit is %lld; it must not be negative", function, (long long)how->limit);
 }
 
-/* The share of a list in the score of its hit number `i`. */
+/* Returns the contribution of a list's hit number `i` to the fused score. */
 static double share(const ww_fuse *how, int which, const float *scores, int64_t i, int64_t count)
 {
     if (how->fusion == WW_FUSION_RANKS)
@@ -69,7 +69,7 @@ static int by_score(const void *a, const void *b)
     return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : by_handle(a, b);
 }
 
-/* Makes one hit of those with the same handle; returns how many are left. */
+/* Combines hits with the same handle. Returns the new number of hits. */
 static int64_t unite(fused_hit *hits, int64_t count)
 {
     int64_t kept = 0;
@@ -80,7 +80,7 @@ static int64_t unite(fused_hit *hits, int64_t count)
             continue;
         }
         fused_hit *into = &hits[kept - 1];
-        into->score += hits[i].score; /* of two numbers, whatever their order */
+        into->score += hits[i].score; /* a sum of two numbers does not depend on their order */
         for (int part = 0; part < 2; part++)
             if (hits[i].hits[part] >= 0) {
                 into->hits[part] = hits[i].hits[part];
@@ -91,7 +91,7 @@ static int64_t unite(fused_hit *hits, int64_t count)
     return kept;
 }
 
-/* The hits of one query, fused and in order. */
+/* Fuses and sorts the hits of one query. */
 static int64_t fuse_query(const ww_results *const lists[2], int64_t query, const ww_fuse *how, fused_hit *hits)
 {
     int64_t count = 0;

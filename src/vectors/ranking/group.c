@@ -1,7 +1,8 @@
 /* Groups hits by a field of their payloads, and searches until the groups are full.
  *
- * A value is identified by its bytes: a text without its escapes, a number as written, true or false; a letter in front keeps
- * "1" and 1 apart. Equal numbers that are written differently, 1 and 1.0, are brought to one form first.
+ * A value is identified by its bytes: a text without its escapes, a number as written, true or false; a letter in front
+ * distinguishes "1" from 1. Equal numbers that are written differently, such as 1 and 1.0, are first converted to the same
+ * form.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +36,7 @@ typedef struct group {
 typedef struct grouping_state {
     const ww_results *results;
     const ww_grouping *how;
-    group *groups; /* how->groups, at most as many as there are hits */
+    group *groups; /* how->groups of them, at most as many as there are hits */
     int64_t count, room;
 } grouping_state;
 
@@ -64,7 +65,7 @@ static ww_status value_read(const char *json, group_value *value)
     return WW_OK;
 }
 
-/* Puts a hit into its group, if that has room, or is new and there is room for one more. */
+/* Adds a hit to its group if that has room, or makes the group if there is room for one more. */
 static ww_status hit_put(grouping_state *g, int64_t hit)
 {
     const ww_results *r = g->results;
@@ -121,7 +122,7 @@ static ww_status how_check(const ww_results *results, const ww_grouping *how)
     return WW_OK;
 }
 
-/* Groups all queries; `full` says whether each has as many groups as were asked for, all of them full. */
+/* Groups all queries. Sets `full` if each has as many groups as requested, all of them full. */
 static ww_status group_all(const ww_results *results, const ww_grouping *how, bool *full, ww_results **grouped)
 {
     const int64_t hits = results_hits(results);
@@ -168,10 +169,9 @@ ww_status ww_results_group(const ww_results *results, const ww_grouping *how, ww
     return status == WW_OK ? group_all(results, &read, &full, grouped) : status;
 }
 
-/* ---- searching for groups and for diversity -------------------------------------------------------------------------------
- */
+/* ---- searching for groups and for diversity ------------------------------------------------------------------------------ */
 
-/* Asks for `count` hits of each query: the nearest, or beyond WW_K_MAX a range without a bound. */
+/* Finds `count` hits for each query: the nearest, or above WW_K_MAX a range without a bound. */
 static ww_status find_some(ww_collection *c, const ww_query *query, int64_t count, ww_results **found)
 {
     ww_query more = *query;
@@ -186,7 +186,8 @@ static ww_status find_some(ww_collection *c, const ww_query *query, int64_t coun
     return ww_collection_query(c, &more, found);
 }
 
-/* Looks at four times as many hits until the groups are full, or there are no more. A search by words ends at WW_K_MAX hits. */
+/* Finds four times as many hits again and again, until the groups are full or there are no more hits. A search by words finds
+ * at most WW_K_MAX hits. */
 static ww_status find_groups(ww_collection *c, const ww_query *query, const ww_grouping *how, ww_results **results)
 {
     const int64_t most = query->match ? WW_K_MAX : WW_ROWS_MAX;
@@ -222,7 +223,7 @@ static ww_status find_diverse(ww_collection *c, const ww_query *query, const ww_
     read.limit = query->k;
     read.metric = c->metric;
     if (query->match && !read.queries && query->queries && (query->query_stride == 0 || query->query_stride == query->dim))
-        read.queries = query->queries; /* fused scores and similarities are of different scales */
+        read.queries = query->queries; /* because fused scores and similarities have different scales */
     ww_status status = find_some(c, query, count, &found);
     if (status == WW_OK)
         status = ww_results_diversify(found, &read, results);
@@ -261,7 +262,7 @@ ww_status ww_collection_rank(ww_collection *collection, const ww_query *query, c
     if (status == WW_OK)
         status = rank_check(function, &asked, candidates);
     if (status == WW_OK)
-        asked.struct_size = sizeof asked; /* all of it is ours now */
+        asked.struct_size = sizeof asked; /* all fields are set here */
     if (status == WW_OK && diversity)
         status = struct_read(&diverse, sizeof diverse, diversity, function, "ww_diversity");
     if (status == WW_OK && grouping)

@@ -1,4 +1,4 @@
-/* Copying hits out of results into new ones. */
+/* Copies hits from results to new results. */
 #include "vectors/ranking/pick.h"
 
 #include <string.h>
@@ -69,7 +69,7 @@ ww_status results_pick(const picked_hits *picked, ww_results **results)
     if (status == WW_OK && parts)
         status = results_parts(made);
     if (status == WW_OK && by_lists)
-        status = results_proven(made); /* of hits in another order nothing is proven */
+        status = results_proven(made); /* in another order no hit is proven */
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         status = copy_hit(made, i, &picked->hits[i]);
     if (status == WW_OK)

@@ -1,8 +1,8 @@
 /* Adding and upserting in memory: all of a batch is added, or none of it.
  *
  * write.c has checked everything that does not depend on the collection. Then come memory, ids, payloads, values and the live
- * mask. Each is put in its final place, but after the last row, where nobody looks, and each can be undone. Raising the number
- * of rows is the commit, and cannot fail.
+ * mask. Each is put in its final place, but after the last row, where no reader looks, and each can be undone. Increasing the
+ * number of rows is the commit, and cannot fail.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -18,10 +18,9 @@
 #include "vectors/write/payloads.h"
 
 enum {
-    WRITE_BYTES =
-        64 * 1024 * 1024,   /* of stored rows in one write; between two writes progress is reported and the caller may cancel */
-    NARROW_BYTES = 8 << 20, /* of rows that are converted to the collection's type at a time, */
-    NARROW_ITEM_NUMBERS = 1 << 16, /* and in one piece by a thread */
+    WRITE_BYTES = 64 * 1024 * 1024, /* of rows per write; between two writes, progress is reported and the caller may cancel */
+    NARROW_BYTES = 8 << 20,         /* of rows that are converted to the collection's type at a time */
+    NARROW_ITEM_NUMBERS = 1 << 16,  /* numbers that a thread converts at a time */
 };
 
 /* Reserves host and device memory for the rows, and a larger table of ids if this one is too small. The old table is kept until
@@ -79,8 +78,7 @@ static ww_status told(const batch *b, const ww_collection *c, int64_t done)
                    (long long)done, (long long)b->rows.count);
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------------------------------------- */
 
 typedef struct narrow_job {
     const ww_rows *rows;
@@ -89,7 +87,7 @@ typedef struct narrow_job {
     int32_t type;
     size_t row_bytes;
     char *to;
-    atomic_int_least64_t refused; /* the first, of these rows; count if there is none */
+    atomic_int_least64_t refused; /* the first refused of these rows, or count */
 } narrow_job;
 
 static void narrow_item(void *context, int64_t item, int32_t worker)
@@ -108,7 +106,7 @@ static void narrow_item(void *context, int64_t item, int32_t worker)
     }
 }
 
-/* Fails with a message that names the number of row `number` that does not fit. */
+/* Fails with a message that names the element of row `number` that does not fit. */
 static ww_status fail_narrow(const batch *b, const ww_collection *c, int64_t number, const float *row)
 {
     int32_t column = 0;
@@ -125,7 +123,7 @@ static ww_status fail_narrow(const batch *b, const ww_collection *c, int64_t num
                    (long long)number, (int)id.length, id.bytes, column, (double)row[column], held[c->type]);
 }
 
-/* Fails with a message that says what is wrong with a row of the collection's type that the device refused. */
+/* Fails with a message that says why the device refused a row of the collection's type. */
 static ww_status fail_refused(const batch *b, const ww_collection *c, int64_t number, const void *row)
 {
     char digits[HANDLE_DIGITS], fault[VECTOR_FAULT_BYTES];
@@ -150,7 +148,8 @@ typedef struct typed_rows {
     int64_t count;
 } typed_rows;
 
-/* Where rows from `first` on, at most typed->count of them, are in the collection's type; there may be fewer then. */
+/* Sets where rows, from `first` on, are in the collection's type: at most typed->count of them, which is reduced if there are
+ * fewer. */
 static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, typed_rows *typed)
 {
     const size_t row_bytes = store_element_bytes(&c->store);
@@ -161,7 +160,8 @@ static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, t
         return WW_OK;
     }
     if (!b->narrowed) {
-        b->narrowed_rows = min_i64(NARROW_BYTES / (int64_t)row_bytes, b->rows.count); /* 64 at least: dim ends at 65536 */
+        /* At least 64, because dim is at most 65536. */
+        b->narrowed_rows = min_i64(NARROW_BYTES / (int64_t)row_bytes, b->rows.count);
         b->narrowed = memory_alloc((size_t)b->narrowed_rows * row_bytes);
         if (!b->narrowed)
             return memory_failed("rows on their way to their type", (size_t)b->narrowed_rows * row_bytes);
@@ -187,7 +187,7 @@ static ww_status rows_in_type(batch *b, const ww_collection *c, int64_t first, t
     return refused < count ? fail_narrow(b, c, number, b->rows.vectors + number * b->rows.row_stride) : WW_OK;
 }
 
-/* Writes host rows starting at number `done`: at most to->count, which then tells how many were written. */
+/* Writes host rows, starting at number `done`: at most to->count, which is set to the number of written rows. */
 static ww_status write_from_host(batch *b, ww_collection *c, int64_t done, row_range *to)
 {
     const size_t row_bytes = store_element_bytes(&c->store), element_bytes = row_type_bytes((int32_t)c->type);
@@ -207,7 +207,7 @@ static ww_status write_from_host(batch *b, ww_collection *c, int64_t done, row_r
     return status;
 }
 
-/* Says what is wrong with a row of a tensor: a number that did not fit when it was rounded, or what the device saw. */
+/* Says what is wrong with a row of a tensor: a number that does not fit in the type, or a norm that is not finite. */
 static ww_status fail_here(const batch *b, const ww_collection *c, int64_t number)
 {
     float *row = memory_alloc((size_t)c->dim * sizeof *row);
@@ -246,7 +246,7 @@ static ww_status write_rows(batch *b, ww_collection *c)
 {
     const row_store *store = &c->store;
     const int64_t padded_bytes = (int64_t)canon_padded(c->dim) * (int64_t)row_type_bytes((int32_t)c->type);
-    /* Without a progress callback: as many rows at once as fit into a segment. */
+    /* Without a progress callback, as many rows at once as fit in a segment. */
     const int64_t step = b->rows.progress ? WRITE_BYTES / padded_bytes : b->rows.count;
     ww_status status = told(b, c, 0);
     for (int64_t done = 0; status == WW_OK && done < b->rows.count;) {
@@ -261,8 +261,7 @@ static ww_status write_rows(batch *b, ww_collection *c)
     return status;
 }
 
-/* ---- tensors --------------------------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status read_from_copy(batch *b, const ww_collection *c)
 {
@@ -319,7 +318,7 @@ static void batch_commit(batch *b, ww_collection *c)
         id_table_destroy(&b->moved_before);
 }
 
-/* If the first page had rows that stay, restores the page and frees only the payloads after them. */
+/* If the first page had rows before, restores the page and frees only the payloads after those rows. */
 static void unstage_first_page(batch *b, row_store *store)
 {
     row_page *page = store_page(store, b->first_row);
@@ -350,10 +349,10 @@ static void batch_rollback(batch *b, ww_collection *c)
         *page = (row_page){0};
     }
     if (b->first_row == 0)
-        c->ids_are_stored = false; /* there are none, as before */
+        c->ids_are_stored = false; /* none are stored, as before */
 }
 
-/* Enters everything, or undoes what it has entered. */
+/* Enters everything. If that fails, undoes what was entered. */
 static ww_status batch_stage(batch *b, ww_collection *c)
 {
     ww_status status = batch_reserve(b, c);
@@ -379,7 +378,7 @@ ww_status memory_write(ww_collection *c, const ww_rows *rows, write_kind kind)
     batch b = {.rows = *rows, .upsert = kind != WRITE_ADD, .update = kind == WRITE_UPDATE};
     ww_status status = WW_OK;
     if (rows->tensor)
-        b.given.dense = *rows->tensor; /* still the caller's */
+        b.given.dense = *rows->tensor; /* the caller keeps the tensor */
     collection_lock_write(c);
     b.without_ids = !rows->ids && !c->ids_are_stored;
     if (rows->tensor)

@@ -1,4 +1,4 @@
-/* Payloads: checked in one pass, then kept as text. */
+/* Payloads: checked in one pass, then stored as text. */
 #include "vectors/write/payloads.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ ww_status payload_check(const char *name, int64_t number, const char *text)
     json_fault fault;
     if (json_check(text, strlen(text), &fault))
         return WW_OK;
-    const bool limit = strncmp(fault.what, "too ", 4) == 0; /* it may be JSON all the same */
+    const bool limit = strncmp(fault.what, "too ", 4) == 0; /* then it exceeds a limit, but can be valid JSON */
     return ww_fail(WW_INVALID_ARGUMENT,
                    "collection '%s': payload %lld of the batch is %s%s at line %zu, column %zu; give JSON text, or NULL for "
                    "none",
@@ -33,7 +33,7 @@ ww_status payload_check_merge(const char *name, const char *text)
                    (long long)fields, PAYLOAD_MERGE_FIELDS_MAX);
 }
 
-/* Writes a field, a key with the value at `value`, behind others. */
+/* Writes a field, with the key `key` and the value at `value`, after the fields from `begin` on. */
 static char *put_field(char *to, const char *begin, const char *key, const char *value)
 {
     const size_t key_bytes = (size_t)(json_end(key) - key), value_bytes = (size_t)(json_end(value) - value);
@@ -81,7 +81,7 @@ ww_status payload_merge(const char *name, const char *old, const char *fields, c
 {
     json_fault fault;
     const char *before = old ? old : "{}";
-    const bool sound = json_check(before, strlen(before), &fault); /* a store's file may be anybody's */
+    const bool sound = json_check(before, strlen(before), &fault); /* a store's file may have been written by another program */
     if (!sound || json_type_of(json_root(before)) != JSON_OBJECT)
         return ww_fail(WW_INVALID_ARGUMENT,
                        "collection '%s': a payload is not an object, so fields cannot be merged into it; nothing was changed",

@@ -1,4 +1,4 @@
-/* Removing: ids are looked up first, all of them, then masked on the device, and only then forgotten. */
+/* Removes rows: first all ids are looked up, then the rows are masked on the device, and only then their data is freed. */
 #include <string.h>
 
 #include "base/float_guard.h"
@@ -11,7 +11,7 @@
 typedef struct removal {
     const char *const *ids;
     int64_t count;
-    bool all_or_none; /* an id that is not there is refused; else it is counted */
+    bool all_or_none; /* an unknown id is refused; otherwise it is counted */
     uint32_t *rows;
     int64_t rows_count;
     int64_t missing;
@@ -34,7 +34,7 @@ static ww_status list_check(const ww_collection *c, const char *function, const 
     return WW_OK;
 }
 
-/* Why an id cannot be removed: it is not there, or is masked already since it was named before in the same list. */
+/* Fails with the reason why an id cannot be removed: it is unknown, or appears twice in the list. */
 static ww_status cannot_remove(const removal *r, const ww_collection *c, int64_t number)
 {
     for (int64_t i = 0; i < number; i++)
@@ -45,7 +45,7 @@ static ww_status cannot_remove(const removal *r, const ww_collection *c, int64_t
                    WW_ID_BYTES_MAX, r->ids[number]);
 }
 
-/* Masks one row on the host and notes its number. */
+/* Masks one row on the host and records its number. */
 static ww_status take_out(removal *r, ww_collection *c, int64_t number)
 {
     const char *text = r->ids[number];
@@ -59,7 +59,8 @@ static ww_status take_out(removal *r, ww_collection *c, int64_t number)
     return r->all_or_none ? cannot_remove(r, c, number) : WW_OK;
 }
 
-/* Forgets rows that are masked on the host, if the device masks them, too; if `status` or that fails, they are live again. */
+/* Frees the data of rows that are masked on the host, after the device has masked them, too. If `status` is a failure or
+ * masking fails, they become live again. */
 static ww_status forget_rows(const removal *r, ww_collection *c, ww_status status)
 {
     row_store *store = &c->store;

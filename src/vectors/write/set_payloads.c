@@ -1,7 +1,7 @@
 /* Payloads of existing rows: set, replaced, merged and removed without touching the vectors.
  *
  * Texts are checked before the lock is taken. Under the lock rows are found and pages made; then payloads are swapped one after
- * the other, so an id that appears twice is merged twice, and swapped back if memory runs out on the way.
+ * the other, so an id that appears twice is merged twice. If memory runs out, they are swapped back.
  */
 #include <string.h>
 
@@ -14,8 +14,8 @@
 typedef struct update {
     int64_t row;
     const char *given; /* the caller's text; NULL: none */
-    char *text;        /* the payload that this one replaced, or, before that, the new one */
-    bool made_page;    /* the row's page had no place for payloads */
+    char *text;        /* first the new payload, then the one that it replaced */
+    bool made_page;    /* the row's page had no payloads before */
 } update;
 
 typedef struct update_list {
@@ -62,7 +62,7 @@ static ww_status list_create(update_list *list, int64_t count)
     return WW_OK;
 }
 
-/* The rows, and what each shall get. With the lock. */
+/* Finds the rows and their new payloads. Called with the lock. */
 static ww_status find_rows(update_list *list, const ww_collection *c, const payload_change *change)
 {
     selected_rows found = {0};
@@ -85,7 +85,7 @@ static ww_status find_rows(update_list *list, const ww_collection *c, const payl
     return status;
 }
 
-/* Places for payloads in every page that will have one; given back if one cannot be had. */
+/* Makes room for payloads in every page that will have one. If memory runs out, frees that again. */
 static ww_status make_pages(update_list *list, row_store *store, int64_t *bytes)
 {
     ww_status status = WW_OK;
@@ -109,12 +109,12 @@ static void give_pages_back(const update_list *list, row_store *store)
         }
 }
 
-/* The row gets the update's text, and the update the row's. */
+/* Exchanges the payload of the row and that of the update. */
 static void exchange(update *u, row_store *store)
 {
     row_page *page = store_page(store, u->row);
     if (!page->payloads)
-        return; /* there is none, and there shall be none */
+        return; /* there is no payload before and after */
     char *old = page->payloads[u->row % PAGE_ROWS];
     page->payloads[u->row % PAGE_ROWS] = u->text;
     store->bytes_payloads += (u->text ? (int64_t)strlen(u->text) + 1 : 0) - (old ? (int64_t)strlen(old) + 1 : 0);
@@ -132,7 +132,7 @@ static ww_status make_text(const update_list *list, update *u, const ww_collecti
     return u->text ? WW_OK : memory_failed("a payload", length + 1);
 }
 
-/* Of an id that is named twice the later payload stays. */
+/* If an id is named twice, the last payload wins. */
 static ww_status exchange_all(update_list *list, ww_collection *c)
 {
     ww_status status = WW_OK;
@@ -167,8 +167,7 @@ ww_status memory_set_payloads(ww_collection *c, const payload_change *change, in
     return status;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
 static ww_status set_listed(ww_collection *c, const char *function, const payload_change *change)
 {

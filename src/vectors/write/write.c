@@ -1,5 +1,5 @@
-/* The entrance of every write of rows: they are read and checked here, once, and go to where rows are kept: to the device
- * (batch.c) or to a store's file. */
+/* The entry point of every write of rows. They are read and checked here, once, and passed on: to the device (batch.c) or to a
+ * store's file. */
 #include <string.h>
 
 #include "base/float_guard.h"
@@ -109,8 +109,8 @@ static ww_status rows_read(const ww_collection *c, const char *function, const w
     return check_count_and_texts(c, function, rows);
 }
 
-/* Rows of a tensor become rows in memory of the host, if they can be read there or the collection takes no others; else the
- * tensor is dense on its device. */
+/* Uses the rows of a tensor as host rows if the host can read them, or if the collection accepts no others; otherwise makes the
+ * tensor dense on its device. */
 static ww_status take_tensor(const ww_collection *c, ww_rows *rows, tensor_rows *held)
 {
     ww_status status = tensor_rows_make(rows->tensor, ww_tensor_dtype(rows->tensor), held);
@@ -141,8 +141,7 @@ static ww_status write(ww_collection *c, const char *function, const ww_rows *ca
     return status;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
 ww_status ww_collection_add(ww_collection *collection, const ww_rows *rows)
 {
@@ -156,7 +155,7 @@ ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows)
     return write(collection, "ww_collection_upsert", rows, WRITE_UPSERT);
 }
 
-/* Only the payloads: which need no rows to be written. */
+/* Updates only payloads, without writing rows. */
 static ww_status update_payloads(ww_collection *c, const ww_rows *rows, const char *function)
 {
     if (rows->texts)
