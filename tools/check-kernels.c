@@ -283,9 +283,9 @@ static void read_ptxas(const char *text)
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* The most scratch, vector and scalar registers that the kernel may spill on this chip: the first line whose patterns fit. */
-static void allowance(const char *allowed, const char *kernel, long most[3])
+static void allowance(const char *allowed, const char *kernel, long max[3])
 {
-    most[0] = most[1] = most[2] = 0;
+    max[0] = max[1] = max[2] = 0;
     for (const char *line = allowed; line != NULL; line = next_line(line)) {
         char kernels[NAME_MAX_BYTES];
         char chips[NAME_MAX_BYTES];
@@ -293,7 +293,7 @@ static void allowance(const char *allowed, const char *kernel, long most[3])
         if (*line != '#' &&
             sscanf(line, "%127s %127s %ld %ld %ld", kernels, chips, &numbers[0], &numbers[1], &numbers[2]) == 5 &&
             fnmatch(kernels, kernel, 0) == 0 && fnmatch(chips, chip, 0) == 0) {
-            memcpy(most, numbers, sizeof numbers);
+            memcpy(max, numbers, sizeof numbers);
             return;
         }
     }
@@ -305,7 +305,7 @@ static void check_row(const kernel_row *row, const char *allowed)
     const bool amd = strncmp(chip, "gfx", 3) == 0;
     const long wave = strncmp(chip, "gfx9", 4) == 0 ? 64 : 32, shared_limit = amd ? 65536 : 49152;
     const long spills = row->spills == UNKNOWN ? 0 : row->spills;
-    long most[3];
+    long max[3];
     char what[256];
     if (row->wave != wave) {
         snprintf(what, sizeof what, "waves of %ld, not %ld", row->wave, wave);
@@ -315,11 +315,11 @@ static void check_row(const kernel_row *row, const char *allowed)
         snprintf(what, sizeof what, "%ld bytes of shared memory, more than %ld", row->shared, shared_limit);
         problem(row->name, what);
     }
-    allowance(allowed, row->name, most);
-    if (row->scratch > most[0] || spills > most[1] || row->scalars > most[2]) {
+    allowance(allowed, row->name, max);
+    if (row->scratch > max[0] || spills > max[1] || row->scalars > max[2]) {
         snprintf(what, sizeof what,
                  "%ld bytes of scratch, %ld spilled, %ld scalars set aside; scripts/kernels/kernels-allowed has %ld, %ld, %ld",
-                 row->scratch, spills, row->scalars, most[0], most[1], most[2]);
+                 row->scratch, spills, row->scalars, max[0], max[1], max[2]);
         problem(row->name, what);
     }
 }

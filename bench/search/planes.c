@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     float *numbers = malloc(numbers_count * sizeof *numbers);
     ww_device *device = NULL;
     uint64_t random = 1;
-    double least[2][QUERIES];
+    double shortest[2][QUERIES];
     if (!numbers)
         return 1;
     for (size_t i = 0; i < numbers_count; i++)
@@ -76,14 +76,14 @@ int main(int argc, char **argv)
             for (int way = 0; way < 2; way++) {
                 device->tuning.planes = ways[way];
                 const double took = search(collection, query, dim, found[way], scores[way]);
-                least[way][q] = turn == 0 || took < least[way][q] ? took : least[way][q];
+                shortest[way][q] = turn == 0 || took < shortest[way][q] ? took : shortest[way][q];
             }
         if (!same_bytes(found[0], found[1], sizeof found[0]) || !same_bytes(scores[0], scores[1], sizeof scores[0])) {
             fprintf(stderr, "query %d: other results with planes than without\n", q);
             return 1;
         }
     }
-    const double without = median_of(least[0], QUERIES), with = median_of(least[1], QUERIES);
+    const double without = median_of(shortest[0], QUERIES), with = median_of(shortest[1], QUERIES);
     printf("%lld x %d on %s: %.4f ms without planes, %.4f with, %.2f\n", (long long)count, dim, device->info.id, without, with,
            with / without);
     ww_collection_destroy(collection);

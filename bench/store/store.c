@@ -68,13 +68,13 @@ static int64_t resident(void)
 /* ---- rows -----------------------------------------------------------------------------------------------------------------
  */
 
-static void load(bench *b, const char *path, int64_t most)
+static void load(bench *b, const char *path, int64_t rows_max)
 {
     ww_matrix *matrix = NULL;
     ww_matrix_info info = ww_matrix_info_default();
     check(ww_matrix_open(path, &matrix), "opening the rows");
     check(ww_matrix_describe(matrix, &info), "the rows");
-    b->count = info.rows < most ? info.rows : most;
+    b->count = info.rows < rows_max ? info.rows : rows_max;
     b->dim = info.dim;
     b->rows = malloc((size_t)(b->count * b->dim) * sizeof(float));
     b->ids = calloc((size_t)b->count, sizeof *b->ids);
@@ -348,17 +348,17 @@ static void compacting(bench *b)
 int main(int argc, char **argv)
 {
     bench b = {0};
-    int64_t most = INT64_MAX;
+    int64_t rows_max = INT64_MAX;
     if (argc < 3) {
         fprintf(stderr, "usage: store_figures ROWS.npy FOLDER [ROWS_MAX]\n");
         return 2;
     }
     if (argc > 3)
-        most = strtoll(argv[3], NULL, 10);
+        rows_max = strtoll(argv[3], NULL, 10);
     snprintf(b.path, sizeof b.path, "%s/store_figures.db", argv[2]);
     snprintf(b.bare, sizeof b.bare, "%s/store_figures_bare.db", argv[2]);
     check(ww_device_open("cpu", &b.device), "the CPU");
-    load(&b, argv[1], most);
+    load(&b, argv[1], rows_max);
     if (b.count <= (int64_t)SINGLES * 2)
         return 2;
     printf("%lld x %lld\n\n| what | store | beside | ratio |\n|---|--:|--:|--:|\n", (long long)b.count, (long long)b.dim);

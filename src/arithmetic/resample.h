@@ -83,17 +83,17 @@ CANON_FUNCTION double resample_add_f64(double x, double y)
 {
     return x + y;
 }
-CANON_FUNCTION int64_t resample_most_i64(int64_t x, int64_t y)
+CANON_FUNCTION int64_t resample_larger_i64(int64_t x, int64_t y)
 {
     return x > y ? x : y;
 }
 /* Equal numbers differ only if they are zeros, and their sum is then the larger one; a sum with NaN is NaN. */
-CANON_FUNCTION float resample_most_f32(float x, float y)
+CANON_FUNCTION float resample_larger_f32(float x, float y)
 {
     const float equal = x == y && x != 0.0f ? x : x + y;
     return x > y ? x : y > x ? y : equal;
 }
-CANON_FUNCTION double resample_most_f64(double x, double y)
+CANON_FUNCTION double resample_larger_f64(double x, double y)
 {
     const double equal = x == y && x != 0.0 ? x : x + y;
     return x > y ? x : y > x ? y : equal;
@@ -114,7 +114,7 @@ CANON_FUNCTION double resample_most_f64(double x, double y)
             for (int32_t x = x0; x < x1; x++) {                                                                                \
                 const T value =                                                                                                \
                     element_load_##KIND(args->in, args->type, place.begin + y * args->y_stride + x * args->x_stride);          \
-                sum = average ? resample_add_##KIND(sum, value) : resample_most_##KIND(sum, value);                            \
+                sum = average ? resample_add_##KIND(sum, value) : resample_larger_##KIND(sum, value);                          \
             }                                                                                                                  \
         }                                                                                                                      \
         const int64_t all = (int64_t)args->kernel_y * args->kernel_x, inside = (int64_t)(y1 - y0) * (x1 - x0);                 \

@@ -34,7 +34,7 @@ void text_append(char *to, size_t capacity, const char *from)
 
 size_t utf8_read(const char *text, size_t length, uint32_t *character)
 {
-    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    static const uint32_t lowest[] = {0, 0x80, 0x800, 0x10000};
     const unsigned lead = length > 0 ? (unsigned char)text[0] : 0xff;
     const int more = lead < 0x80 ? 0 : lead < 0xc2 ? -1 : lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : lead < 0xf5 ? 3 : -1;
     if (more < 0 || length <= (size_t)more)
@@ -46,7 +46,7 @@ size_t utf8_read(const char *text, size_t length, uint32_t *character)
             return 0;
         made = made << 6 | (next & 0x3fu);
     }
-    if (made < least[more] || (made >= 0xd800 && made < 0xe000) || made > 0x10ffff)
+    if (made < lowest[more] || (made >= 0xd800 && made < 0xe000) || made > 0x10ffff)
         return 0;
     *character = made;
     return (size_t)more + 1;

@@ -190,15 +190,15 @@ ww_status records_merge(cluster_call *call, const records_all *all, ww_results *
     const ww_cluster *c = call->cluster;
     merging m = {.all = all};
     ww_results *results = NULL;
-    int64_t hits = 0, most = 0;
+    int64_t hits = 0, hits_max = 0;
     for (int64_t q = 0; q < all->query_count; q++) {
         const int64_t there = hits_of(c, all, q);
         hits += min_i64(there, all->limit);
-        most = max_i64(most, there);
+        hits_max = max_i64(hits_max, there);
     }
     ww_status status = call_array(call, c->ranks, sizeof *m.cursors, "merging results", &m.cursors);
     if (status == WW_OK)
-        status = call_array(call, most, sizeof *m.entries, "merging results", &m.entries);
+        status = call_array(call, hits_max, sizeof *m.entries, "merging results", &m.entries);
     if (status == WW_OK)
         status = call_array(call, hits, sizeof *m.kept, "merging results", &m.kept);
     if (status == WW_OK)

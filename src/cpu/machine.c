@@ -90,12 +90,12 @@ static void brand(char *name, size_t capacity)
 
 void cpu_describe_machine(ww_device_info *info)
 {
-    unsigned most;
+    unsigned highest;
     struct {
         unsigned begin, middle, end;
         char nothing;
     } letters = {0};
-    __get_cpuid(0, &most, &letters.begin, &letters.end, &letters.middle);
+    __get_cpuid(0, &highest, &letters.begin, &letters.end, &letters.middle);
     const char *vendor = (const char *)&letters;
     const bool intel = strcmp(vendor, "GenuineIntel") == 0, amd = strcmp(vendor, "AuthenticAMD") == 0;
     text_copy(info->name, sizeof info->name, "CPU");

@@ -252,11 +252,11 @@ static ww_status read_tensors(ww_safetensors *file, const header *h, json_t *roo
     const char *name;
     json_t *entry;
     ww_status status = WW_OK;
-    const size_t most = json_object_size(root) + 1;
-    file->tensors = memory_alloc_zeroed(most, sizeof *file->tensors);
-    file->by_name = memory_alloc_zeroed(most, sizeof *file->by_name);
+    const size_t tensors_max = json_object_size(root) + 1;
+    file->tensors = memory_alloc_zeroed(tensors_max, sizeof *file->tensors);
+    file->by_name = memory_alloc_zeroed(tensors_max, sizeof *file->by_name);
     if (!file->tensors || !file->by_name)
-        return memory_failed("the list of tensors", most * (sizeof *file->tensors + sizeof *file->by_name));
+        return memory_failed("the list of tensors", tensors_max * (sizeof *file->tensors + sizeof *file->by_name));
     json_object_foreach(root, name, entry)
     {
         if (strcmp(name, SAFETENSORS_METADATA) == 0)

@@ -79,13 +79,13 @@ static ww_status take_count(cursor *c, int64_t each, const char *what, int64_t *
 
 /* A name with its length before it. Its offset is where it will stand: a byte to the front, over the length's last byte, so
  * that there is room for a NUL behind it. */
-static ww_status take_name(cursor *c, const char *what, int64_t most, int64_t *offset, size_t *bytes)
+static ww_status take_name(cursor *c, const char *what, int64_t max, int64_t *offset, size_t *bytes)
 {
     int64_t length = 0;
     const int64_t at = c->at;
     ww_status status = take_count(c, 1, what, &length);
-    if (status == WW_OK && length > most)
-        status = REFUSE(c, at, "%s has %lld bytes; the maximum is %lld", what, (long long)length, (long long)most);
+    if (status == WW_OK && length > max)
+        status = REFUSE(c, at, "%s has %lld bytes; the maximum is %lld", what, (long long)length, (long long)max);
     if (status == WW_OK)
         status = need(c, length, what);
     if (status != WW_OK)
@@ -393,10 +393,10 @@ ww_status part_read(gguf_part *part)
         return status;
     part->header_bytes = c.at;
     settle_names(part);
-    const int64_t most = max_i64(part->entry_count, part->tensor_count);
-    int64_t *order = memory_alloc_zeroed((size_t)most + 1, sizeof *order);
+    const int64_t max = max_i64(part->entry_count, part->tensor_count);
+    int64_t *order = memory_alloc_zeroed((size_t)max + 1, sizeof *order);
     if (!order)
-        return memory_failed("order of a GGUF file", ((size_t)most + 1) * sizeof *order);
+        return memory_failed("order of a GGUF file", ((size_t)max + 1) * sizeof *order);
     status = find_alignment(&c);
     if (status == WW_OK)
         status = check_names(&c, order);

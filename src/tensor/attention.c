@@ -117,8 +117,8 @@ static size_t tokens_at(const attention_call *c)
 /* Sequences, all 0, positions of keys, positions of queries. */
 static ww_status make_numbers(attention_call *c)
 {
-    const int64_t most = max_i64(c->keys, c->queries), pages = divide_up_i64(c->keys, ATTENTION_CHUNK);
-    const size_t bytes = tokens_at(c) + (size_t)(most + c->keys + c->queries) * sizeof(int32_t);
+    const int64_t rows_max = max_i64(c->keys, c->queries), pages = divide_up_i64(c->keys, ATTENTION_CHUNK);
+    const size_t bytes = tokens_at(c) + (size_t)(rows_max + c->keys + c->queries) * sizeof(int32_t);
     const int64_t page_bytes = attention_layer_bytes((int32_t)c->how.type, c->kv_heads, c->head_size);
     const int64_t first = c->how.first_position >= 0 ? c->how.first_position : max_i64(c->keys - c->queries, 0);
     char *host = memory_alloc_zeroed(1, bytes);
@@ -127,7 +127,7 @@ static ww_status make_numbers(attention_call *c)
     for (int64_t i = 0; i < pages; i++)
         ((uint64_t *)(void *)host)[i] = (uint64_t)(uintptr_t)((char *)c->pages.data + i * page_bytes);
     *(int32_t *)(void *)(host + length_at(c)) = (int32_t)c->keys;
-    int32_t *positions = (int32_t *)(void *)(host + tokens_at(c)) + most;
+    int32_t *positions = (int32_t *)(void *)(host + tokens_at(c)) + rows_max;
     for (int64_t i = 0; i < c->keys; i++)
         positions[i] = (int32_t)i;
     for (int64_t i = 0; i < c->queries; i++)

@@ -45,15 +45,15 @@ static ww_status fill(const source *from, const ww_tensor *to)
 {
     ww_device *device = to->storage->device;
     const buffer all = dense_bytes(to);
-    const size_t most = all.bytes < PIECE_BYTES ? all.bytes : PIECE_BYTES;
+    const size_t piece_bytes = all.bytes < PIECE_BYTES ? all.bytes : PIECE_BYTES;
     if (all.bytes == 0)
         return WW_OK;
-    char *piece = memory_alloc(most);
+    char *piece = memory_alloc(piece_bytes);
     if (!piece)
-        return memory_failed("a piece of an array", most);
+        return memory_failed("a piece of an array", piece_bytes);
     ww_status status = WW_OK;
-    for (size_t done = 0; done < all.bytes && status == WW_OK; done += most) {
-        const buffer part = {.data = (char *)all.data + done, .bytes = all.bytes - done < most ? all.bytes - done : most};
+    for (size_t done = 0; done < all.bytes && status == WW_OK; done += piece_bytes) {
+        const buffer part = {.data = (char *)all.data + done, .bytes = all.bytes - done < piece_bytes ? all.bytes - done : piece_bytes};
         status = read_bytes(from, (int64_t)done, piece, part.bytes);
         if (status == WW_OK)
             status = tensors_of(device)->write(device, &part, piece);

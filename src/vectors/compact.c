@@ -62,11 +62,11 @@ static ww_status gather_some(compaction *m, int64_t *row, int64_t *done)
     const segment *from = &old->segments[store_segment_of(old, *row)];
     const segment *to = &m->store.segments[store_segment_of(&m->store, *done)];
     const int64_t first = *done - to->first_row;
-    int64_t most = to->capacity - first;
-    if (most > m->sources_max)
-        most = m->sources_max;
+    int64_t count_max = to->capacity - first;
+    if (count_max > m->sources_max)
+        count_max = m->sources_max;
     int64_t count = 0;
-    for (; count < most && *row >= 0 && *row < from->first_row + from->capacity; *row = store_next(old, *row))
+    for (; count < count_max && *row >= 0 && *row < from->first_row + from->capacity; *row = store_next(old, *row))
         m->sources[count++] = *row - from->first_row;
     char *copy = store_copy_of(&m->store, *done);
     const size_t bytes = store_element_bytes(old);

@@ -116,9 +116,9 @@ static ww_status reserve_slot(row_store *store)
  * at most 3% is unused, and a million rows take a few hundred segments. */
 static int64_t growth_rows(const row_store *store, int64_t missing)
 {
-    const int64_t most = SEGMENT_BYTES_MAX / (int64_t)row_bytes(store) / PAGE_ROWS * PAGE_ROWS;
+    const int64_t rows_max = SEGMENT_BYTES_MAX / (int64_t)row_bytes(store) / PAGE_ROWS * PAGE_ROWS;
     const int64_t wanted = max_i64(max_i64(missing, store->rows_capacity / SEGMENT_GROWTH_PART), PAGE_ROWS);
-    return min_i64(round_up_i64(wanted, PAGE_ROWS), most);
+    return min_i64(round_up_i64(wanted, PAGE_ROWS), rows_max);
 }
 
 static ww_status shelf_create(const row_store *store, row_shelf *shelf, int64_t rows_capacity)

@@ -127,22 +127,22 @@ MATH_FUNCTION float math_smaller_f32(float a, float b)
 
 /* x limited to at most `max`, or to at least `min`; NaN stays NaN. */
 #ifdef MATH_MAX_F32
-MATH_FUNCTION float math_most_f32(float x, float max)
+MATH_FUNCTION float math_clamp_max_f32(float x, float max)
 {
     return MATH_MIN_F32(x, max);
 }
 
-MATH_FUNCTION float math_least_f32(float x, float min)
+MATH_FUNCTION float math_clamp_min_f32(float x, float min)
 {
     return MATH_MAX_F32(x, min);
 }
 #else
-MATH_FUNCTION float math_most_f32(float x, float max)
+MATH_FUNCTION float math_clamp_max_f32(float x, float max)
 {
     return x > max ? max : x;
 }
 
-MATH_FUNCTION float math_least_f32(float x, float min)
+MATH_FUNCTION float math_clamp_min_f32(float x, float min)
 {
     return x < min ? min : x;
 }
@@ -267,7 +267,7 @@ MATH_FUNCTION math_logistic_f32 math_logistic_parts_f32(float shifted, float r)
 /* For x >= 0 it is 1 - sigmoid(-x). fma gives the rounding errors exactly; they are added to g. */
 MATH_FUNCTION float canon_sigmoid_f32(float x)
 {
-    const float h = math_most_f32(canon_abs_f32(x), 105.0f); /* where it is 0 */
+    const float h = math_clamp_max_f32(canon_abs_f32(x), 105.0f); /* where it is 0 */
     const float shifted = canon_fma_f32(-h, 0x1.715476p0f, MATH_ROUNDER_F32);
     const float k = shifted - MATH_ROUNDER_F32;
     const float exact = canon_fma_f32(k, -0x1.62e43p-1f, -h);
@@ -289,13 +289,13 @@ MATH_FUNCTION float math_gated_f32(float x, float h, math_logistic_f32 of)
     const float hi = n * of.inverse;
     const float lo = canon_fma_f32(-hi, of.d_lo, canon_fma_f32(-hi, of.d, n)) * of.inverse;
     const float product = hi + canon_fma_f32(hi, of.g, canon_fma_f32(lo, of.g, lo));
-    return canon_fma_f32(product, -0x1p-64f, math_least_f32(x, -0.0f));
+    return canon_fma_f32(product, -0x1p-64f, math_clamp_min_f32(x, -0.0f));
 }
 
 /* x sigmoid(x); -infinity gives the limit, -0. */
 MATH_FUNCTION float canon_silu_f32(float x)
 {
-    const float h = math_most_f32(canon_abs_f32(x), 112.0f); /* where it is 0 */
+    const float h = math_clamp_max_f32(canon_abs_f32(x), 112.0f); /* where it is 0 */
     const float shifted = canon_fma_f32(-h, 0x1.715476p0f, MATH_ROUNDER_F32);
     const float k = shifted - MATH_ROUNDER_F32;
     const float exact = canon_fma_f32(k, -0x1.62e43p-1f, -h);
@@ -307,7 +307,7 @@ MATH_FUNCTION float canon_silu_f32(float x)
  * ln 2 has 15 bits, so its product with k is exact. */
 MATH_FUNCTION float canon_gelu_f32(float x)
 {
-    const float h = math_most_f32(canon_abs_f32(x), 11.0f); /* where it is 0 */
+    const float h = math_clamp_max_f32(canon_abs_f32(x), 11.0f); /* where it is 0 */
     const float square = h * h;
     const float square_lo = canon_fma_f32(h, h, -square);
     const float q = canon_fma_f32(square, 0x1.2444f2p-4f, 0x1.98845p0f);
@@ -349,7 +349,7 @@ MATH_FUNCTION float canon_tanh_f32(float x)
     t = canon_fma_f32(t, square, -0x1.555552p-2f);
     const float near_zero = canon_fma_f32(x * square, t, x);
 
-    const float bounded = math_most_f32(size, 9.2f);
+    const float bounded = math_clamp_max_f32(size, 9.2f);
     const float shifted = canon_fma_f32(bounded, 0x1.715476p1f, MATH_ROUNDER_F32);
     const float f = canon_fma_f32(bounded, 0x1.715476p1f, MATH_ROUNDER_F32 - shifted);
     const float power = canon_bits_float((canon_float_bits(shifted) << 23) + 0x3f800000u);
@@ -373,7 +373,7 @@ MATH_FUNCTION float canon_erf_f32(float x)
     q = canon_fma_f32(q, square, 0x1.06eba8p-3f);
     const float near_zero = canon_fma_f32(x, q, x);
 
-    const float bounded = math_most_f32(size, 4.0f);
+    const float bounded = math_clamp_max_f32(size, 4.0f);
     float r = -0x1.3df508p-12f;
     r = canon_fma_f32(r, bounded, 0x1.2cf57ep-8f);
     r = canon_fma_f32(r, bounded, -0x1.0d4c88p-5f);

@@ -84,7 +84,7 @@ MATH_FUNCTION math_bounds_f32 math_atan2_bounds_f32(float y, float x, int is_f16
 MATH_FUNCTION math_bounds_f32 math_pow_bounds_f32(float x, float y, int is_f16)
 {
     const float log = MATH_QUICK_LOG2_F32(canon_abs_f32(x));
-    const float exponent = y * (is_f16 ? math_least_f32(log, -0x1p40f) : log);
+    const float exponent = y * (is_f16 ? math_clamp_min_f32(log, -0x1p40f) : log);
     const float power = MATH_QUICK_POWER_F32(exponent);
     const float part =
         canon_fma_f32(canon_abs_f32(exponent), 4 * 0x1p-24f, canon_fma_f32(canon_abs_f32(y), 3 * 0x1p-24f, 9 * 0x1p-24f));

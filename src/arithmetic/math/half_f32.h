@@ -78,7 +78,7 @@ MATH_FUNCTION half_power_f32 half_power_of_f32(float h, float c, int is_f16)
  * the result for half the exponent. */
 MATH_FUNCTION float half_exp_f32(float x, int is_f16)
 {
-    const float bounded = math_least_f32(math_most_f32(x, is_f16 ? 12.0f : 89.5f), is_f16 ? -25.0f : -105.0f);
+    const float bounded = math_clamp_min_f32(math_clamp_max_f32(x, is_f16 ? 12.0f : 89.5f), is_f16 ? -25.0f : -105.0f);
     const half_power_f32 of = half_power_of_f32(bounded, is_f16 ? 0x1.715476p0f : 0x1.715476p-1f, is_f16);
     const float root = of.rest * of.power;
     return is_f16 ? root : root * root;
@@ -97,16 +97,17 @@ MATH_FUNCTION float short_logistic_bf16_f32(float x, float h, float c, float tim
 /* Only for bf16: near 0 an f16 result is a tie after rounding to f32, so all bits would count. */
 MATH_FUNCTION float half_sigmoid_bf16_f32(float x)
 {
-    return short_logistic_bf16_f32(x, math_most_f32(canon_abs_f32(x), 105.0f), -0x1.715476p-1f, 1.0f);
+    return short_logistic_bf16_f32(x, math_clamp_max_f32(canon_abs_f32(x), 105.0f), -0x1.715476p-1f, 1.0f);
 }
 
 /* -infinity gives the limit, -0. */
 MATH_FUNCTION float half_silu_f32(float x, int is_f16)
 {
     if (!is_f16)
-        return short_logistic_bf16_f32(x, math_most_f32(canon_abs_f32(x), 112.0f), -0x1.715476p-1f, math_least_f32(x, -112.0f));
-    const float above = math_least_f32(x, -30.0f);
-    const half_power_f32 of = half_power_of_f32(math_most_f32(above, 30.0f), -0x1.715476p0f, 1);
+        return short_logistic_bf16_f32(x, math_clamp_max_f32(canon_abs_f32(x), 112.0f), -0x1.715476p-1f,
+                                       math_clamp_min_f32(x, -112.0f));
+    const float above = math_clamp_min_f32(x, -30.0f);
+    const half_power_f32 of = half_power_of_f32(math_clamp_max_f32(above, 30.0f), -0x1.715476p0f, 1);
     return above * MATH_SHORT_INVERSE_F32(canon_fma_f32(of.rest, of.power, 1.0f));
 }
 
@@ -115,12 +116,12 @@ MATH_FUNCTION float half_silu_f32(float x, int is_f16)
 MATH_FUNCTION float half_gelu_f32(float x, int is_f16)
 {
     if (!is_f16) {
-        const float h = math_most_f32(canon_abs_f32(x), 12.0f);
+        const float h = math_clamp_max_f32(canon_abs_f32(x), 12.0f);
         const float q = canon_fma_f32(h * h, -0x1.a5a7d0p-5f, -0x1.26aec2p0f);
-        return short_logistic_bf16_f32(x, h, q, math_least_f32(x, -12.0f));
+        return short_logistic_bf16_f32(x, h, q, math_clamp_min_f32(x, -12.0f));
     }
-    const float above = math_least_f32(x, -8.0f);
-    const float bounded = math_most_f32(above, 8.0f);
+    const float above = math_clamp_min_f32(x, -8.0f);
+    const float bounded = math_clamp_max_f32(above, 8.0f);
     const float q = canon_fma_f32(bounded * bounded, -0x1.a5a7d8p-4f, -0x1.26aec0p1f);
     const float shifted = canon_fma_f32(bounded, q, MATH_ROUNDER_F32);
     const float f = canon_fma_f32(bounded, q, MATH_ROUNDER_F32 - shifted);
@@ -167,7 +168,7 @@ MATH_FUNCTION float half_log_f32(float x, int is_f16)
 /* x P(x^2) / Q(x^2), with a relative error of 2^-25; from 4.6 on it rounds to 1. */
 MATH_FUNCTION float half_tanh_f32(float x, int is_f16)
 {
-    const float h = math_most_f32(canon_abs_f32(x), 4.6f);
+    const float h = math_clamp_max_f32(canon_abs_f32(x), 4.6f);
     const float square = h * h;
     float p;
     float q;

@@ -99,7 +99,7 @@ MATH_FUNCTION float math_gelu_erf_f32(float x, math_normal_f32 of)
     const float g = canon_fma_f32(r * r, math_exp_tail_f32(r), r);
     const float n = h * canon_bits_float((canon_float_bits(shifted) << 23) + 0x5f800000u); /* 2^(k+64) */
     const float product = canon_fma_f32(n, of.c0, n * canon_fma_f32(of.c0 + rest, g, rest));
-    return canon_fma_f32(product, -0x1p-64f, math_least_f32(x, -0.0f));
+    return canon_fma_f32(product, -0x1p-64f, math_clamp_min_f32(x, -0.0f));
 }
 
 MATH_FUNCTION float canon_gelu_erf_f32(float x)

@@ -160,7 +160,7 @@ MATH_FUNCTION math_exp2_parts_f32 math_exp2_parts_of_f32(float hi, float lo)
 /* 2^(hi + lo) for any hi except NaN; lo only matters if hi is in the range of exponents. Scales in two steps. */
 MATH_FUNCTION float math_exp2_two_f32(float hi, float lo)
 {
-    const float bounded = math_least_f32(math_most_f32(hi, 140.0f), -170.0f);
+    const float bounded = math_clamp_min_f32(math_clamp_max_f32(hi, 140.0f), -170.0f);
     const float bounded_lo = math_choose_f32(bounded == hi, lo, 0.0f);
     const math_exp2_parts_f32 parts = math_exp2_parts_of_f32(bounded, bounded_lo);
     const uint32_t half = parts.shifted >> 1;

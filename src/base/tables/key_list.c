@@ -147,15 +147,15 @@ void keys_sort(uint64_t *keys, int64_t count)
     memory_free(spare);
 }
 
-/* By parts, of which only the one with the last wanted key is looked at again. Should they be no help, the rest is sorted. */
-uint64_t keys_select(uint64_t *keys, int64_t count, int64_t least)
+/* Quickselect: partitions only the part that contains the last wanted key. If that does not get shorter, it sorts the part. */
+uint64_t keys_select(uint64_t *keys, int64_t count, int64_t wanted)
 {
     int64_t begin = 0, end = count;
     for (int32_t tries = 0; end - begin > INSERTED_MAX && tries < 64; tries++) {
         const int64_t at = begin + part(keys + begin, end - begin);
-        if (at == least - 1)
+        if (at == wanted - 1)
             return keys[at];
-        if (at < least - 1)
+        if (at < wanted - 1)
             begin = at + 1;
         else
             end = at;
@@ -164,7 +164,7 @@ uint64_t keys_select(uint64_t *keys, int64_t count, int64_t least)
         heap_sort(keys + begin, end - begin);
     else
         insertion_sort(keys + begin, end - begin);
-    return keys[least - 1];
+    return keys[wanted - 1];
 }
 
 /* ---- lists ----------------------------------------------------------------------------------------------------------------
@@ -192,14 +192,14 @@ static void cut(key_list *list, int64_t limit)
 {
     if (list->count < limit)
         return;
-    list->most = keys_select(list->keys, list->count, limit);
+    list->key_max = keys_select(list->keys, list->count, limit);
     list->cut = true;
     list->count = limit;
 }
 
 bool key_list_add(key_list *list, int64_t limit, uint64_t key)
 {
-    if (limit == 0 || (list->cut && key > list->most))
+    if (limit == 0 || (list->cut && key > list->key_max))
         return true;
     if (list->count == list->capacity && list->count >= CUT_MIN && list->count / 2 >= limit)
         cut(list, limit);
@@ -215,7 +215,7 @@ uint64_t key_list_cut(key_list *list, int64_t limit)
         return 0;
     if (list->count >= limit)
         cut(list, limit);
-    return list->cut ? list->most : UINT64_MAX;
+    return list->cut ? list->key_max : UINT64_MAX;
 }
 
 bool key_list_add_all(key_list *list, int64_t limit, const key_list *other)

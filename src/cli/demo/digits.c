@@ -13,11 +13,11 @@ __asm__(".pushsection .rodata\n"
 extern const char digits_csv[] __attribute__((visibility("hidden")));
 
 /* A number from 0 to `most`, and behind it the character `then`. */
-static bool take_number(const char **at, long most, char then, long *number)
+static bool take_number(const char **at, long max, char then, long *number)
 {
     char *end;
     *number = strtol(*at, &end, 10);
-    if (end == *at || *end != then || *number < 0 || *number > most)
+    if (end == *at || *end != then || *number < 0 || *number > max)
         return false;
     *at = end + 1;
     return true;

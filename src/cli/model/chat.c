@@ -78,8 +78,8 @@ static ww_status feed_conversation(const chat *c, size_t *fed)
     if (!ids)
         return memory_failed("tokens", (count + 1) * sizeof *ids);
     status = ww_model_chat_tokens(c->call->model, c->messages, c->count, WW_TOKENS_PLAIN, ids, count, &count);
-    const size_t most = count > 0 ? min_size(ww_session_length(c->session), count - 1) : 0;
-    while (status == WW_OK && same < most && ww_session_tokens(c->session, same, &there, 1) == WW_OK && there == ids[same])
+    const size_t same_max = count > 0 ? min_size(ww_session_length(c->session), count - 1) : 0;
+    while (status == WW_OK && same < same_max && ww_session_tokens(c->session, same, &there, 1) == WW_OK && there == ids[same])
         same++;
     if (status == WW_OK && count > (size_t)c->call->info.context)
         status = ww_fail(WW_OUT_OF_RANGE, "the conversation has %zu tokens, the context %lld; /reset begins a new one", count,

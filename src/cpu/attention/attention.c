@@ -221,11 +221,11 @@ static void merge_range(void *context, int64_t begin, int64_t end)
 static void cut_into_tiles(attention_work *w)
 {
     const int32_t *sequences = w->job->batch.sequences;
-    const int32_t most = max_i32(TILE_ROWS / w->group, 1);
+    const int32_t tokens_max = max_i32(TILE_ROWS / w->group, 1);
     w->tile_count = 0;
     for (int64_t token = w->begin; token < w->begin + w->tokens; token++) {
         token_run *last = w->tile_count > 0 ? &w->tiles[w->tile_count - 1] : NULL;
-        if (last && last->count < most && sequences[token] == sequences[last->first])
+        if (last && last->count < tokens_max && sequences[token] == sequences[last->first])
             last->count++;
         else
             w->tiles[w->tile_count++] = (token_run){.first = token, .count = 1};

@@ -145,9 +145,9 @@ static void exponentials(const attention_tile *tile, int32_t row)
             largest[v] = vec_max(largest[v], vec_load(p + j + v * VEC_LANES));
     for (int32_t v = 1; v < KEY_VECS; v++)
         largest[0] = vec_max(largest[0], largest[v]);
-    const float most = vec_largest(largest[0]);
+    const float highest = vec_largest(largest[0]);
     for (int32_t j = first; j < end; j++)
-        p[j] = row_exponential_f32(p[j], most);
+        p[j] = row_exponential_f32(p[j], highest);
     for (int32_t j = first; j < seen.first; j++)
         p[j] = 0.0f;
     for (int32_t j = seen.end; j < end; j++)
@@ -155,7 +155,7 @@ static void exponentials(const attention_tile *tile, int32_t row)
     for (int32_t j = first; j < end; j += ATTENTION_LANES)
         for (int32_t a = 0; a < ATTENTION_LANES; a++)
             sums[a] += p[j + a];
-    tile->largest[row] = most;
+    tile->largest[row] = highest;
     tile->sums[row] = attention_fold(sums);
 }
 
@@ -352,19 +352,19 @@ static void values(const attention_tile *tile)
 static void merge(const attention_parts *parts)
 {
     const float *part = parts->first;
-    float most = part[0], l = 0.0f;
+    float highest = part[0], l = 0.0f;
     float o[ATTENTION_HEAD_MAX] = {0};
     for (int32_t c = 1; c < parts->count; c++)
-        most = row_larger_f32(most, part[c * parts->apart]);
+        highest = row_larger_f32(highest, part[c * parts->apart]);
     for (int32_t c = 0; c < parts->count; c++, part += parts->apart) {
-        const float f = row_exponential_f32(part[0], most);
+        const float f = row_exponential_f32(part[0], highest);
         const float *x = part + ATTENTION_PART_SUMS;
         l = canon_fma_f32(f, part[1], l);
         for (int32_t i = 0; i < parts->head_size; i++)
             o[i] = canon_fma_f32(f, x[i], o[i]);
     }
     for (int32_t i = 0; i < parts->head_size; i++)
-        parts->out[i] = parts->sink ? attention_result_with_sink(o[i], l, most, *parts->sink) : attention_result(o[i], l);
+        parts->out[i] = parts->sink ? attention_result_with_sink(o[i], l, highest, *parts->sink) : attention_result(o[i], l);
 }
 
 static void rope(const attention_turn *turn)

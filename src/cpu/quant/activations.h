@@ -73,12 +73,12 @@ LANES_FUNCTION uint32_t small_half(float value)
 LANES_FUNCTION int small_encode(const float *x, int8_t *codes, block_f16 *d, float *exact, int32_t *sum)
 {
     lanes all[2 * LANES_REGISTERS];
-    lanes_mask most = {0}, sums = {0}, made[2 * LANES_REGISTERS];
+    lanes_mask magnitudes = {0}, sums = {0}, made[2 * LANES_REGISTERS];
     lanes_take(x, all);
     lanes_take(x + LANES, all + LANES_REGISTERS);
     for (int32_t p = 0; p < 2 * LANES_REGISTERS; p++)
-        most = MASK_LARGER(lanes_magnitude(all[p]), most);
-    const int32_t largest = mask_largest(most);
+        magnitudes = MASK_LARGER(lanes_magnitude(all[p]), magnitudes);
+    const int32_t largest = mask_largest(magnitudes);
     const float scale = canon_bits_float((uint32_t)largest) / 127.0f, inverse = block_inverse(scale);
     for (int32_t p = 0; p < 2 * LANES_REGISTERS; p++) {
         made[p] = lanes_round_away(all[p] * inverse);
@@ -124,15 +124,15 @@ static int64_t encode_many_q8_1(const float *from, void *to, int64_t count)
 LANES_FUNCTION int large_encode(const float *x, block_q8_k *b)
 {
     static const int32_t from_0[LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    lanes_mask most = {0}, first = (lanes_mask){0} + KBLOCK_ELEMENTS, places;
+    lanes_mask magnitudes = {0}, first = (lanes_mask){0} + KBLOCK_ELEMENTS, places;
     lanes all[LANES_REGISTERS];
     memcpy(&places, from_0, sizeof places);
     for (int32_t at = 0; at < KBLOCK_ELEMENTS; at += REGISTER_LANES) {
         lanes here;
         memcpy(&here, x + at, sizeof here);
-        most = MASK_LARGER(lanes_magnitude(here), most);
+        magnitudes = MASK_LARGER(lanes_magnitude(here), magnitudes);
     }
-    const int32_t largest = mask_largest(most);
+    const int32_t largest = mask_largest(magnitudes);
     for (int32_t at = KBLOCK_ELEMENTS - REGISTER_LANES; at >= 0; at -= REGISTER_LANES) {
         lanes here;
         memcpy(&here, x + at, sizeof here);

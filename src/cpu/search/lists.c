@@ -390,11 +390,11 @@ static bool write_query(const list_scan *s, int64_t query)
     const uint32_t threshold = atomic_load_explicit(&s->thresholds[query], memory_order_relaxed);
     if (!s->products || threshold == NO_LIST_THRESHOLD)
         return true;
-    const canon_key least = (canon_key)threshold << 32 | UINT32_MAX;
-    if (certificate_fails(least, best[job->k - 1]))
+    const canon_key worst = (canon_key)threshold << 32 | UINT32_MAX;
+    if (certificate_fails(worst, best[job->k - 1]))
         return false;
     if (job->stats)
-        job->stats->certificate = fminf(job->stats->certificate, certificate_margin(job->metric, least, best[job->k - 1]));
+        job->stats->certificate = fminf(job->stats->certificate, certificate_margin(job->metric, worst, best[job->k - 1]));
     return true;
 }
 

@@ -93,11 +93,11 @@ static void scan_block(const scan *s, int32_t worker, const segment *seg, int64_
 void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, int32_t count, uint64_t admitted, int32_t begin,
                int32_t end)
 {
-    const int32_t most = (int32_t)at_least_one(seg->type == ROW_F32 ? SUMS_ROWS_MAX : s->block_rows);
+    const int32_t rows_max = (int32_t)at_least_one(seg->type == ROW_F32 ? SUMS_ROWS_MAX : s->block_rows);
     const int64_t there = min_i64(seg->count - row, SUMS_ROWS_MAX); /* a unit of the screen may extend past the last row */
     const int32_t end_row = (int32_t)min_i64(count, there);
-    for (int32_t first = 0; first < end_row && first < SUMS_ROWS_MAX; first += most) {
-        const int32_t rows = (int32_t)min_i64(most, end_row - first);
+    for (int32_t first = 0; first < end_row && first < SUMS_ROWS_MAX; first += rows_max) {
+        const int32_t rows = (int32_t)min_i64(rows_max, end_row - first);
         const uint64_t bits = rows < 64 ? admitted >> first & ((UINT64_C(1) << (rows & 63)) - 1) : admitted;
         if (bits != 0)
             scan_block(s, worker, seg, row + first, rows, bits, begin, end);

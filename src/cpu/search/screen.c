@@ -103,7 +103,7 @@ static void dispatch_kept(const scan *s, int32_t worker, const unit *u, uint64_t
 {
     screen_worker *w = &s->screen->workers[worker];
     scan_counts *counts = &s->counts[worker];
-    const int32_t first = begin / GROUP * GROUP, most = u->count / DENSE_PART;
+    const int32_t first = begin / GROUP * GROUP, sparse_max = u->count / DENSE_PART;
     uint8_t *pause = &w->pause[begin / GROUP];
     int32_t dense = 0, numbers[GROUP];
     for (uint32_t left = any; left != 0; left &= left - 1) {
@@ -111,7 +111,7 @@ static void dispatch_kept(const scan *s, int32_t worker, const unit *u, uint64_t
         keep[q] &= u->admitted;
         numbers[q] = __builtin_popcountll(keep[q]);
         counts->kept += numbers[q];
-        dense += numbers[q] > most;
+        dense += numbers[q] > sparse_max;
     }
     if (dense * 2 > end - begin) {
         *pause = (uint8_t)(*pause == 0 ? 1 : min_i64(*pause * 2, PAUSE_MAX));
@@ -122,7 +122,7 @@ static void dispatch_kept(const scan *s, int32_t worker, const unit *u, uint64_t
     *pause = 0;
     for (uint32_t left = any; left != 0; left &= left - 1) {
         const int32_t q = __builtin_ctz(left);
-        if (numbers[q] > most)
+        if (numbers[q] > sparse_max)
             score_unit(s, worker, u, first + q, first + q + 1);
         else if (numbers[q] > 0)
             keep_for_later(s, worker, u, first + q, keep[q]);

@@ -71,9 +71,9 @@ void lead_of_group(const int8_t *codes, int32_t padded, int8_t leading[GROUP * L
 void lead_rests_of_runs(const lead_rows *lead, const float *scales, int32_t count, float rests[SCREEN_STRIPS])
 {
     for (int32_t run = 0; run < count / SCREEN_STRIP; run++) {
-        float most = 0.0f;
+        float rest_max = 0.0f;
         for (int32_t r = run * SCREEN_STRIP; r < (run + 1) * SCREEN_STRIP; r++)
-            most = lead->rests[r] * scales[r] > most ? lead->rests[r] * scales[r] : most;
-        rests[run] = most * UP;
+            rest_max = lead->rests[r] * scales[r] > rest_max ? lead->rests[r] * scales[r] : rest_max;
+        rests[run] = rest_max * UP;
     }
 }

@@ -65,8 +65,8 @@ static void check_range(void *context, int64_t begin, int64_t end)
             const int64_t id = id_at(ids->type, ids->data, at + i * stride);
             if ((id >= 0 && id < w->extent) || id == skip)
                 continue;
-            int64_t least = atomic_load(&w->bad);
-            while (first + i < least && !atomic_compare_exchange_weak(&w->bad, &least, first + i))
+            int64_t first_bad = atomic_load(&w->bad);
+            while (first + i < first_bad && !atomic_compare_exchange_weak(&w->bad, &first_bad, first + i))
                 continue;
             return; /* only the first is reported */
         }

@@ -79,12 +79,12 @@ static void OF(best_of)(const reduce_round *r, int64_t out, int64_t first, int64
             sums[j] = OF(reduce_neutral)(extreme);
         r->rows->OF(join)(extreme, sums, x, count);
         r->rows->OF(fold)(extreme, sums);
-        const T most = sums[0];
-        if (i > first && !OF(reduce_better)(r->job->op, best_value, most))
+        const T block_best = sums[0];
+        if (i > first && !OF(reduce_better)(r->job->op, best_value, block_best))
             continue;
-        best_value = most;
+        best_value = block_best;
         for (int64_t j = 0; j < count; j++)
-            if (!OF(reduce_better)(r->job->op, x[j], most)) {
+            if (!OF(reduce_better)(r->job->op, x[j], block_best)) {
                 best->index = i + j;
                 break;
             }

@@ -47,16 +47,16 @@ static T OF(sum_row)(const row_work *w, const void *row, int32_t what, T center,
 
 static T OF(largest)(const row_work *w, const void *row)
 {
-    T most[REDUCE_LANES];
+    T highest[REDUCE_LANES];
     row_space space;
     for (int32_t j = 0; j < REDUCE_LANES; j++)
-        most[j] = OF(reduce_neutral)(REDUCE_MAX);
+        highest[j] = OF(reduce_neutral)(REDUCE_MAX);
     for (int64_t i = 0; i < w->job->n; i += LOOP_BLOCK) {
         const int64_t count = min_i64(w->job->n - i, LOOP_BLOCK);
-        w->rows->OF(join)(REDUCE_MAX, most, OF(row_block)(w, row, i, count, &space), count);
+        w->rows->OF(join)(REDUCE_MAX, highest, OF(row_block)(w, row, i, count, &space), count);
     }
-    w->rows->OF(fold)(REDUCE_MAX, most);
-    return most[0];
+    w->rows->OF(fold)(REDUCE_MAX, highest);
+    return highest[0];
 }
 
 /* `kept` has room for a row of exponentials; if it is NULL, they are computed again. */
@@ -67,14 +67,14 @@ static void OF(softmax_row)(const row_work *w, const void *row, void *out, T *re
     T sums[REDUCE_LANES];
     row_space space;
     T aside[LOOP_BLOCK];
-    const T most = OF(largest)(w, row);
+    const T highest = OF(largest)(w, row);
     kept = own ? out : kept;
-    const T by = (T)1 / OF(sum_row)(w, row, SUM_EXPONENTIALS, most, kept, results);
+    const T by = (T)1 / OF(sum_row)(w, row, SUM_EXPONENTIALS, highest, kept, results);
     for (int64_t i = 0; i < n; i += LOOP_BLOCK) {
         const int64_t count = min_i64(n - i, LOOP_BLOCK);
         T *scaled = own ? (T *)out + i : aside;
         if (!kept)
-            w->rows->OF(exponentials)(aside, sums, OF(row_block)(w, row, i, count, &space), count, most);
+            w->rows->OF(exponentials)(aside, sums, OF(row_block)(w, row, i, count, &space), count, highest);
         w->rows->OF(scale)(scaled, kept ? kept + i : aside, count, by);
         if (!own)
             w->loops->OF(narrow)(w->job->type, (char *)out + i * type_size(w->job->type), aside, count);
@@ -91,7 +91,7 @@ static const T *OF(columns_row)(const columns_work *w, const char *x, int64_t i,
 }
 
 /* Computes the inverse sums of the exponentials of some columns, in the canonical order. */
-static void OF(columns_sums)(const columns_work *w, const char *x, int64_t columns, const T *most, T *kept, T *by)
+static void OF(columns_sums)(const columns_work *w, const char *x, int64_t columns, const T *highest, T *kept, T *by)
 {
     T sums[REDUCE_LANES * COLUMNS_MAX], totals[REDUCE_LANES * COLUMNS_MAX] = {0}, aside[COLUMNS_MAX];
     row_space space;
@@ -101,7 +101,7 @@ static void OF(columns_sums)(const columns_work *w, const char *x, int64_t colum
         for (int64_t i = first; i < n && i < first + REDUCE_CHUNK; i++) {
             T *to = kept ? kept + i * columns : aside;
             const T *from = kept ? to : OF(columns_row)(w, x, i, columns, &space);
-            w->rows->OF(exponentials_each)(to, sums + i % REDUCE_LANES * columns, from, columns, most);
+            w->rows->OF(exponentials_each)(to, sums + i % REDUCE_LANES * columns, from, columns, highest);
         }
         for (int64_t s = REDUCE_LANES / 2; s > 0; s /= 2)
             w->rows->OF(each)(REDUCE_SUM, sums, sums + s * columns, s * columns);
@@ -119,21 +119,21 @@ static void OF(softmax_columns)(const columns_work *w, const char *x, char *out,
 {
     const int64_t n = w->job->n, row_bytes = w->job->inner * type_size(w->job->type);
     const bool own = type_size(w->job->type) == (int32_t)sizeof(T);
-    T most[COLUMNS_MAX], by[COLUMNS_MAX], aside[COLUMNS_MAX], unused[COLUMNS_MAX] = {0};
+    T highest[COLUMNS_MAX], by[COLUMNS_MAX], aside[COLUMNS_MAX], unused[COLUMNS_MAX] = {0};
     row_space space;
     for (int64_t c = 0; c < columns; c++)
-        most[c] = OF(reduce_neutral)(REDUCE_MAX);
+        highest[c] = OF(reduce_neutral)(REDUCE_MAX);
     for (int64_t i = 0; i < n; i++) {
         const T *row = OF(columns_row)(w, x, i, columns, &space);
-        w->rows->OF(each)(REDUCE_MAX, most, row, columns);
+        w->rows->OF(each)(REDUCE_MAX, highest, row, columns);
         if (kept)
             memcpy(kept + i * columns, row, (size_t)columns * sizeof *row);
     }
-    OF(columns_sums)(w, x, columns, most, kept, by);
+    OF(columns_sums)(w, x, columns, highest, kept, by);
     for (int64_t i = 0; i < n; i++) {
         T *to = own ? (T *)(void *)(out + i * row_bytes) : aside;
         if (!kept)
-            w->rows->OF(exponentials_each)(aside, unused, OF(columns_row)(w, x, i, columns, &space), columns, most);
+            w->rows->OF(exponentials_each)(aside, unused, OF(columns_row)(w, x, i, columns, &space), columns, highest);
         w->rows->OF(scale_each)(to, kept ? kept + i * columns : aside, columns, by);
         if (!own)
             w->loops->OF(narrow)(w->job->type, out + i * row_bytes, aside, columns);

@@ -132,11 +132,11 @@ ww_status group_rows_gather(ww_device *device, row_range to, const segment *from
                                : status;
     }
     const int64_t row_bytes = (int64_t)canon_padded(to.dim) * (int64_t)row_type_bytes(from->type);
-    const int64_t most = max_i64(CARRIED_BYTES / row_bytes / WORD_ROWS, 1) * WORD_ROWS;
+    const int64_t rows_max = max_i64(CARRIED_BYTES / row_bytes / WORD_ROWS, 1) * WORD_ROWS;
     const segment_plan plan = {.dim = to.dim,
                                .type = from->type,
                                .member = from->member,
-                               .capacity = min_i64(most, round_up_i64(to.count, WORD_ROWS))};
+                               .capacity = min_i64(rows_max, round_up_i64(to.count, WORD_ROWS))};
     segment gathered = {0};
     ww_status status = to.count > 0 ? group_segment_create(device, &plan, &gathered) : WW_OK;
     for (int64_t done = 0; status == WW_OK && done < to.count; done += plan.capacity) {

@@ -158,10 +158,10 @@ static bool is_excluded(const ivf *index, const proof_query *query, const key_li
 static ww_status choose_rest(exact_search *s, const proof_extremes *extremes, int64_t *rows)
 {
     const search_job *job = s->job;
-    const int64_t most = s->index->rows / WORTH_PART * job->query_count;
+    const int64_t rows_max = s->index->rows / WORTH_PART * job->query_count;
     int64_t count = 0;
     *rows = 0;
-    for (int64_t q = 0; q < job->query_count && *rows <= most; q++) {
+    for (int64_t q = 0; q < job->query_count && *rows <= rows_max; q++) {
         const proof_query query = proof_query_of(s->index, job->queries + q * job->query_stride);
         const int64_t last = (q + 1) * job->k - 1;
         const ww_status status = job->rows[last] >= 0 ? find_reached(s, &query, extremes, q) : WW_OK;
@@ -169,8 +169,8 @@ static ww_status choose_rest(exact_search *s, const proof_extremes *extremes, in
             return status;
         s->starts[q] = count;
         if (job->rows[last] < 0)
-            *rows = most + 1;
-        for (int64_t i = s->read[q]; i < s->order[q].count && *rows <= most; i++)
+            *rows = rows_max + 1;
+        for (int64_t i = s->read[q]; i < s->order[q].count && *rows <= rows_max; i++)
             if (!is_excluded(s->index, &query, &s->order[q], i, job->scores[last])) {
                 *rows += put_list(s, count, canon_key_row(s->order[q].keys[i]));
                 count++;

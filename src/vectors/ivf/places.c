@@ -45,12 +45,12 @@ static int64_t rows_together(const ww_collection *c, const int64_t *rows, int64_
 
 ww_status ivf_read_rows_here(const ww_collection *c, const int64_t *rows, int64_t count, float *to)
 {
-    const int64_t most = min_i64(count, NUMBERS_MAX);
-    int64_t *numbers = memory_alloc((size_t)most * sizeof *numbers);
-    ww_status status = numbers ? WW_OK : memory_failed("the numbers of rows", (size_t)most * sizeof *numbers);
+    const int64_t numbers_max = min_i64(count, NUMBERS_MAX);
+    int64_t *numbers = memory_alloc((size_t)numbers_max * sizeof *numbers);
+    ww_status status = numbers ? WW_OK : memory_failed("the numbers of rows", (size_t)numbers_max * sizeof *numbers);
     for (int64_t done = 0, some; status == WW_OK && done < count; done += some) {
         const segment *part = NULL;
-        some = rows_together(c, rows + done, min_i64(most, count - done), &part);
+        some = rows_together(c, rows + done, min_i64(numbers_max, count - done), &part);
         for (int64_t i = 0; i < some; i++)
             numbers[i] = rows[done + i] - part->first_row;
         const row_choice chosen = {.segment = part, .numbers = numbers, .count = some, .dim = c->dim};

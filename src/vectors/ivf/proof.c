@@ -117,13 +117,13 @@ static double cosine_of_difference(double a, double b)
 static double bound_cosine(const ivf_list *list, double slack, double score)
 {
     const double error = 2.0 * slack + 0x1p-40;
-    const double most = min_f64(score + error, 1.0), least = max_f64(score - error, -1.0); /* of cos(q, c) */
+    const double highest = min_f64(score + error, 1.0), lowest = max_f64(score - error, -1.0); /* of cos(q, c) */
     const double far = max_f64((double)list->farthest - error, -1.0), near = min_f64((double)list->nearest + error, 1.0);
     double bound = 1.0;
-    if (most < far) /* the query is outside the cone of the list's rows */
-        bound = min_f64(bound, cosine_of_difference(most, far));
-    if (least > near) /* all rows are outside a cone around c that contains the query */
-        bound = min_f64(bound, cosine_of_difference(least, near));
+    if (highest < far) /* the query is outside the cone of the list's rows */
+        bound = min_f64(bound, cosine_of_difference(highest, far));
+    if (lowest > near) /* all rows are outside a cone around c that contains the query */
+        bound = min_f64(bound, cosine_of_difference(lowest, near));
     return bound + error;
 }
 

@@ -442,8 +442,8 @@ static ww_status search_exactly(const ww_collection *c, const search_job *job, i
 /* Returns how many lists of each query to order before any is read; all of them if that is not more work. */
 static int64_t lists_known(const ivf *index, ivf_rule rule)
 {
-    const int64_t nprobe = min_i64(rule.nprobe, index->nlist), most = rule.factor > 0.0 ? 2 * nprobe : nprobe;
-    const int64_t known = most + most / LISTS_AHEAD_PART + LISTS_AHEAD;
+    const int64_t nprobe = min_i64(rule.nprobe, index->nlist), expected = rule.factor > 0.0 ? 2 * nprobe : nprobe;
+    const int64_t known = expected + expected / LISTS_AHEAD_PART + LISTS_AHEAD;
     return known < index->nlist / 2 && known <= WW_K_MAX ? known : index->nlist;
 }
 

@@ -82,11 +82,11 @@ static const float *farthest_from(const split *s, const float *from)
 {
     const int32_t dim = s->index->dim;
     const float *farthest = s->vectors;
-    double most = -1.0;
+    double squares_max = -1.0;
     for (int64_t i = 0; i < s->count; i++) {
         const double squares = squares_between(s->vectors + i * dim, from, dim);
-        if (squares > most) {
-            most = squares;
+        if (squares > squares_max) {
+            squares_max = squares;
             farthest = s->vectors + i * dim;
         }
     }
@@ -129,7 +129,7 @@ static int by_side(const void *a, const void *b)
 static int64_t divide(const split *s)
 {
     const int32_t dim = s->index->dim;
-    const int64_t least = max_i64(s->count / SMALLER_PART, 1);
+    const int64_t count_min = max_i64(s->count / SMALLER_PART, 1);
     const float *centroid = s->index->centroids + (s->list - s->index->lists) * dim;
     const float *first = farthest_from(s, centroid), *second = farthest_from(s, first);
     int64_t cut = 0;
@@ -142,7 +142,7 @@ static int64_t divide(const split *s)
         qsort(s->sided, (size_t)s->count, sizeof *s->sided, by_side);
         for (cut = 0; cut < s->count && s->sided[cut].side < 0.0; cut++)
             continue;
-        cut = max_i64(least, min_i64(cut, s->count - least));
+        cut = max_i64(count_min, min_i64(cut, s->count - count_min));
         center_of(s, 0, cut, s->centers);
         center_of(s, cut, s->count, s->centers + dim);
     }

@@ -190,8 +190,8 @@ static ww_status find_some(ww_collection *c, const ww_query *query, int64_t coun
  * at most WW_K_MAX hits. */
 static ww_status find_groups(ww_collection *c, const ww_query *query, const ww_grouping *how, ww_results **results)
 {
-    const int64_t most = query->match ? WW_K_MAX : WW_ROWS_MAX;
-    int64_t count = min_i64(max_i64(CANDIDATES_MIN, min_i64(how->groups, most) * min_i64(how->size, most)), most);
+    const int64_t hits_max = query->match ? WW_K_MAX : WW_ROWS_MAX;
+    int64_t count = min_i64(max_i64(CANDIDATES_MIN, min_i64(how->groups, hits_max) * min_i64(how->size, hits_max)), hits_max);
     bool done = false;
     ww_status status = how_check(NULL, how);
     while (status == WW_OK && !done) {
@@ -203,12 +203,12 @@ static ww_status find_groups(ww_collection *c, const ww_query *query, const ww_g
         for (int64_t q = 0; status == WW_OK && q < found->query_count; q++)
             more = more || ww_results_count(found, q) == count;
         ww_results_destroy(found);
-        done = full || !more || count == most;
+        done = full || !more || count == hits_max;
         if (status == WW_OK && done)
             *results = grouped;
         else
             ww_results_destroy(grouped);
-        count = min_i64(count * CANDIDATES_PER_K, most);
+        count = min_i64(count * CANDIDATES_PER_K, hits_max);
     }
     return status;
 }

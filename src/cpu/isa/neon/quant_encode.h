@@ -35,13 +35,13 @@ static inline int8x16_t encode_bytes(const int32x4_t codes[4])
 static inline int small_encode(const float *x, int8_t *codes, block_f16 *d, float *exact, int32_t *sum)
 {
     float32x4_t all[ENCODE_VECTORS];
-    int32x4_t most = vdupq_n_s32(0), sums = most, made[ENCODE_VECTORS];
+    int32x4_t magnitudes = vdupq_n_s32(0), sums = magnitudes, made[ENCODE_VECTORS];
     _Pragma("GCC unroll 8") for (int32_t p = 0; p < ENCODE_VECTORS; p++)
     {
         all[p] = vld1q_f32(x + (int64_t)4 * p);
-        most = vmaxq_s32(most, vreinterpretq_s32_f32(vabsq_f32(all[p])));
+        magnitudes = vmaxq_s32(magnitudes, vreinterpretq_s32_f32(vabsq_f32(all[p])));
     }
-    const int32_t largest = vmaxvq_s32(most);
+    const int32_t largest = vmaxvq_s32(magnitudes);
     const float scale = canon_bits_float((uint32_t)largest) / 127.0f, inverse = block_inverse(scale);
     _Pragma("GCC unroll 8") for (int32_t p = 0; p < ENCODE_VECTORS; p++)
     {

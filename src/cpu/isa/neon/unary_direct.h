@@ -57,8 +57,8 @@ static inline float32x4_t exp_tail_four(float32x4_t r)
 /* Same as canon_gelu_erf_f32(), step by step. */
 static inline float32x4_t gelu_erf_four(float32x4_t x, const normal_rows *rows)
 {
-    const float32x4_t most = vdupq_n_f32(14.75f), halves = vdupq_n_f32(0x1.8p22f), rounder = vdupq_n_f32(MATH_ROUNDER_F32);
-    const float32x4_t size = vabsq_f32(x), h = vbslq_f32(vcltq_f32(size, most), size, most);
+    const float32x4_t limit = vdupq_n_f32(14.75f), halves = vdupq_n_f32(0x1.8p22f), rounder = vdupq_n_f32(MATH_ROUNDER_F32);
+    const float32x4_t size = vabsq_f32(x), h = vbslq_f32(vcltq_f32(size, limit), size, limit);
     const float32x4_t nearest = vaddq_f32(h, halves), t = vsubq_f32(h, vsubq_f32(nearest, halves));
     uint32_t intervals[4];
     vst1q_u32(intervals, vandq_u32(vreinterpretq_u32_f32(nearest), vdupq_n_u32(31)));
