@@ -1,4 +1,4 @@
-/* Writing the control registers for floats: rounding, flushing, traps. float_guard.h reads them and says who may change them.
+/* Writes the control registers for floats: rounding, flushing, traps. float_guard.h reads them and says who may change them.
  */
 #ifndef WW_BASE_FLOAT_CONTROL_H
 #define WW_BASE_FLOAT_CONTROL_H
@@ -12,8 +12,8 @@ static inline void float_control_set(uint64_t control)
     const uint16_t x87 = (uint16_t)(control >> 32);
     uint16_t x87_now, x87_happened;
     __asm__ volatile("ldmxcsr %0" ::"m"(sse) : "memory");
-    /* Loading x87's word takes longer than reading it. An exception that happened while it was masked would be raised by the
-     * next instruction that waits for x87, so it is forgotten before its trap is enabled. */
+    /* Loading x87's control word takes longer than reading it. If an exception happened while it was masked, the next waiting
+     * x87 instruction after unmasking would raise it, so pending exceptions are cleared before their traps are enabled. */
     __asm__ volatile("fnstcw %0" : "=m"(x87_now));
     if (x87_now != x87) {
         __asm__ volatile("fnstsw %0" : "=m"(x87_happened));

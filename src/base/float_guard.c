@@ -1,11 +1,11 @@
-/* Setting the control registers for floats, and whose they were. */
+/* Sets the control registers for floats, and restores the caller's. */
 #include "base/float_guard.h"
 
 #include <stddef.h>
 
 #include "base/float_control.h"
 
-/* What the caller of the library has, while a call on this thread has changed it. */
+/* The caller's registers, while a call on this thread has changed them. */
 static _Thread_local struct {
     bool changed;
     uint64_t control;

@@ -1,9 +1,9 @@
 /* The floating-point environment inside the library is the default one, whatever the caller's is.
  *
  * A program may round upwards, flush denormals (linking with -ffast-math does that to the whole process) or trap on inexact
- * results; canonical bits need none of it. So every public call that may compute begins with FLOAT_GUARD(), which looks at the
- * control registers and, if they are not the default, sets them until the call returns. Where they are, that is one read of
- * each and one comparison. A callback runs with the caller's environment again: progress_tell().
+ * results; any of that would change canonical bits. So every public call that may compute starts with FLOAT_GUARD(), which
+ * reads the control registers and, if they are not the default, sets them until the call returns. If they are the default, that
+ * takes one read of each and one comparison. Callbacks run with the caller's environment: progress_tell().
  */
 #ifndef WW_BASE_FLOAT_GUARD_H
 #define WW_BASE_FLOAT_GUARD_H
@@ -15,8 +15,8 @@
 #include <warpwave/status.h>
 
 #if defined(__x86_64__)
-/* SSE's control and status word, and above it x87's control word. No arithmetic of ours is x87's, but glibc's strtof(),
- * strtod() and printf() take the rounding mode from there, and fesetround() sets both. */
+/* SSE's control and status word, and above it x87's control word. Our arithmetic does not use x87, but glibc's strtof(),
+ * strtod() and printf() read the rounding mode there, and fesetround() sets both. */
 static inline uint64_t float_control(void)
 {
     uint32_t sse;
@@ -25,9 +25,9 @@ static inline uint64_t float_control(void)
     __asm__ volatile("fnstcw %0" : "=m"(x87));
     return (uint64_t)x87 << 32 | sse;
 }
-/* No traps, to nearest, denormals kept, and x87's 64 bits of precision, with which a process starts. */
+/* The state in which a process starts: no traps, to nearest, denormals kept, and x87's 64 bits of precision. */
 #define FLOAT_CONTROL_DEFAULT (UINT64_C(0x037f) << 32 | UINT64_C(0x1f80))
-/* What has happened in SSE, and a bit of x87's word without meaning: no part of how things are computed. */
+/* SSE's exception flags, and a bit of x87's word without meaning: they do not change results. */
 #define FLOAT_CONTROL_FLAGS (UINT64_C(0x0040) << 32 | UINT64_C(0x3f))
 #elif defined(__aarch64__)
 static inline uint64_t float_control(void)
@@ -49,12 +49,12 @@ static inline bool float_control_is_default(void)
 
 typedef struct float_guard {
     bool changed;
-    uint64_t callers;   /* control registers */
-    bool outer_changed; /* what a callback of the call around this one is given back, if there is one */
+    uint64_t callers;   /* the caller's control registers */
+    bool outer_changed; /* if a callback made this call: the state of the call around it */
     uint64_t outer_callers;
 } float_guard;
 
-/* Not for use by themselves. */
+/* Only for FLOAT_GUARD(). */
 float_guard float_guard_change(void);
 void float_guard_restore(const float_guard *guard);
 
@@ -69,12 +69,12 @@ static inline void float_guard_leave(const float_guard *guard)
         float_guard_restore(guard);
 }
 
-/* To the end of the block in which it stands: the first line of a public function. */
+/* Holds until the end of the block. The first line of a public function. */
 #define FLOAT_GUARD() const float_guard guard_ __attribute__((cleanup(float_guard_leave))) = float_guard_enter()
 
-/* Calls `progress` (if it is not NULL) with the caller's environment; true if it asks to stop. */
+/* Calls `progress`, if it is not NULL, with the caller's environment. Returns true if it asks to stop. */
 bool progress_tell(ww_progress progress, void *user, int64_t done, int64_t total);
-/* The same for a callback that is given text. */
+/* The same for a callback with text. */
 bool text_tell(int (*callback)(const char *text, size_t bytes, void *user), void *user, const char *text, size_t bytes);
 
 #endif

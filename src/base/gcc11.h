@@ -1,7 +1,8 @@
-/* What gcc 12 brought and gcc 11 (Ubuntu 22.04) has under another name; included before every file where that is the compiler.
+/* Features of gcc 12 for gcc 11 (Ubuntu 22.04), which has them under another name. Included before every file if that is the
+ * compiler.
  *
- * __builtin_shufflevector as far as it is used here: constant places, and as many as the operands have elements. The places are
- * a vector of integers, as many and as wide as the elements. */
+ * Replaces __builtin_shufflevector as far as it is used here: with constant places, as many as the operands have elements. The
+ * places are a vector of integers with as many and as wide elements. */
 #ifndef WW_BASE_GCC11_H
 #define WW_BASE_GCC11_H
 

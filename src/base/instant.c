@@ -1,4 +1,4 @@
-/* Reading dates and times. Days are counted by the civil calendar, years from March on, so that a leap day ends its year. */
+/* Reads dates and times. Days are counted in years that start in March, so that the leap day is the last day of its year. */
 #include "base/instant.h"
 
 typedef struct reader {
@@ -34,13 +34,13 @@ static int64_t days_in(int64_t year, int64_t month)
 
 static int64_t days_since_1970(int64_t year, int64_t month, int64_t day)
 {
-    const int64_t y = month > 2 ? year : year - 1; /* the year that begins in March */
+    const int64_t y = month > 2 ? year : year - 1; /* the year that started in March */
     const int64_t day_of_year =
-        (153 * ((month + 9) % 12) + 2) / 5 + day - 1;                  /* months from March on: 31, 30, 31, 30, 31, ... */
-    return 365 * y + y / 4 - y / 100 + y / 400 + day_of_year - 719468; /* those up to 1970-01-01 */
+        (153 * ((month + 9) % 12) + 2) / 5 + day - 1; /* the lengths of months, starting in March: 31, 30, 31, 30, 31, ... */
+    return 365 * y + y / 4 - y / 100 + y / 400 + day_of_year - 719468; /* minus the days before 1970-01-01 */
 }
 
-/* Up to six digits of a second count; more are read and dropped. */
+/* Reads the fraction of a second. Up to six digits count; more are read and ignored. */
 static bool fraction(reader *r, int64_t *microseconds)
 {
     int64_t unit = 100000;
@@ -50,7 +50,7 @@ static bool fraction(reader *r, int64_t *microseconds)
     return r->at > first;
 }
 
-/* "Z", "+02:00", " +0200" or nothing. */
+/* Reads "Z", "+02:00", " +0200" or nothing. */
 static bool zone(reader *r, int64_t *minutes)
 {
     int64_t hours = 0, rest = 0;
@@ -80,7 +80,7 @@ bool instant_read(const char *text, size_t length, int64_t *microseconds)
             return false;
         if (!number(&r, 2, 0, 23, &hour) || !next_is(&r, ':') || !number(&r, 2, 0, 59, &minute))
             return false;
-        if (next_is(&r, ':') && !number(&r, 2, 0, 60, &second)) /* a leap second is the next minute's first */
+        if (next_is(&r, ':') && !number(&r, 2, 0, 60, &second)) /* a leap second becomes the first second of the next minute */
             return false;
         if (next_is(&r, '.') && !fraction(&r, &fractions))
             return false;

@@ -1,4 +1,4 @@
-/* Instants: dates and times as ISO 8601 and RFC 3339 write them, as microseconds since 1970. */
+/* Instants: dates and times in the formats of ISO 8601 and RFC 3339, as microseconds since 1970. */
 #ifndef WW_BASE_INSTANT_H
 #define WW_BASE_INSTANT_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads "2024-01-31", "2024-01-31T12:30", "2024-01-31 12:30:05.25", each with or without "Z", "+02:00" or " +0200" behind a
- * time; without it is UTC. Years are 0001 to 9999. Returns false for anything else, also for the 30th of February. */
+/* Reads "2024-01-31", "2024-01-31T12:30", "2024-01-31 12:30:05.25", a time may be followed by "Z", "+02:00" or " +0200"; the
+ * default is UTC. Years are 0001 to 9999. Returns false for anything else, also for the 30th of February. */
 bool instant_read(const char *text, size_t length, int64_t *microseconds);
 
 #endif

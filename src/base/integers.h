@@ -1,7 +1,7 @@
 /* Integers: the smaller, the larger, and division that rounds up.
  *
- * A macro would compute its arguments twice and compare signed with unsigned in silence, so there is one function for each
- * type. Host code only: kernels have their own in arithmetic/.
+ * A macro would evaluate its arguments twice and silently compare signed with unsigned, so there is one function for each type.
+ * Host code only: kernels have their own in arithmetic/.
  */
 #ifndef WW_BASE_INTEGERS_H
 #define WW_BASE_INTEGERS_H
@@ -34,8 +34,8 @@ static inline size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* `n` / `unit`, rounded up, and the smallest multiple of `unit` that is not below `n`. `n` is not negative, `unit` is
- * positive, and n + unit - 1 must fit the type. */
+/* `n` / `unit`, rounded up; and the smallest multiple of `unit` that is at least `n`. `n` must not be negative, `unit` must be
+ * positive, and n + unit - 1 must fit in the type. */
 static inline int64_t divide_up_i64(int64_t n, int64_t unit)
 {
     return (n + unit - 1) / unit;

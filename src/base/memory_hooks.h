@@ -1,10 +1,10 @@
-/* What only tests ask of base/memory.h. */
+/* More test hooks of base/memory.h. */
 #ifndef WW_BASE_MEMORY_HOOKS_H
 #define WW_BASE_MEMORY_HOOKS_H
 
 #include <stdint.h>
 
-/* How many allocations memory_fail_at() has made fail, in the whole process. */
+/* Returns how many allocations memory_fail_at() has made fail, in the whole process. */
 int64_t memory_failures_made(void);
 
 #endif

@@ -1,9 +1,9 @@
-/* Messages of the library for those who did not call it in C. */
+/* Messages of the library for users of other languages than C. */
 #include "base/message.h"
 
 #include <string.h>
 
-/* The bytes of "ww_name: " at the beginning of a text; 0 if it begins with something else. */
+/* Returns the length of "ww_name: " at the start of a text; 0 if it starts differently. */
 static size_t call_length(const char *text)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";

@@ -1,8 +1,8 @@
 /* Statuses and the calling thread's last error text.
  *
- * The text lives in thread-local storage of fixed size: failing must not allocate, because running out of memory is one of
- * the failures it reports. Messages quote unchecked names, ids and paths, and end on terminals and in logs:
- * control characters are written as \\x1b (base/text.h), here and once for all.
+ * The text is in thread-local storage of fixed size: failing must not allocate, because running out of memory is one of the
+ * failures. Messages quote unchecked names, ids and paths, and are printed on terminals and in logs. So control characters are
+ * written as \\x1b (base/text.h) here, for all messages.
  */
 #include "base/status.h"
 
@@ -61,7 +61,7 @@ const char *ww_version(void)
     return WW_VERSION_TEXT;
 }
 
-/* Is the vendor's failure told of in the text? */
+/* Returns true if the text mentions the vendor's failure. */
 static bool tells_of(const char *text, const vendor_failure *failure)
 {
     char said[sizeof failure->call + sizeof failure->name + 24];
@@ -95,7 +95,7 @@ ww_status ww_error_detail(ww_error_info *info)
 ww_status ww_fail(ww_status status, const char *format, ...)
 {
     FLOAT_GUARD();
-    char text[MESSAGE_BYTES]; /* apart from `message`, so that a caller may quote the previous message in the new one */
+    char text[MESSAGE_BYTES]; /* separate from `message`, so that a caller may quote the previous message in the new one */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);

@@ -1,14 +1,14 @@
-/* Failing with a text: the one way a function of the library says what went wrong. */
+/* Failing with a message: the only way in which functions of the library report errors. */
 #ifndef WW_BASE_STATUS_H
 #define WW_BASE_STATUS_H
 
 #include <warpwave/status.h>
 
-/* Keeps the formatted text for ww_error_message() on this thread and returns `status`, so that `return ww_fail(...)` reads
- * well. Exported, with the next one, for the store: it is a library of its own, and there is one message a thread. */
+/* Stores the formatted text for ww_error_message() on this thread and returns `status`, for `return ww_fail(...)`. Exported,
+ * like the next one, for the store, which is a separate library and uses the same message. */
 WW_API __attribute__((format(printf, 2, 3))) ww_status ww_fail(ww_status status, const char *format, ...);
 
-/* As ww_fail, with ": " and the text of errno `code` behind the message. */
+/* Like ww_fail, with ": " and the text of errno `code` appended to the message. */
 WW_API __attribute__((format(printf, 3, 4))) ww_status ww_fail_errno(ww_status status, int code, const char *format, ...);
 
 /* A vendor's failure, for ww_error_detail(). */
@@ -20,13 +20,13 @@ typedef struct vendor_failure {
     int code;
 } vendor_failure;
 
-/* Notes a vendor's failure: ww_error_detail() gives it as long as the thread's message tells of it, that is, has
- * "CALL: NAME (CODE)" in it. So a message may quote another and keep its fields. */
+/* Records a vendor's failure. ww_error_detail() returns it as long as the thread's message mentions it, that is, contains
+ * "CALL: NAME (CODE)". So a message may quote another one and keep its details. */
 void vendor_failure_note(const vendor_failure *failure);
-/* What was noted, for who needs to fail at something else in between and notes it again. */
+/* Returns the recorded failure, for callers that fail at something else in between and record it again. */
 vendor_failure vendor_failure_noted(void);
 
-/* The static analyzer cannot see that the status given is the status returned, and would follow paths that do not exist. */
+/* The static analyzer does not know that the returned status is the given one, and would follow impossible paths. */
 #ifdef __clang_analyzer__
 #define ww_fail(status, ...)             ((void)(ww_fail)(status, __VA_ARGS__), (status))
 #define ww_fail_errno(status, code, ...) ((void)(ww_fail_errno)(status, code, __VA_ARGS__), (status))

@@ -1,4 +1,4 @@
-/* Reading, writing and initialising structs that carry their size. */
+/* Reads, writes and initialises structs that contain their size. */
 #include "base/structs.h"
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include "base/integers.h"
 #include "base/status.h"
 
-/* No struct of the API comes near it; a size beyond is a negative number or a struct that was never initialised. */
+/* All structs of the API are much smaller; a larger size is a negative number, or the struct was never initialised. */
 enum { STRUCT_BYTES_END = 1 << 16 };
 
 static bool is_size(size_t bytes)
@@ -47,7 +47,7 @@ ww_status struct_write(void *callers, const void *ours, size_t ours_bytes, const
     const ww_status status = struct_check(callers, function, type);
     if (status != WW_OK)
         return status;
-    const size_t own = sizeof(size_t); /* the size itself stays the caller's */
+    const size_t own = sizeof(size_t); /* the caller's struct_size does not change */
     memcpy((char *)callers + own, (const char *)ours + own, min_size(size_of(callers), ours_bytes) - own);
     return WW_OK;
 }

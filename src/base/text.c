@@ -1,4 +1,4 @@
-/* Small things with text. */
+/* Small functions for text. */
 #include "base/text.h"
 
 #include <stdio.h>
@@ -69,15 +69,15 @@ static bool is_plain(uint32_t c)
     if (c < 0x7f)
         return c >= 0x20;
     return c > 0x9f && c != 0x61c &&                /* DEL and C1; the Arabic letter mark */
-           (c < 0x200e || c > 0x200f) &&            /* marks of direction */
-           (c < 0x2028 || c > 0x202e) &&            /* separators of lines; embeddings and overrides of direction */
-           (c < 0x2066 || c > 0x206f) &&            /* isolates of direction, and formats that were given up */
+           (c < 0x200e || c > 0x200f) &&            /* directional marks */
+           (c < 0x2028 || c > 0x202e) &&            /* line separators; directional embeddings and overrides */
+           (c < 0x2066 || c > 0x206f) &&            /* directional isolates, and deprecated format characters */
            (c < 0xfff9 || c > 0xfffb) &&            /* annotations */
-           (c & 0xfffe) != 0xfffe && c != 0xfeff && /* no characters; the byte order mark */
-           (c < 0xe0000 || c > 0xe007f);            /* tags, which nobody sees */
+           (c & 0xfffe) != 0xfffe && c != 0xfeff && /* noncharacters; the byte order mark */
+           (c < 0xe0000 || c > 0xe007f);            /* tags, which are invisible */
 }
 
-/* May the first character be shown as it is? Gives its bytes; one for a byte that is no UTF-8. */
+/* Returns true if the first character can be shown as it is. Sets its number of bytes, 1 for a byte that is not UTF-8. */
 static bool first_is_plain(const char *text, size_t length, size_t *bytes)
 {
     uint32_t character = 0;

@@ -1,4 +1,4 @@
-/* Small things with text that more than one room needs. */
+/* Small functions for text that several rooms use. */
 #ifndef WW_BASE_TEXT_H
 #define WW_BASE_TEXT_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Writes "4.0 GiB", "512 B" into `text`, of 32 bytes at least, and returns it. */
+/* Writes "4.0 GiB" or "512 B" to `text`, which has at least 32 bytes, and returns it. */
 char *human_bytes(char *text, int64_t bytes);
 
 /* Copies as much of `from` as fits, always with a NUL. */
@@ -15,20 +15,20 @@ void text_copy(char *to, size_t capacity, const char *from);
 /* Appends in the same way. */
 void text_append(char *to, size_t capacity, const char *from);
 
-/* Returns the bytes of the UTF-8 character that `text`, of `length` bytes, begins with, and gives the character; 0 where it
- * begins with none: a stray or missing byte, more bytes than needed, a surrogate, above U+10FFFF. */
+/* Returns the number of bytes of the UTF-8 character at the start of `text`, of `length` bytes, and stores the character.
+ * Returns 0 if there is none: a stray or missing byte, more bytes than needed, a surrogate, or above U+10FFFF. */
 size_t utf8_read(const char *text, size_t length, uint32_t *character);
 
-/* Is all of it UTF-8? */
+/* Returns true if all of it is UTF-8. */
 bool utf8_check(const char *text, size_t length);
 
-/* How many bytes at the beginning of `text` may be shown as they are: up to the first that a terminal would obey, or that
- * changes how its neighbours look, or that is no UTF-8. Those are controls (C0, C1, DEL), orders for the direction of writing,
- * separators of lines, and characters that are not seen. 0 if it begins so; then `*bad` bytes belong to that character. */
+/* Returns how many bytes at the start of `text` can be shown as they are: up to the first character that controls a terminal,
+ * changes how its neighbours look, or is not UTF-8. These are controls (C0, C1, DEL), bidirectional controls, line separators,
+ * and invisible characters. If it returns 0, `*bad` is the number of bytes of that character. */
 size_t text_plain_span(const char *text, size_t length, size_t *bad);
 
-/* Copies as much of `from` as fits, always with a NUL; what text_plain_span() stops at becomes \x1b, byte by byte, so that the
- * copy is UTF-8 and moves no cursor. Nothing is cut in the middle of a character. */
+/* Copies as much of `from` as fits, always with a NUL. Characters at which text_plain_span() stops become \x1b, byte by byte,
+ * so that the copy is UTF-8 and controls no terminal. Characters are never cut. */
 void text_plain_copy(char *to, size_t capacity, const char *from);
 
 #endif

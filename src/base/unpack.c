@@ -1,11 +1,11 @@
-/* Unpacking: the frame says how much memory it takes, and zstd does the rest. */
+/* Unpacks frames: a frame says how much memory it takes, and zstd does the rest. */
 #include "base/unpack.h"
 
 #include <zstd.h>
 
 #include "base/memory.h"
 
-/* Nothing packs better than this many times: a frame that promises more is damaged, and is not to ask for memory. */
+/* No data is packed better than this. A frame that claims more is damaged, and must not make us allocate that much. */
 enum { RATIO_MAX = 1 << 16 };
 
 static ww_status refuse(const char *what, const char *why)

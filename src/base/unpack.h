@@ -1,7 +1,7 @@
-/* Unpacking what `zstd --check` packed.
+/* Unpacks the output of `zstd --check`.
  *
- * The library carries its kernels packed, a fifth of their size. A damaged library is a status and not a crash: what is
- * unpacked is what was packed, by its checksum.
+ * The library contains its kernels packed, at a fifth of their size. If the library's file is damaged, this returns a status: a
+ * checksum guarantees that the unpacked data is what was packed.
  */
 #ifndef WW_BASE_UNPACK_H
 #define WW_BASE_UNPACK_H
@@ -10,12 +10,12 @@
 
 #include "base/status.h"
 
-/* Takes one whole frame that says how long its content is, and what it is, for messages. Gives the content, `bytes` long and
- * with a NUL behind it, in memory that memory_free() takes back. Refuses with WW_CORRUPT_FILE what is cut short, not such a
- * frame, or not what was packed, and then gives nothing. */
+/* Unpacks one whole frame that contains the length of its content; `what` names it in messages. Sets `content` to memory for
+ * memory_free(), `bytes` long and followed by a NUL. Refuses data that is cut short, is not such a frame, or is not what was
+ * packed, with WW_CORRUPT_FILE, and then returns nothing. */
 ww_status unpack(const char *what, const void *packed, size_t packed_bytes, char **content, size_t *bytes);
 
-/* A frame that was packed against another content, of which only the differences are in it. */
+/* A frame that has only the differences from another content. */
 typedef struct packed_difference {
     const void *packed;
     size_t packed_bytes;
@@ -23,7 +23,7 @@ typedef struct packed_difference {
     size_t base_bytes;
 } packed_difference;
 
-/* The same for such a frame. With another base than the one that it was packed against it is refused as damaged. */
+/* The same for such a frame. If the base is not the one it was packed against, it is refused as damaged. */
 ww_status unpack_difference(const char *what, const packed_difference *difference, char **content, size_t *bytes);
 
 #endif

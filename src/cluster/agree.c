@@ -13,8 +13,7 @@ static int64_t version_word(void)
     return (int64_t)WW_VERSION_MAJOR << 48 | (int64_t)WW_VERSION_MINOR << 32 | (int64_t)WW_VERSION_PATCH << 16 | REPORT_FORMAT;
 }
 
-/* ---- disagreement ---------------------------------------------------------------------------------------------------------
- */
+/* ---- disagreement -------------------------------------------------------------------------------------------------------- */
 
 typedef void (*word_to_text)(int64_t word, char *text, size_t capacity);
 
@@ -109,7 +108,7 @@ static ww_status compare_fields(const cluster_call *call, const agreed_field *li
     return WW_OK;
 }
 
-/* Ranks that have queries must have the root's. */
+/* Ranks that have queries must have the same as the root. */
 static ww_status compare_queries(const cluster_call *call)
 {
     const ww_cluster *c = call->cluster;
@@ -122,8 +121,7 @@ static ww_status compare_queries(const cluster_call *call)
     return WW_OK;
 }
 
-/* ---- failures -------------------------------------------------------------------------------------------------------------
- */
+/* ---- failures ------------------------------------------------------------------------------------------------------------ */
 
 /* The first rank that failed tells all others why. */
 static ww_status tell_failure(cluster_call *call, int32_t failed)
@@ -167,8 +165,7 @@ ww_status call_agree_all(cluster_call *call, ww_status mine)
     return status == WW_OK ? compare_queries(call) : status;
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
 ww_status cluster_number_rows(ww_cluster *c)
 {

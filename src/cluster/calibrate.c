@@ -19,8 +19,8 @@ typedef struct learning {
     int64_t total, first;       /* as in ivf.c */
     collecting vectors, rows;   /* rows that were drawn; empty if the caller gave queries */
     rank_key *mine, *truth;     /* k + 1 for each query */
-    int64_t *found_rows;        /* of this rank's search, */
-    float *found_scores;        /* and their scores */
+    int64_t *found_rows;        /* the results of this rank's search: rows ... */
+    float *found_scores;        /* ... and scores */
     int64_t *lists, *all_lists; /* of the true neighbours, k per query: list number + 1; 0: none */
     uint32_t *numbers;
 } learning;
@@ -77,7 +77,7 @@ static ww_status find_truth(learning *m)
     return status == WW_OK ? cluster_reduce(c, &(reduction){m->mine, m->truth, query.query_count, k}) : status;
 }
 
-/* Is this key the row that query q was drawn from? */
+/* Returns true if this key is the row that query q was drawn from. */
 static bool is_itself(const learning *m, int64_t q, rank_key key)
 {
     const int64_t at = q * (int64_t)sizeof(int64_t);
@@ -91,7 +91,7 @@ static bool is_itself(const learning *m, int64_t q, rank_key key)
     return rank_key_rank(key) == rank && key.row == (uint64_t)row;
 }
 
-/* The lists of those true neighbours that this rank has. */
+/* Finds the lists of those true neighbours that are on this rank. */
 static void find_lists(const learning *m, const uint32_t *row_lists)
 {
     const ww_cluster *c = m->call->cluster;
@@ -127,7 +127,7 @@ static ww_status learn(learning *m)
     if (status != WW_OK)
         return status;
     for (int64_t i = 0; i < places; i++)
-        m->numbers[i] = (uint32_t)(m->all_lists[i] - 1); /* 0 becomes a number beyond all lists */
+        m->numbers[i] = (uint32_t)(m->all_lists[i] - 1); /* 0 becomes a number larger than all lists */
     ivf_calibration learnt = {0};
     status = call_agree(m->call, ww_core()->part_learn(c->shard, &m->config, m->numbers, &learnt));
     if (status == WW_OK)
@@ -146,7 +146,7 @@ static ww_status check(const learning *m)
     return WW_OK;
 }
 
-/* Sets the numbers that all ranks must have in common, and the queries, if there are any. */
+/* Sets the numbers that must be the same on all ranks, and the queries, if there are any. */
 static int64_t hash_config(const learning *m)
 {
     const int64_t dim = m->call->cluster->dim;

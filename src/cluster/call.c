@@ -5,14 +5,14 @@
 
 #include "base/memory.h"
 
-/* Stands in front of the memory itself, so that abandoning it needs no memory. */
+/* Is stored in front of the memory itself, so that abandoning it needs no memory. */
 struct call_block {
     call_block *next;
     size_t bytes;
     max_align_t memory[];
 };
 
-/* MPI cannot cancel abandoned operations: their memory stays, reachable for leak checkers, until the process ends. */
+/* MPI cannot cancel abandoned operations. Their memory is kept, reachable for leak checkers, until the process ends. */
 static call_block *abandoned;
 static pthread_mutex_t abandoned_lock = PTHREAD_MUTEX_INITIALIZER;
 

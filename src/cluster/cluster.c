@@ -12,8 +12,7 @@
 STRUCT_INIT(ww_cluster_config, {.first_row = -1, .timeout_ms = WW_CLUSTER_TIMEOUT_MS})
 STRUCT_INIT(ww_cluster_info, {0})
 
-/* ---- making ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------------------------------------------------------- */
 
 /* Ranks cannot tell each other anything before the cluster has its own communicator, so this checks only what every rank can
  * see for itself. The struct and its arrays are blocks that can be left to MPI. */
@@ -153,7 +152,7 @@ void ww_cluster_destroy(ww_cluster *cluster)
         return;
     if (cluster->shard_is_ours)
         ww_collection_destroy(cluster->shard);
-    if (cluster->lost) { /* nobody can end the operations that are still running */
+    if (cluster->lost) { /* the operations that are still running cannot be ended */
         memory_abandon(block_of(cluster));
         return;
     }
@@ -169,8 +168,7 @@ void ww_cluster_destroy(ww_cluster *cluster)
     memory_free(block_of(cluster));
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------------------------
- */
+/* ---- looking ------------------------------------------------------------------------------------------------------------- */
 
 ww_collection *ww_cluster_collection(ww_cluster *cluster)
 {

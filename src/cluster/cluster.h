@@ -4,8 +4,8 @@
  * return the same failure; work; call_agree() again before anyone waits for the work; exchanges; call_end(). Everything that
  * can fail on one rank alone comes before an agreement, never between two exchanges.
  *
- * MPI may go on reading and writing what an operation was given when the rank has stopped waiting for it. So memory that MPI
- * sees comes from call_memory(), never from the caller, and that of a cluster that was lost is never freed.
+ * MPI may still read and write the memory of an operation after the rank has stopped waiting for it. So memory for MPI comes
+ * from call_memory(), never from the caller, and the memory of a lost cluster is never freed.
  */
 #ifndef WW_CLUSTER_CLUSTER_H
 #define WW_CLUSTER_CLUSTER_H
@@ -28,7 +28,7 @@ typedef struct rank_report {
     int64_t call;    /* collective_call */
     int64_t status;  /* of this rank; all ranks return the first that is not WW_OK */
     int64_t dim, metric, root;
-    int64_t answer, mode, k, query_count, fetch, limit, bound; /* of the search, 0 without one */
+    int64_t answer, mode, k, query_count, fetch, limit, bound; /* of the search; 0 if there is none */
     int64_t queries_given, queries_hash;
     int64_t rows_live, rows_end, first_row; /* of the shard */
     int64_t bytes;                          /* that this rank will send */
@@ -54,7 +54,7 @@ typedef enum collective_call {
 
 struct ww_cluster {
     process_mark process;
-    pthread_mutex_t lock; /* of everything below; collective calls hold it throughout */
+    pthread_mutex_t lock; /* protects everything below; collective calls hold it throughout */
     MPI_Comm communicator;
     MPI_Comm roll; /* for the roll call after a timeout (wait.c) */
     MPI_Op merge;
@@ -65,23 +65,23 @@ struct ww_cluster {
     size_t piece_bytes;     /* no message is longer: MPI counts in int */
     ww_collection *shard;
     bool shard_is_ours;
-    int64_t first_row; /* as the config said */
+    int64_t first_row; /* from the config */
 
     bool lost; /* a rank did not report, or MPI failed: no exchange is possible any more */
     char why_lost[FAILURE_BYTES];
     ww_status lost_status;
 
-    /* What MPI works on. */
-    MPI_Comm copy;        /* that is being made */
+    /* Memory that MPI uses. */
+    MPI_Comm copy;        /* while it is being made */
     rank_report report;   /* this rank's */
     rank_report *reports; /* of all ranks, from the last agreement */
     char failure[FAILURE_BYTES];
-    MPI_Request *requests; /* of what is waited for; there is room for one a rank */
+    MPI_Request *requests; /* the operations that a call waits for; there is room for one per rank */
 
-    bool *present; /* a rank each, in the roll call */
+    bool *present; /* one per rank, in the roll call */
     /* first row of each rank's shard, as of the last call that numbered rows, and the end of the last shard */
     int64_t *first_rows;
-    int64_t *row_counts; /* numbers that each rank's shard had then */
+    int64_t *row_counts; /* how many row numbers each rank's shard had then */
 };
 
 typedef struct call_block call_block;
@@ -93,21 +93,22 @@ typedef struct cluster_call {
     call_block *blocks;
 } cluster_call;
 
-/* Begins a collective call. Refuses NULL, another process, a thread that may not use MPI, and a lost cluster; no other rank
- * learns of these, because this one cannot send. Takes the lock if it returns WW_OK, until call_end(). */
+/* Begins a collective call. Refuses NULL, another process, a thread that may not use MPI, and a lost cluster; other ranks do
+ * not learn of these failures, because this rank cannot send. Takes the lock if it returns WW_OK, until call_end(). */
 ww_status call_begin(cluster_call *call, ww_cluster *cluster, collective_call kind);
 void call_end(cluster_call *call);
 
-/* A collective call from begin to end: `work` gets `job`, and its status is returned. */
+/* A collective call from start to end: calls `work` with `job` and returns its status. */
 typedef ww_status (*call_work)(cluster_call *call, void *job);
 ww_status call_run(ww_cluster *cluster, collective_call kind, call_work work, void *job);
 
-/* The public name of a call, NULL if there is no such call. */
+/* Returns the public name of a call, or NULL if there is no such call. */
 const char *call_name(int64_t kind);
 
-/* Memory until the end of the call, or forever if the cluster is lost by then. NULL if there is none. */
+/* Allocates memory until the end of the call, or forever if the cluster is lost by then. Returns NULL if there is not
+ * enough. */
 void *call_memory(cluster_call *call, size_t bytes);
-/* The same for count elements, as a status with `what` in its message. `to` is the address of a pointer. */
+/* The same for `count` elements; returns a status, with `what` in its message. `to` is the address of a pointer. */
 ww_status call_array(cluster_call *call, int64_t count, size_t element_bytes, const char *what, void *to);
 
 /* Collective: sends this rank's status with its message, and call->report, to the others. Returns WW_OK if all ranks succeeded
@@ -116,7 +117,7 @@ ww_status call_agree_all(cluster_call *call, ww_status mine);
 static inline ww_status call_agree(cluster_call *call, ww_status mine)
 {
     const ww_status all = call_agree_all(call, mine);
-    return all == WW_OK ? mine : all; /* repeated for readers of this file alone */
+    return all == WW_OK ? mine : all; /* repeated for readers of this file */
 }
 
 /* Numbers the rows of all ranks consecutively, from the reports. All ranks get the same status. */
@@ -135,8 +136,8 @@ ww_status cluster_mpi(ww_cluster *cluster, int code, const char *call);
 /* Sends `bytes` from the root to all, in pieces. */
 ww_status cluster_broadcast(ww_cluster *cluster, void *data, size_t bytes);
 
-/* Collects every rank's bytes at the root, or at all ranks: reports[r].bytes of rank r at starts[r] of `to`, which only ranks
- * that get the answer need. */
+/* Collects every rank's bytes at the root, or at all ranks: rank r's reports[r].bytes bytes go to starts[r] of `to`, which only
+ * ranks that get the answer need. */
 typedef struct gathering {
     const void *mine;
     const int64_t *starts; /* ranks + 1 */
@@ -155,10 +156,10 @@ typedef struct collecting {
 } collecting;
 ww_status cluster_collect(cluster_call *call, collecting *what);
 
-/* The live rows of all ranks, and those before this rank's, as reported last. */
+/* Counts the live rows of all ranks, and those of the ranks before this one, from the last reports. */
 void cluster_count_rows(const ww_cluster *cluster, int64_t *total, int64_t *first);
 
-/* True on a rank that gets the answer. */
+/* Returns true on a rank that gets the answer. */
 static inline bool answers_here(const ww_cluster *cluster, ww_answer answer)
 {
     return answer == WW_ANSWER_ALL || cluster->rank == cluster->root;

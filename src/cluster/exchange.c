@@ -33,7 +33,7 @@ static ww_status send_to_root(ww_cluster *c, const char *mine, size_t bytes)
     return status;
 }
 
-/* One piece of every rank at a time, so that none waits for another's end. */
+/* Receives one piece of every rank at a time, so that no rank waits for another rank's end. */
 static ww_status receive_at_root(ww_cluster *c, const gathering *g)
 {
     const int64_t piece_bytes = (int64_t)c->piece_bytes;

@@ -25,10 +25,9 @@ ww_status change_outline(index_change *m, const list_set *lists)
     return ww_core()->outline_create(c->shard->device, &config, lists, &m->outline);
 }
 
-/* ---- lists of rows --------------------------------------------------------------------------------------------------------
- */
+/* ---- lists of rows ------------------------------------------------------------------------------------------------------- */
 
-/* What this rank has in each list. */
+/* Counts this rank's rows in each list. */
 static ww_status count_own(const index_change *m, part_counts *counts)
 {
     counts->nlist = ww_core()->outline_lists(m->outline);
@@ -61,10 +60,9 @@ ww_status change_assign(index_change *m, ww_status mine)
     return status;
 }
 
-/* ---- splitting ------------------------------------------------------------------------------------------------------------
- */
+/* ---- splitting ----------------------------------------------------------------------------------------------------------- */
 
-/* The vectors of this rank's rows in a list. */
+/* Reads the vectors of this rank's rows in a list. */
 static ww_status read_list(const index_change *m, int64_t list, part_rows *rows)
 {
     const int64_t dim = m->call->cluster->dim;
@@ -114,10 +112,9 @@ ww_status change_split_large(index_change *m)
     return status;
 }
 
-/* ---- the new part ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the new part -------------------------------------------------------------------------------------------------------- */
 
-/* Everything of an update that is an array. */
+/* The arrays of an update. */
 typedef struct update_arrays {
     uint32_t *numbers;
     float *centroids;
@@ -172,8 +169,8 @@ ww_status change_install(index_change *m)
     return status;
 }
 
-/* ---- an index that there is -----------------------------------------------------------------------------------------------
- */
+/* ---- an existing index
+   ----------------------------------------------------------------------------------------------------- */
 
 static ww_status change_open(index_change *m, const part_counts *counts)
 {
@@ -195,7 +192,7 @@ ww_status index_split_large(cluster_call *call, const part_counts *counts)
     return status;
 }
 
-/* Takes tiny lists out and finds other lists for their rows; `more` says whether there were any. */
+/* Removes tiny lists and finds other lists for their rows. Sets `more` if there were any. */
 static ww_status merge_once(index_change *m, int64_t rows_trained, bool *more)
 {
     const int64_t lists = ww_core()->outline_lists(m->outline);

@@ -9,26 +9,26 @@ typedef struct index_change {
     cluster_call *call;
     ww_collection *outline; /* all lists, with the counts of all ranks */
     part_rows own;          /* of this rank */
-    float *centroids;       /* of the index that there was, or NULL */
+    float *centroids;       /* of the old index, or NULL */
     ivf_update update;      /* the index's numbers; change_install() adds lists and rows */
 } index_change;
 
 /* Makes the outline. */
 ww_status change_outline(index_change *m, const list_set *lists);
 
-/* Collective: finds the lists of the rows that have none, and gives the outline the counts of all ranks. `mine` is this rank's
+/* Collective: finds lists for the rows that have none, and gives the outline the counts of all ranks. `mine` is this rank's
  * status so far. */
 ww_status change_assign(index_change *m, ww_status mine);
 
 /* Collective: splits lists until none is too large on all ranks together. */
 ww_status change_split_large(index_change *m);
 
-/* Collective: makes the parts from the outline and the rows, and takes them. */
+/* Collective: makes the parts from the outline and the rows, and installs them. */
 ww_status change_install(index_change *m);
 
 void change_free(index_change *m);
 
-/* Collective: split lists that are too large by the counts of all ranks, and merge those that are tiny. */
+/* Collective: splits lists that are too large by the counts of all ranks; below, merges tiny ones. */
 ww_status index_split_large(cluster_call *call, const part_counts *counts);
 ww_status index_merge_tiny(cluster_call *call, const part_counts *counts);
 

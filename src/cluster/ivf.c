@@ -1,8 +1,8 @@
 /* ww_cluster_build_ivf(): one index over the rows of all ranks.
  *
- * The sample is the one that a collection with all rows would draw. Every rank gets all of it and runs k-means by itself, whose
- * bits are the same on every device, so all have the same centroids and none has to be trusted with them. Then each finds the
- * lists of its own rows. A list that is too large on all ranks together is split by all of them from all its rows.
+ * The sample is the one that a collection with all rows would draw. Every rank gets all of it and runs k-means by itself. Its
+ * bits are the same on every device, so all ranks get the same centroids, and none depends on another's. Then each finds the
+ * lists of its own rows. If a list is too large on all ranks together, all of them split it, from all its rows.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 typedef struct building {
     index_change change;
     ww_ivf_config config;
-    int64_t total, first; /* live rows of all ranks, and of those before this one */
+    int64_t total, first; /* live rows of all ranks, and of the ranks before this one */
     float *centroids;     /* of the first lists */
 } building;
 

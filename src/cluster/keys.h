@@ -1,7 +1,8 @@
 /* Keys over ranks: score, rank and row of the rank in 128 bits, and the one operation by which lists of them merge.
  *
- * Smaller is better. No two rows have the same key, so the k least of a set are one list, in whatever order and grouping the
- * set's parts are merged: the operation is associative and commutative to the bit, which is what lets MPI reduce as it likes.
+ * Smaller is better. No two rows have the same key, so the k smallest of a set are the same list, regardless of the order and
+ * grouping in which parts of the set are merged. The operation is associative and commutative to the bit, so MPI may reduce in
+ * any order.
  */
 #ifndef WW_CLUSTER_KEYS_H
 #define WW_CLUSTER_KEYS_H
@@ -13,11 +14,12 @@
 #include "arithmetic/canon.h"
 
 typedef struct rank_key {
-    uint64_t order; /* the score, as canon_make_key() orders it, above the rank */
+    uint64_t order; /* the score, as canon_make_key() orders it; the rank in the lower half */
     uint64_t row;   /* of that rank */
 } rank_key;
 
-#define RANK_KEY_NONE ((rank_key){UINT64_MAX, UINT64_MAX}) /* behind every row's: no rank has the number 2^32 - 1 */
+/* Larger than every key of a row, because no rank has the number 2^32 - 1. */
+#define RANK_KEY_NONE ((rank_key){UINT64_MAX, UINT64_MAX})
 
 static inline rank_key rank_key_make(int32_t metric, float score, int32_t rank, int64_t row)
 {
@@ -44,10 +46,10 @@ static inline bool rank_key_before(rank_key a, rank_key b)
     return ((unsigned __int128)a.order << 64 | a.row) < ((unsigned __int128)b.order << 64 | b.row);
 }
 
-/* Leaves in `kept` the k least of two lists of k, each in order; k is at most WW_K_MAX. */
+/* Leaves the k smallest keys of two sorted lists of k in `kept`; k is at most WW_K_MAX. */
 void rank_keys_merge(const rank_key *other, rank_key *kept, int64_t k);
 
-/* The same as an MPI_User_function: an element is a whole list, whose k its type's size tells. */
+/* The same as an MPI_User_function: an element is a whole list, and the size of its type gives k. */
 void rank_keys_reduce(void *other, void *kept, int *count, MPI_Datatype *list);
 
 #endif

@@ -1,4 +1,4 @@
-/* What all ranks do with an index beside searching it: describe it, drop it, and compact with it. */
+/* The other operations of all ranks on an index: describe it, drop it, and compact with it. */
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -15,10 +15,9 @@ static ww_status not_found(const cluster_call *call)
     return ww_fail(WW_NOT_FOUND, "%s: there is no index over ranks; build one first", call->function);
 }
 
-/* ---- describing -----------------------------------------------------------------------------------------------------------
- */
+/* ---- describing ---------------------------------------------------------------------------------------------------------- */
 
-/* What every rank has by itself. */
+/* Numbers that each rank has for itself. */
 enum { OWN_BYTES, OWN_ADDED, OWN_CALIBRATION_ADDED, OWN_NUMBERS };
 
 static ww_status sum_own(cluster_call *call, ww_ivf_info *info)
@@ -75,10 +74,9 @@ ww_status ww_cluster_describe_ivf(ww_cluster *cluster, ww_ivf_info *info)
     return call_run(cluster, CALL_DESCRIBE_IVF, describe, info);
 }
 
-/* ---- dropping -------------------------------------------------------------------------------------------------------------
- */
+/* ---- dropping ------------------------------------------------------------------------------------------------------------ */
 
-/* A rank that has no part, or another one, does not keep the others from dropping theirs. */
+/* If a rank has no part, or another one, the others still drop theirs. */
 static ww_status drop(cluster_call *call, void *unused)
 {
     const ww_cluster *c = call->cluster;
@@ -92,7 +90,7 @@ static ww_status drop(cluster_call *call, void *unused)
     for (int32_t r = 0; r < c->ranks; r++)
         any = any || c->reports[r].queries_given;
     if (mine)
-        (void)ww_collection_drop_ivf(c->shard); /* fails only if it is gone already */
+        (void)ww_collection_drop_ivf(c->shard); /* only fails if there is no index any more */
     return any ? WW_OK : not_found(call);
 }
 
@@ -102,8 +100,7 @@ ww_status ww_cluster_drop_ivf(ww_cluster *cluster)
     return call_run(cluster, CALL_DROP_IVF, drop, NULL);
 }
 
-/* ---- compacting -----------------------------------------------------------------------------------------------------------
- */
+/* ---- compacting ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct compacting {
     ww_progress progress;
@@ -131,7 +128,7 @@ static ww_status compact(cluster_call *call, void *given)
     call->report.index = (int64_t)ww_core()->part_of(call->cluster->shard);
     ww_status status = call_agree(call, WW_OK);
     if (status == WW_OK && indexed)
-        status = lists_count(call, NULL, &counts); /* splits come before rows leave their lists */
+        status = lists_count(call, NULL, &counts); /* lists are split before rows leave them */
     if (status != WW_OK)
         return status;
     status = call_agree(call, ww_collection_compact(call->cluster->shard, job->progress, job->user));

@@ -7,8 +7,7 @@
 #include "base/memory.h"
 #include "cluster/index_change.h"
 
-/* ---- numbers of all ranks -------------------------------------------------------------------------------------------------
- */
+/* ---- numbers of all ranks ------------------------------------------------------------------------------------------------ */
 
 /* Numbers of 8 bytes that MPI reduces. */
 typedef struct numbers {
@@ -45,7 +44,7 @@ ww_status cluster_max(ww_cluster *c, const double *from, double *to, int64_t cou
     return reduce_pieces(c, &(numbers){from, to, MPI_DOUBLE, MPI_MAX}, count);
 }
 
-/* What of a list is added up, and what is the largest of all ranks, as rows that MPI can reduce. */
+/* Which numbers of a list are added up, and which are maxima over all ranks, as rows that MPI can reduce. */
 enum { SUM_ADMITTED, SUM_ROWS, SUMS, ALL_ADMITTED = 0, ALL_ROWS, ALL_MASKED, ALL_FRESH, ALL_TRAINED, ALLS };
 enum { MAX_FARTHEST, MAX_NEAREST, MAX_UNBOUNDED, MAX_SPLIT, MAX_EQUAL, MAXES };
 
@@ -68,7 +67,7 @@ static ww_status take_memory(cluster_call *call, int64_t nlist, reducing *r)
     return status;
 }
 
-/* A list without rows bounds nothing. By cosine, a lower score means a farther row. */
+/* A list without rows has no bounds. For cosine, a lower score means a farther row. */
 static void pack(const ww_cluster *c, const part_counts *counts, const reducing *r)
 {
     const double sign = c->metric == WW_COSINE ? -1.0 : 1.0;
@@ -137,8 +136,7 @@ ww_status lists_reduce(cluster_call *call, ww_status mine, part_counts *counts)
     return status;
 }
 
-/* ---- counting -------------------------------------------------------------------------------------------------------------
- */
+/* ---- counting ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status count(cluster_call *call, const ww_query *query, part_counts *counts)
 {
@@ -148,7 +146,8 @@ static ww_status count(cluster_call *call, const ww_query *query, part_counts *c
         call, query ? ww_core()->part_count_lists(shard, query, counts) : ww_core()->part_count_all(shard, counts), counts);
 }
 
-/* A list stays as it is if a rank has no memory to split it, and is tried again with the next rows, as in one collection. */
+/* If a rank has no memory to split a list, the list stays as it is, and splitting is tried again with the next rows, as in one
+ * collection. */
 ww_status lists_count(cluster_call *call, const ww_query *query, part_counts *counts)
 {
     ww_status status = count(call, query, counts);
@@ -163,8 +162,7 @@ ww_status lists_count(cluster_call *call, const ww_query *query, part_counts *co
     return large ? count(call, query, counts) : WW_OK;
 }
 
-/* ---- a search -------------------------------------------------------------------------------------------------------------
- */
+/* ---- a search ------------------------------------------------------------------------------------------------------------ */
 
 ww_status lists_plan_make(cluster_call *call, const ww_query *query, lists_plan *plan)
 {

@@ -1,7 +1,7 @@
 /* ww_cluster_query(): searches every shard and sends the hits among the results to the ranks that get the answer.
  *
- * Ids, payloads and vectors are copied by the shard's own query, under its lock, and only those of hits that are among the
- * results of all ranks are sent: the keys of the nearest are merged on every rank first. Hits of a range are all sent.
+ * Ids, payloads and vectors are copied by the shard's own query, under its lock, and sent only for hits that are among the
+ * results of all ranks: the keys of the nearest are merged on every rank first. All hits of a range are sent.
  */
 #include "cluster/lists.h"
 #include "cluster/records.h"
@@ -17,8 +17,8 @@
 typedef struct own_hits {
     ww_results *results;
     ww_search_stats stats;
-    int64_t *counts;         /* of each query: the hits to send, which are its first */
-    rank_key *mine, *merged; /* of the nearest: k of each query */
+    int64_t *counts;         /* for each query: how many of its first hits to send */
+    rank_key *mine, *merged; /* keys of the nearest: k per query */
     int64_t rows_found;
     lists_plan plan;
 } own_hits;
@@ -32,10 +32,10 @@ static int64_t rows_above(const ww_results *results)
     return end;
 }
 
-/* ---- sending what counts --------------------------------------------------------------------------------------------------
- */
+/* ---- sending
+   ---------------------------------------------------------------------------------------------------------------- */
 
-/* Where each rank's bytes will be, and memory for them where they are wanted. */
+/* Computes where each rank's bytes will be, and allocates memory for them on ranks that need them. */
 static ww_status take_room(cluster_call *call, int64_t *starts, unsigned char **room)
 {
     const ww_cluster *c = call->cluster;
@@ -78,10 +78,10 @@ static ww_status exchange(cluster_call *call, const ww_query *s, const own_hits 
     return status;
 }
 
-/* ---- which hits count -----------------------------------------------------------------------------------------------------
- */
+/* ---- choosing hits
+   ---------------------------------------------------------------------------------------------------------- */
 
-/* Everything that is needed until the hits are packed, so that nothing can fail between exchanges. */
+/* Allocates everything that is needed until the hits are packed, so that nothing can fail between exchanges. */
 static ww_status take_lists(cluster_call *call, const ww_query *s, own_hits *own)
 {
     const int64_t places = s->mode == WW_QUERY_NEAREST ? s->query_count * s->k : 0;
@@ -106,7 +106,7 @@ static void make_keys(const ww_cluster *c, const ww_query *s, const ww_results *
     }
 }
 
-/* A rank's hits among the best of all are the first of its own. */
+/* A rank's hits among the best of all ranks are its own first hits. */
 static void count_winners(const ww_cluster *c, const ww_query *s, const own_hits *own)
 {
     for (int64_t q = 0; q < s->query_count; q++) {

@@ -19,8 +19,7 @@ typedef struct query_head {
     int64_t count, total;
 } query_head;
 
-/* ---- packing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- packing ------------------------------------------------------------------------------------------------------------- */
 
 static int64_t text_bytes(const char *text)
 {
@@ -89,8 +88,7 @@ ww_status records_pack(cluster_call *call, const records_own *own, unsigned char
     return WW_OK;
 }
 
-/* ---- merging --------------------------------------------------------------------------------------------------------------
- */
+/* ---- merging ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct entry {
     rank_key key;
@@ -99,9 +97,9 @@ typedef struct entry {
 
 typedef struct merging {
     const records_all *all;
-    const unsigned char **cursors; /* a rank each: its next record */
-    entry *entries;                /* of one query */
-    const unsigned char **kept;    /* the record of each hit */
+    const unsigned char **cursors; /* each rank's next record */
+    entry *entries;                /* for one query */
+    const unsigned char **kept;    /* the record of each kept hit */
 } merging;
 
 static query_head query_head_at(const records_all *all, int32_t rank, int64_t query)
@@ -125,7 +123,7 @@ static int compare_entries(const void *left, const void *right)
     return rank_key_before(a->key, b->key) ? -1 : rank_key_before(b->key, a->key);
 }
 
-/* Takes the records of one query from all ranks, in order of their keys. */
+/* Takes the records of one query from all ranks, in the order of their keys. */
 static int64_t take_query(const ww_cluster *c, merging *m, int64_t query)
 {
     int64_t count = 0;
@@ -163,7 +161,7 @@ static void fill_hits(const ww_cluster *c, merging *m, ww_results *results)
     }
 }
 
-/* What belongs to the hits. There is room for all texts, since they came with longer heads. */
+/* Copies the data of the hits. There is room for all texts, because the records are longer than the texts. */
 static ww_status fill_fetched(const ww_cluster *c, const merging *m, ww_results *results)
 {
     const size_t vector = vector_bytes(c, m->all->fetch);

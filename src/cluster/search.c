@@ -1,4 +1,4 @@
-/* ww_cluster_search(), and what every search over ranks begins with. */
+/* ww_cluster_search(), and the start of every search over ranks. */
 #include "cluster/search.h"
 #include "cluster/lists.h"
 
@@ -12,8 +12,7 @@
 #include "base/structs.h"
 #include "base/tables/hash.h"
 
-/* ---- queries --------------------------------------------------------------------------------------------------------------
- */
+/* ---- queries ------------------------------------------------------------------------------------------------------------- */
 
 /* This only has to detect a program that mixed up its queries. */
 static int64_t hash_queries(const ww_query *query)
@@ -57,7 +56,7 @@ static ww_status check_query(const cluster_call *call, const ww_query *query, ww
     return WW_OK;
 }
 
-/* Whether any rank has no queries, by the reports: the same on all ranks. */
+/* Returns true if any rank has no queries, by the reports: the same on all ranks. */
 static bool queries_are_sent(const ww_cluster *c)
 {
     bool sent = false;
@@ -87,7 +86,7 @@ ww_status search_open(cluster_call *call, ww_query *query, ww_answer answer, ww_
 {
     ww_status status = first == WW_OK ? check_query(call, query, answer) : first;
     if (status == WW_OK) {
-        query->struct_size = sizeof *query; /* all of it is ours now */
+        query->struct_size = sizeof *query; /* all fields are set here */
         query->query_stride = query->query_stride == 0 ? query->dim : query->query_stride;
         call->report.answer = answer;
         call->report.mode = query->mode;
@@ -107,8 +106,7 @@ ww_status search_open(cluster_call *call, ww_query *query, ww_answer answer, ww_
     return status == WW_OK && queries_are_sent(call->cluster) ? send_queries(call, query) : status;
 }
 
-/* ---- after the shard's own search -----------------------------------------------------------------------------------------
- */
+/* ---- after the shard's own search ---------------------------------------------------------------------------------------- */
 
 ww_status search_agree(cluster_call *call, ww_status mine, const ww_search_stats *stats, int64_t rows_found)
 {
@@ -151,12 +149,11 @@ void search_stats_write(const cluster_call *call, ww_search_stats *stats)
     (void)struct_write(stats, &all, sizeof all, call->function, "ww_search_stats"); /* checked by search_open() */
 }
 
-/* ---- the reduction --------------------------------------------------------------------------------------------------------
- */
+/* ---- the reduction ------------------------------------------------------------------------------------------------------- */
 
-/* `list` is one query's whole list: MPI may cut a message between elements, never inside one. All ranks get the result, even if
- * only the root must answer: both MPIs reduce to all at least as fast as to one, because then every rank merges a share, or all
- * do the same at once, while OpenMPI's MPI_Ireduce() passes long messages down a chain. */
+/* `list` is one query's whole list, because MPI may cut a message between elements, but never inside one. All ranks get the
+ * result, even if only the root must answer: both MPIs reduce to all at least as fast as to one, because then every rank merges
+ * a share, or all do the same at once, while OpenMPI's MPI_Ireduce() passes long messages down a chain. */
 static ww_status reduce_piece(ww_cluster *c, const reduction *r, MPI_Datatype list, int64_t first, int count)
 {
     const ww_status status = cluster_mpi(c,
@@ -183,12 +180,11 @@ ww_status cluster_reduce(ww_cluster *c, const reduction *r)
     return status;
 }
 
-/* ---- ww_cluster_search() --------------------------------------------------------------------------------------------------
- */
+/* ---- ww_cluster_search() ------------------------------------------------------------------------------------------------- */
 
 typedef struct found {
     rank_key *mine, *merged;
-    int64_t *rows; /* of this rank's search; afterwards of no use */
+    int64_t *rows; /* of this rank's search; unused afterwards */
     float *scores;
 } found;
 
@@ -209,7 +205,7 @@ static ww_status take_lists(cluster_call *call, const ww_query *s, found *f)
     return status;
 }
 
-/* Returns what is above every row. */
+/* Returns a number larger than every row. */
 static int64_t make_keys(const ww_cluster *c, const found *f, int64_t places)
 {
     int64_t end = 0;
@@ -231,7 +227,7 @@ static void write_answer(const ww_cluster *c, const rank_key *merged, int64_t pl
     }
 }
 
-/* This rank's own search, which fills f->rows and f->scores. */
+/* Runs this rank's own search, which fills f->rows and f->scores. */
 static ww_status search_own(cluster_call *call, const lists_plan *plan, const ww_query *query, const found *f)
 {
     ww_results *results = NULL;

@@ -4,16 +4,16 @@
 
 #include "cluster/cluster.h"
 
-/* Reads the caller's query into `query`, and checks what all ranks must agree on; `first` is what the caller has found wrong
- * before. Then sends the queries to the ranks that have none: query->queries and query_stride are this rank's to search with.
+/* Reads the caller's query into `query`, and checks what all ranks must agree on; `first` is the status of the caller's own
+ * checks. Then sends the queries to the ranks that have none: query->queries and query_stride are what this rank searches with.
  * Returns the same on all ranks. */
 ww_status search_open(cluster_call *call, ww_query *query, ww_answer answer, ww_status first);
 
-/* Tells the others how this rank's own search went, with its stats; `rows_found` is above every row that it found. Then rows
- * are numbered through. */
+/* Tells the others the status and the stats of this rank's own search; `rows_found` is larger than every row that it found.
+ * Then rows are numbered over all ranks. */
 ww_status search_agree(cluster_call *call, ww_status mine, const ww_search_stats *stats, int64_t rows_found);
 
-/* Writes the stats of all ranks' searches, as reported last, for the caller, who may not have asked for them. */
+/* Writes the combined stats of the last reports to the caller's struct, which may be NULL. */
 void search_stats_write(const cluster_call *call, ww_search_stats *stats);
 
 /* Merges the lists of all ranks, `k` keys for each query, into `merged`, on every rank. */

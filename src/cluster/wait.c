@@ -44,10 +44,9 @@ ww_status cluster_mpi(ww_cluster *c, int code, const char *call)
     return lose(c, ww_fail(WW_DRIVER_ERROR, "rank %d: %s: %s (%d)", c->rank, call, text, code));
 }
 
-/* ---- the roll call --------------------------------------------------------------------------------------------------------
- */
+/* ---- the roll call ------------------------------------------------------------------------------------------------------- */
 
-/* Receives pending messages of the roll call; true if there was one. */
+/* Receives pending messages of the roll call. Returns true if there was one. */
 static bool hear_roll(ww_cluster *c)
 {
     bool heard = false;
@@ -64,7 +63,7 @@ static bool hear_roll(ww_cluster *c)
     return heard;
 }
 
-/* Answers a roll call. From now on nobody waits for what was sent or awaited before. */
+/* Answers a roll call. From now on no rank waits for earlier messages. */
 static void answer_roll(ww_cluster *c)
 {
     for (int32_t r = 0; r < c->ranks; r++)
@@ -72,7 +71,7 @@ static void answer_roll(ww_cluster *c)
             MPI_Request_free(&c->requests[r]);
 }
 
-/* Writes "ranks 1, 5 and 9", as many as fit; returns how many are missing. */
+/* Writes "ranks 1, 5 and 9", as many as fit. Returns how many are missing. */
 static int32_t name_missing(const ww_cluster *c, char *text, size_t capacity)
 {
     int32_t missing = 0, named = 0;
@@ -96,11 +95,11 @@ static int32_t name_missing(const ww_cluster *c, char *text, size_t capacity)
     return missing;
 }
 
-/* `called`: by another rank, before this one's time was up. */
+/* `called`: another rank started the roll call before this one's timeout. */
 static ww_status call_roll(ww_cluster *c, const char *what, bool called)
 {
     char who[256];
-    if (c->roll == MPI_COMM_NULL) /* it is being made, so there is no way to ask */
+    if (c->roll == MPI_COMM_NULL) /* it does not exist yet, so ranks cannot be asked */
         return lose(c, ww_fail(WW_TIMEOUT, "%s: not all of the %d ranks of the communicator have called it within %.3g s", what,
                                c->ranks, c->timeout_seconds));
     const double roll_seconds =
@@ -129,10 +128,10 @@ static ww_status call_roll(ww_cluster *c, const char *what, bool called)
                            what, c->timeout_seconds));
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------------------------------
- */
+/* ---- waiting ------------------------------------------------------------------------------------------------------------- */
 
-/* Tests each request alone: MPI_Testall() needs an array of statuses, and MPICH's compilers do not accept none. */
+/* Tests each request separately: MPI_Testall() needs an array of statuses, and MPICH's compilers do not accept
+ * MPI_STATUSES_IGNORE. */
 static ww_status test_all(ww_cluster *c, int count, const char *what, bool *done)
 {
     ww_status status = WW_OK;

@@ -1,7 +1,7 @@
 /* Sizes of arrays in files, and reads by several threads.
  *
- * The threads are started for a read and ended with it: they cost a tenth of a millisecond, the least that is read so takes
- * several, and a handle that has no threads can be used after fork().
+ * The threads are started for a read and ended with it. That costs a tenth of a millisecond, while the smallest such read takes
+ * several milliseconds, and a handle without threads can be used after fork().
  */
 #include "files/array.h"
 
@@ -56,7 +56,7 @@ typedef struct shared_read {
     unsigned char *to;
     int64_t bytes;
     pthread_mutex_t lock;
-    int64_t failed_piece; /* the first one that failed; INT64_MAX: none */
+    int64_t failed_piece; /* the first piece that failed; INT64_MAX: none */
     ww_status status;
     char message[512];
 } shared_read;
@@ -89,7 +89,7 @@ ww_status source_read_parallel(const file_source *source, int64_t offset, void *
     if (status != WW_OK)
         return status;
     if (threads < 2 || pool_create(NULL, threads, &readers) != WW_OK)
-        return source_read(source, offset, to, bytes); /* threads are for speed; one can do it, too */
+        return source_read(source, offset, to, bytes); /* if threads cannot be started, this one reads everything */
     shared_read r = {.source = source, .offset = offset, .to = to, .bytes = (int64_t)bytes, .failed_piece = INT64_MAX};
     pthread_mutex_init(&r.lock, NULL);
     pool_run(readers, divide_up_i64(r.bytes, PIECE_BYTES), read_piece, NULL, &r);

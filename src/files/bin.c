@@ -1,4 +1,4 @@
-/* The .fbin family: u32 rows, u32 dim, then the rows, one after the other. The ending says what the elements are. */
+/* The .fbin family: u32 rows, u32 dim, then the rows, contiguous. The file name's ending gives the type of elements. */
 #include "files/layout.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* Ranges of a file in memory, for callers who want a pointer: read when they are first asked for, kept until the file is
+/* Ranges of a file in memory, for callers who want a pointer: read when they are first requested, kept until the file is
  * closed.
  *
- * Not a map: a process that touches a map of a file that was cut short meanwhile is ended by SIGBUS, and a library cannot make
- * an error of that. A copy costs its bytes of memory and one read; a file that is shorter by then is a status.
+ * They are copies, not a memory map: if a file is cut short, SIGBUS ends a process that reads the map, and a library cannot
+ * turn that into an error. A copy costs its bytes of memory and one read; a file that has become shorter gives a status.
  */
 #ifndef WW_FILES_COPIES_H
 #define WW_FILES_COPIES_H
@@ -14,10 +14,10 @@
 typedef struct file_copies {
     pthread_mutex_t lock;
     int64_t count;
-    void **bytes; /* of each range, NULL while nobody has asked; NULL altogether before the first question */
+    void **bytes; /* one per range, NULL until it is requested; NULL before the first request */
 } file_copies;
 
-/* `count` ranges, none of which is in memory. Does not allocate. */
+/* Initialises `count` ranges, none of which is in memory. Does not allocate. */
 void copies_create(file_copies *copies, int64_t count);
 void copies_destroy(file_copies *copies);
 
@@ -26,9 +26,9 @@ typedef struct file_range {
     int64_t index, offset, bytes;
 } file_range;
 
-/* Gives the range's bytes, aligned to a cache line, or in place in a source that is memory, if that is a multiple of
- * `align`. Fails as source_read() does, and with WW_OUT_OF_MEMORY. Any number of threads may ask. Blocks on the disk the first
- * time. */
+/* Returns the range's bytes, aligned to a cache line. If the source is memory, they are used in place if their address is a
+ * multiple of `align`. Fails as source_read() does, and with WW_OUT_OF_MEMORY. Any number of threads may call it. Blocks on the
+ * disk the first time. */
 ww_status copies_get(file_copies *copies, const file_source *source, file_range range, int64_t align, const void **bytes);
 
 #endif

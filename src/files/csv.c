@@ -1,11 +1,11 @@
-/* CSV: one row a line, numbers between commas, semicolons or blanks.
+/* CSV: one row per line, numbers separated by commas, semicolons or blanks.
  *
- * What is taken: CRLF, blank lines, lines that begin with '#', a byte order mark, quoted numbers, and one line of names before
- * the first row. What is not: rows of different length, empty fields, decimal commas, and a first line that has names and
- * numbers both, for there it cannot be told whether a row would be lost. The separator is the one the first row uses: a
- * semicolon if it has one, else a comma, else blanks. One column may hold ids: texts, which are neither names nor numbers.
+ * Accepted: CRLF, blank lines, lines that start with '#', a byte order mark, quoted numbers, and one line of names before the
+ * first row. Refused: rows of different lengths, empty fields, decimal commas, and a first line with both names and numbers,
+ * because it might be a row. The first row determines the separator: a semicolon if it has one, otherwise a comma if it has
+ * one, otherwise blanks. One column may have ids: texts that are neither names nor numbers.
  *
- * Memory follows what was read, never what the file claims: a line's buffer and the values grow by half as they fill.
+ * Memory depends on what was read, never on what the file claims: a line's buffer and the values grow by half as they fill.
  */
 #include "files/csv.h"
 
@@ -22,11 +22,11 @@
 
 enum { CHUNK_BYTES = 32768, LINE_BYTES_FIRST = 1024, VALUES_FIRST = 1024, EXCERPT_BYTES = 24 };
 
-/* One field of a line: where it is and what is between the quotes, if there are any. */
+/* One field of a line, without its quotes. */
 typedef struct field {
     size_t begin, end; /* without blanks and quotes */
-    size_t next;       /* where the next field begins */
-    bool last;         /* there is no next */
+    size_t next;       /* where the next field starts */
+    bool last;         /* this is the last field of the line */
 } field;
 
 typedef struct table {
@@ -35,23 +35,23 @@ typedef struct table {
 
     char chunk[CHUNK_BYTES]; /* of the file */
     size_t chunk_at, chunk_length;
-    int64_t offset; /* of the next chunk */
+    int64_t offset; /* where the next chunk starts in the file */
 
-    char *line; /* the current one, without its end; always with room for a NUL */
+    char *line; /* the current line without its end; always with room for a NUL */
     size_t line_length, line_capacity;
-    int64_t line_number; /* from 1 */
+    int64_t line_number; /* starting at 1 */
 
-    char separator; /* ' ' stands for blanks; 0: not known yet */
-    bool started;   /* the first line that is not blank has been seen */
+    char separator; /* ' ' means blanks; 0: not known yet */
+    bool started;   /* a line that is not blank has been read */
     int64_t rows, dim, first_row_line;
     float *values;
     int64_t values_count, values_capacity;
 
-    const char *id_name; /* of the id column, as the caller said it; NULL: there is none */
-    int64_t id_column;   /* its number, from 0; -1: none, or not found yet */
+    const char *id_name; /* the caller's name or number of the id column; NULL: none */
+    int64_t id_column;   /* its index, starting at 0; -1: none, or not found yet */
     char *ids;
     size_t ids_bytes, ids_capacity;
-    size_t *id_at; /* of each row */
+    size_t *id_at; /* one per row */
     int64_t id_at_capacity;
 } table;
 
@@ -95,7 +95,7 @@ static ww_status append_to_line(table *t, const char *text, size_t length)
     return WW_OK;
 }
 
-/* Reads the next line into t->line; `more` is false when there is none. */
+/* Reads the next line into t->line. Sets `more` to false at the end of the file. */
 static ww_status next_line(table *t, bool *more)
 {
     ww_status status = WW_OK;
@@ -159,7 +159,7 @@ static char find_separator(const table *t)
     return found;
 }
 
-/* Finds the field that begins at or after `at`. A quote opens one that ends with the next quote that is not doubled. */
+/* Finds the field that starts at or after `at`. A quoted field ends with the next quote that is not doubled. */
 static ww_status find_field(const table *t, size_t at, field *f)
 {
     at = skip_blanks(t, at);
@@ -208,14 +208,14 @@ static ww_status not_a_number(const table *t, const field *f, const char *advice
                   comma ? "; write decimals with a point" : advice);
 }
 
-/* A name begins with neither digit nor sign nor point: what does is meant as a number, and a line of those that does not read
- * as one must not pass for names. */
+/* A name starts with neither a digit nor a sign nor a point: such a field is meant as a number, and a line of invalid numbers
+ * must not count as names. */
 static bool is_name(const table *t, const field *f)
 {
     return f->end > f->begin && !strchr("+-.0123456789", t->line[f->begin]);
 }
 
-/* Whether the current line is one of names: it has one, and no number. One that has both is refused. */
+/* Finds out whether the current line has names: at least one, and no number. A line with both is refused. */
 static ww_status is_header(table *t, bool *header)
 {
     size_t at = 0;
@@ -242,9 +242,10 @@ static ww_status is_header(table *t, bool *header)
     return WW_OK;
 }
 
-/* ---- ids --------------------------------------------------------------------------------------------------------------- */
+/* ---- ids ----------------------------------------------------------------------------------------------------------------- */
 
-/* The field without its quotes, a doubled one inside made one, has `length` bytes at `to`, which has room for the field. */
+/* Copies the field to `to`, which has room for the whole field: without its quotes, with doubled quotes made single. Returns
+ * the length. */
 static size_t field_text(const table *t, const field *f, char *to)
 {
     size_t length = 0;
@@ -283,7 +284,7 @@ static ww_status append_id(table *t, const field *f)
     return WW_OK;
 }
 
-/* Column number `wanted` of the first line, or the one that is called `name`: in t->id_column, or refused. */
+/* Sets t->id_column to column number `wanted` of the first line, or to the column with the name `name`, or fails. */
 static ww_status search_columns(table *t, long long wanted, const char *name, char *text)
 {
     size_t at = 0;
@@ -304,7 +305,7 @@ static ww_status search_columns(table *t, long long wanted, const char *name, ch
     return refuse(t, WW_INVALID_ARGUMENT, 0, "no column is called '%.200s', which should hold the ids", name);
 }
 
-/* A number from 1 is a column's place; anything else is a name, which the first line must have. */
+/* A number from 1 on is the index of a column; anything else is a name, which the first line must have. */
 static ww_status find_id_column(table *t)
 {
     char *end;
@@ -451,7 +452,7 @@ ww_status csv_read(const file_source *source, const char *id_column, csv_table *
         freelocale(t->c_locale);
     *out = (csv_table){t->rows, t->dim, t->values, t->ids, t->id_at};
     if (status == WW_OK) {
-        /* Giving back the slack is a courtesy; if it fails the block is as good as before. */
+        /* Frees unused memory; if that fails, the larger block is used. */
         float *fitted = memory_resize(t->values, (size_t)t->values_count * sizeof *t->values);
         out->values = fitted ? fitted : t->values;
     } else {

@@ -1,4 +1,4 @@
-/* Numbers in text: CSV and its relatives. The whole file is read at once, since nothing else says how many rows there are. */
+/* Numbers in text: CSV and similar formats. The whole file is read at once, because nothing else tells how many rows it has. */
 #ifndef WW_FILES_CSV_H
 #define WW_FILES_CSV_H
 
@@ -7,16 +7,16 @@
 
 #include "files/source.h"
 
-/* What a table holds. The memory is given back by csv_free(). */
+/* The contents of a table; csv_free() frees the memory. */
 typedef struct csv_table {
     int64_t rows, dim;
     float *values; /* rows x dim */
-    char *ids;     /* the ids' texts, each with its NUL; NULL without an id column */
-    size_t *id_at; /* where each row's begins */
+    char *ids;     /* the ids' texts, each with a NUL; NULL without an id column */
+    size_t *id_at; /* where each row's id starts */
 } csv_table;
 
-/* Reads every row of `source`. `id_column` is NULL, or the name or number (from 1) of a column that holds ids in place of
- * numbers. Refuses what is not a table of numbers, by line and column. On failure there is nothing to give back. Blocks on the
+/* Reads every row of `source`. `id_column` is NULL, or the name or number (from 1) of a column with ids instead of numbers.
+ * Refuses a file that is not a table of numbers, with line and column. If it fails, nothing must be freed. Blocks on the
  * disk. */
 ww_status csv_read(const file_source *source, const char *id_column, csv_table *out);
 void csv_free(csv_table *of);

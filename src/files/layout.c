@@ -58,7 +58,7 @@ ww_status layout_fills(const file_layout *layout, const file_source *source)
     return WW_OK;
 }
 
-/* The loads go through memcpy because a row of a .bvecs can begin anywhere; compilers make plain (vector) loads of it. */
+/* Loads go through memcpy because a row of a .bvecs can start at any address; compilers make plain (vector) loads of it. */
 #define CONVERT(type, result, expression)                                                                                      \
     for (int64_t i = 0; i < count; i++) {                                                                                      \
         type x;                                                                                                                \
@@ -88,7 +88,7 @@ void elements_to_f32(ww_element element, const void *from, float *to, int64_t co
         CONVERT(int32_t, float, x)
         break;
     default:
-        break; /* element_of_matrix() has refused these */
+        break; /* element_of_matrix() refuses these */
     }
 }
 
@@ -105,6 +105,6 @@ void elements_to_i32(ww_element element, const void *from, int32_t *to, int64_t 
         memcpy(to, from, (size_t)count * sizeof *to);
         break;
     default:
-        break; /* the caller has refused these */
+        break; /* the caller refuses these */
     }
 }

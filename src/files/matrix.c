@@ -1,7 +1,7 @@
-/* A file of vectors as a matrix: chosen by its ending, described, read in pieces, viewed.
+/* A file of vectors as a matrix: the file name's ending gives the format.
  *
- * A binary format is a layout over a source, and one loop reads them all, through a piece of stack: no allocation, so reading
- * fails only if the file does. A CSV is parsed when it is opened and then lies in memory.
+ * A binary format is a layout over a source, and one loop reads all of them through a buffer on the stack. It allocates
+ * nothing, so reading fails only if the file does. A CSV is parsed when it is opened, and then is in memory.
  */
 #include <warpwave/files.h>
 
@@ -27,8 +27,8 @@ enum { PIECE_BYTES = 32768 };
 struct ww_matrix {
     file_source source;
     file_layout layout;
-    csv_table table;    /* of a CSV: the rows themselves */
-    file_copies copies; /* one: all rows of another file, once somebody wants a pointer to them */
+    csv_table table;    /* for a CSV: its rows */
+    file_copies copies; /* one range: all rows of another file, if a caller has requested a pointer to them */
 };
 
 typedef struct file_format {
@@ -59,7 +59,7 @@ static const file_format *format_of(const char *path)
     return NULL;
 }
 
-/* What the name ends in counts; what the caller says is for names that end in no format. */
+/* The ending of the name decides. The caller's format is used if the name has no known ending. */
 static ww_status find_format(const char *path, const char *said, const file_format **found)
 {
     char name[SOURCE_NAME_BYTES];
@@ -87,11 +87,11 @@ static ww_status read_content(ww_matrix *m, const file_format *format, const cha
     m->layout.rows = m->table.rows;
     m->layout.dim = m->table.dim;
     source_close(&m->source);
-    m->source.bytes = NULL; /* which may have been the stream's */
+    m->source.bytes = NULL; /* they may have been those of the stream */
     return status;
 }
 
-/* Opens `path`, or the bytes in its name if there are any. */
+/* Opens `path`, or bytes in memory if there are any. */
 static ww_status open_matrix(const char *path, const file_source *bytes, const ww_matrix_options *options, ww_matrix **matrix)
 {
     const file_format *format = NULL;
@@ -175,11 +175,11 @@ ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
-/* Where converted elements go: to floats or to integers, whichever is not NULL. Both are 4 bytes wide. */
+/* Where converted elements go: to whichever pointer is not NULL. Floats and integers both have 4 bytes. */
 typedef struct target {
     float *f32;
     int32_t *i32;
-    unsigned char *stored; /* as they are */
+    unsigned char *stored; /* unconverted */
 } target;
 
 static void convert(ww_element element, const void *from, target to, int64_t at, int64_t count)
@@ -192,7 +192,7 @@ static void convert(ww_element element, const void *from, target to, int64_t at,
         elements_to_i32(element, from, to.i32 + at, count);
 }
 
-/* `count` elements that lie one after the other from `offset` on become elements at.. of the target. */
+/* Converts `count` contiguous elements, starting at `offset`, to elements at.. of the target. */
 static ww_status read_run(const ww_matrix *m, int64_t offset, int64_t count, target to, int64_t at)
 {
     const ww_element element = m->layout.element;
@@ -216,7 +216,7 @@ static ww_status read_run(const ww_matrix *m, int64_t offset, int64_t count, tar
     return status;
 }
 
-/* Rows with their dim before them: as many whole rows at a time as fit into a piece, or one row in several pieces. */
+/* Reads rows that start with their dim: as many whole rows at a time as fit in the buffer, or one row in several pieces. */
 static ww_status read_prefixed(const ww_matrix *m, int64_t first, int64_t count, target to)
 {
     const file_layout *l = &m->layout;
@@ -252,7 +252,7 @@ static ww_status read_rows(const ww_matrix *m, int64_t first, int64_t count, tar
                        (long long)count, (long long)first, (long long)l->rows);
     if (count == 0)
         return WW_OK;
-    if (m->table.values && (to.f32 || to.stored)) { /* a CSV file is f32, and nothing else is read from it */
+    if (m->table.values && (to.f32 || to.stored)) { /* a CSV has f32, and no other type is read from it */
         memcpy(to.f32 ? (void *)to.f32 : to.stored, m->table.values + first * l->dim, (size_t)(count * l->dim) * sizeof(float));
         return WW_OK;
     }
@@ -295,7 +295,7 @@ const float *ww_matrix_view_f32(const ww_matrix *matrix)
     if (l->element != WW_ELEMENT_F32 || l->prefix_bytes != 0)
         return NULL;
     const file_range all = {.offset = l->offset, .bytes = l->rows * l->dim * (int64_t)sizeof(float)};
-    /* An open file does not change for those who look at it: what is in memory is not seen. */
+    /* The copies in memory are no visible change of the matrix, so callers have a const pointer. */
     return copies_get(&((ww_matrix *)matrix)->copies, &matrix->source, all, sizeof(float), &rows) == WW_OK ? rows : NULL;
 }
 

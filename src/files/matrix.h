@@ -1,4 +1,4 @@
-/* A matrix over bytes in memory: how the fuzzers reach the readers. */
+/* A matrix over bytes in memory, for the fuzzers of the readers. */
 #ifndef WW_FILES_MATRIX_H
 #define WW_FILES_MATRIX_H
 
@@ -9,7 +9,7 @@
 
 #include "files/output.h"
 
-/* As ww_matrix_open, but of `size` bytes that stay the caller's and must outlive the matrix. The format follows from `name`. */
+/* Like ww_matrix_open, for `size` bytes, which the caller keeps for as long as the matrix. `name` gives the format. */
 ww_status matrix_open_bytes(const char *name, const void *bytes, size_t size, ww_matrix **matrix);
 
 /* How a matrix is written: as .npy, or as rows, dim and the rows. */
@@ -20,16 +20,16 @@ typedef struct matrix_write {
     bool npy;
 } matrix_write;
 
-/* Makes what stands before the rows, and returns its bytes: for those who write the rows at their places themselves. Refuses
- * counts that the format does not hold. */
+/* Writes the header before the rows, and returns its length: for callers that write the rows themselves. Refuses counts that
+ * the format cannot hold. */
 enum { MATRIX_HEADER_BYTES_MAX = 128 };
 ww_status matrix_header_make(const char *path, const matrix_write *matrix, char *header, size_t *bytes);
 
-/* Opens `o` on `path` and writes the matrix, or what stands before its rows; output_finish() is left to the caller, and
- * output_discard(), also after a failure. */
+/* Opens `o` for `path` and writes the matrix, or only the header. The caller calls output_finish(), and output_discard(), also
+ * after a failure. */
 ww_status matrix_write_begin(output *o, const char *path, const matrix_write *matrix);
 
-/* True if `path` ends in `ending`, ".npy", whatever the case of its letters, and has something before it. */
+/* Returns true if `path` ends in `ending`, such as ".npy", in any case, with something before it. */
 bool path_ends_in(const char *path, const char *ending);
 
 #endif

@@ -1,9 +1,9 @@
 /* .npy, as NumPy writes it: a magic, a version, the length of a header, the header, the elements.
  *
- * The header is a Python dict literal with exactly three keys, {'descr': '<f4', 'fortran_order': False, 'shape': (10, 4), }.
- * It is read by a small parser that knows this and nothing more of Python, and that never looks past the header's length.
- * A matrix is a 2-d array; a 1-d array is one row. What a matrix cannot be is refused by name: other dimensions, column order,
- * big-endian, structured and pickled elements. Arrays of any rank are read by npy_array.c.
+ * The header is a Python dict literal with exactly three keys, {'descr': '<f4', 'fortran_order': False, 'shape': (10, 4), }. A
+ * small parser reads only this subset of Python and never looks past the header's length. A matrix is a 2-d array; a 1-d array
+ * is one row. Arrays that cannot be a matrix are refused with the reason: other dimensions, column order, big-endian,
+ * structured and pickled elements. npy_array.c reads arrays of any rank.
  */
 #include "files/npy.h"
 
@@ -14,7 +14,7 @@
 
 enum {
     NPY_PREAMBLE_BYTES = 8, /* the magic and the version */
-    NPY_HEADER_MAX = 65535, /* what version 1 can say; only structured arrays need more, and those are refused anyway */
+    NPY_HEADER_MAX = 65535, /* the maximum of version 1; only structured arrays need more, and those are refused anyway */
     NPY_KEY_BYTES = 32
 };
 
@@ -25,14 +25,14 @@ typedef struct header {
     int64_t offset; /* of text[0] in the file */
 } header;
 
-/* ---- the words of the header --------------------------------------------------------------------------------------------- */
+/* ---- tokens of the header ------------------------------------------------------------------------------------------------ */
 
 static int64_t here(const header *h)
 {
     return h->offset + (int64_t)h->at;
 }
 
-/* The next character that is not blank, not consumed; NUL at the end. (A NUL in the header is expected nowhere, either.) */
+/* Returns the next non-blank character without consuming it; NUL at the end, because a NUL is invalid in the header, too. */
 static char peek(header *h)
 {
     while (h->at < h->length && strchr(" \t\r\n", h->text[h->at]) && h->text[h->at] != '\0')
@@ -62,7 +62,7 @@ static ww_status expect(header *h, char wanted)
     return accept(h, wanted) ? WW_OK : unexpected(h, text);
 }
 
-/* A quoted text without escapes, cut to `capacity`: nothing that is accepted is longer than the buffers used here. */
+/* Reads a quoted text without escapes, cut to `capacity`: valid texts are not longer than the buffers used here. */
 static ww_status read_text(header *h, char *text, size_t capacity, const char *wanted)
 {
     const char quote = peek(h);
@@ -88,7 +88,7 @@ static ww_status read_count(header *h, int64_t *count)
             return source_refuse(h->source, WW_CORRUPT_FILE, first, "the shape has a number that is too large");
         h->at++;
     }
-    if (c == 'L') /* a long of Python 2 */
+    if (c == 'L') /* a long integer of Python 2 */
         h->at++;
     return WW_OK;
 }
@@ -120,7 +120,7 @@ static ww_status type_not_supported(const file_source *source, const npy_header 
 static ww_status read_type(header *h, npy_header *a)
 {
     static const struct {
-        const char *name; /* without the byte order, which means nothing to a byte */
+        const char *name; /* without the byte order, which is meaningless for bytes */
         ww_element element;
     } types[] = {{"f4", WW_ELEMENT_F32}, {"f8", WW_ELEMENT_F64}, {"f2", WW_ELEMENT_F16}, {"i4", WW_ELEMENT_I32},
                  {"i2", WW_ELEMENT_I16}, {"i8", WW_ELEMENT_I64}, {"u2", WW_ELEMENT_U16}, {"u4", WW_ELEMENT_U32},
@@ -146,7 +146,7 @@ static ww_status read_type(header *h, npy_header *a)
     if (a->type[0] == '>')
         return source_refuse(h->source, WW_UNSUPPORTED, offset,
                              "big-endian elements are not supported; save a.astype(a.dtype.newbyteorder('<'))");
-    for (char *c = a->type; *c; c++) /* the message is text, whatever the file is */
+    for (char *c = a->type; *c; c++) /* so that the message is text, regardless of the file's contents */
         if (*c < ' ' || *c > '~')
             *c = '?';
     return type_not_supported(h->source, a);
@@ -162,7 +162,7 @@ static ww_status read_shape(header *h, npy_header *a)
         status = read_count(h, &count);
         if (status == WW_OK && a->rank < WW_ARRAY_RANK_MAX)
             a->shape[a->rank] = count;
-        a->rank++; /* at most NPY_HEADER_MAX: each takes a character */
+        a->rank++; /* at most NPY_HEADER_MAX, because each takes a character */
         if (status == WW_OK && !accept(h, ',') && peek(h) != ')')
             status = unexpected(h, "',' or ')'");
     }
@@ -204,7 +204,7 @@ static ww_status read_dict(header *h, npy_header *a)
 
 /* ---- the file ------------------------------------------------------------------------------------------------------------ */
 
-/* The length of the header and where it begins, from the preamble. */
+/* Finds the length of the header and where it starts, from the preamble. */
 static ww_status find_header(const file_source *source, int64_t *offset, size_t *length)
 {
     static const unsigned char magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
@@ -222,7 +222,7 @@ static ww_status find_header(const file_source *source, int64_t *offset, size_t 
         return source_refuse(source, WW_UNSUPPORTED, 6, "version %d.%d is not supported; 1.0, 2.0 and 3.0 are", version,
                              preamble[7]);
 
-    uint32_t header_bytes = 0; /* version 1 gives it 2 bytes, the others 4; little-endian */
+    uint32_t header_bytes = 0; /* version 1 has 2 bytes for it, later versions 4; little-endian */
     const size_t width = version == 1 ? 2 : 4;
     *offset = NPY_PREAMBLE_BYTES + (int64_t)width;
     if (source->size < *offset)
@@ -262,7 +262,7 @@ ww_status npy_header_read(const file_source *source, npy_header *array)
 ww_status npy_layout(const file_source *source, ww_element element, file_layout *layout)
 {
     npy_header a;
-    (void)element; /* the file says for itself */
+    (void)element; /* the file has its own type */
     const ww_status status = npy_header_read(source, &a);
     if (status != WW_OK)
         return status;

@@ -1,7 +1,7 @@
 /* A .npy as an array of any rank.
  *
- * What callers see is always in C order. An array in Fortran order is rare, so it is read whole when it is opened and put in
- * order in memory; everything else stays in the file until it is read.
+ * Callers always see C order. An array in Fortran order is rare, so it is read whole when it is opened, and reordered in
+ * memory; all others stay in the file until they are read.
  */
 #include <string.h>
 
@@ -14,10 +14,10 @@
 struct ww_npy {
     file_source source;
     ww_array_info info;
-    unsigned char *ordered; /* of an array in Fortran order: the elements in C order; else NULL */
+    unsigned char *ordered; /* for an array in Fortran order: the elements in C order; otherwise NULL */
 };
 
-/* Whether the two orders differ: two sizes above 1. */
+/* Returns true if the two orders differ: at least two sizes are larger than 1. */
 static bool order_matters(const ww_array_info *info)
 {
     int large = 0;
@@ -26,7 +26,7 @@ static bool order_matters(const ww_array_info *info)
     return large > 1 && info->elements > 0;
 }
 
-/* Element by element in the order of the result; the place in the source follows like the wheels of a counter. */
+/* Copies element by element in the order of the result; the index in the source counts like an odometer. */
 static void put_in_order(const ww_array_info *info, const unsigned char *from, unsigned char *to)
 {
     const size_t element = (size_t)ww_element_bytes(info->element);
@@ -49,7 +49,7 @@ static void put_in_order(const ww_array_info *info, const unsigned char *from, u
 
 static ww_status read_in_order(ww_npy *npy)
 {
-    const size_t bytes = (size_t)npy->info.bytes; /* no more than the file has */
+    const size_t bytes = (size_t)npy->info.bytes; /* not more than the file has */
     unsigned char *from = memory_alloc(bytes);
     npy->ordered = from ? memory_alloc(bytes) : NULL;
     ww_status status = npy->ordered ? WW_OK : memory_failed("an array in Fortran order, twice", 2 * bytes);
@@ -92,7 +92,7 @@ static ww_status describe(ww_npy *npy)
     return header.fortran_order && order_matters(info) ? read_in_order(npy) : WW_OK;
 }
 
-/* `source` is open, or over memory; it is closed with the array, and on failure. */
+/* `source` is open, or over memory. It is closed with the array, and if this fails. */
 static ww_status open_source(file_source *source, ww_npy **out)
 {
     ww_npy *npy = memory_alloc_zeroed(1, sizeof *npy);

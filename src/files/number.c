@@ -1,9 +1,9 @@
 /* Decimal text to f32, correctly rounded.
  *
- * The short way computes in double: the first 19 digits as an integer, times or over a power of ten. Its error is small beside
- * the 29 bits that a double has more than an f32, so rounding it to f32 is right unless it lies next to a halfway point between
- * two floats. Those few, one in fifty million of random ones, and all that is tiny or huge, go to strtof, which is several
- * times slower.
+ * The fast way computes in double: the first 19 digits as an integer, multiplied or divided by a power of ten. A double has 29
+ * more bits than an f32, and the error is small compared with those. So rounding to f32 is correct unless the double is next to
+ * a halfway point between two floats. These few, one in fifty million random numbers, and all tiny and huge ones, go to strtof,
+ * which is several times slower.
  */
 #include "files/number.h"
 
@@ -18,9 +18,9 @@ enum { POWER_MAX = 38, DIGITS_MAX = 19 };
 
 typedef struct decimal {
     bool negative;
-    bool exponent_known; /* false: the text has an exponent beyond counting */
+    bool exponent_known; /* false: the exponent in the text is too large to count */
     uint64_t digits;     /* the first significant ones, as an integer */
-    int64_t exponent;    /* value = digits x 10^exponent, except for the digits left out */
+    int64_t exponent;    /* value = digits x 10^exponent, ignoring the digits that were left out */
 } decimal;
 
 static bool is_digit(char c)
@@ -28,7 +28,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* The grammar: [+-] (digits [. [digits]] | . digits) [(e|E) [+-] digits]. False for anything else. */
+/* The grammar: [+-] (digits [. [digits]] | . digits) [(e|E) [+-] digits]. Returns false for anything else. */
 static bool scan(const char *text, size_t length, decimal *d)
 {
     const char *end = text + length;
@@ -50,7 +50,7 @@ static bool scan(const char *text, size_t length, decimal *d)
             d->exponent -= point;
             significant++;
         } else {
-            d->exponent += !point; /* left out: less than one part in 10^18 */
+            d->exponent += !point; /* digits that are left out: less than one part in 10^18 */
         }
     }
     if (!digits)
@@ -64,7 +64,7 @@ static bool scan(const char *text, size_t length, decimal *d)
         if (text == end)
             return false;
         for (; text < end && is_digit(*text); text++)
-            if (exponent < 1000000) /* beyond, it makes no difference to an f32 unless a million digits make up for it */
+            if (exponent < 1000000) /* larger ones make no difference to an f32, unless a million digits compensate */
                 exponent = exponent * 10 + (*text - '0');
             else
                 d->exponent_known = false;
@@ -73,11 +73,11 @@ static bool scan(const char *text, size_t length, decimal *d)
     return text == end;
 }
 
-/* True if the short way applies and its result is certain.
+/* Returns true if the fast way applies and its result is certain.
  *
- * Digits, power and result are each rounded once, by 2^-53 of themselves at most, and the digits left out are less than 2^-59:
- * together less than 3.1 x 2^-53, which is at most 3.1 units of a double's last place. So a double that is more than 4 units
- * from every halfway point lies on the same side of it as the true value does. */
+ * Digits, power and result are each rounded once, by at most 2^-53 of their value, and the digits that were left out are less
+ * than 2^-59. Together that is less than 3.1 x 2^-53, at most 3.1 units in the last place of a double. So a double that is more
+ * than 4 units from every halfway point is on the same side of it as the true value. */
 static bool read_short(const decimal *d, float *value)
 {
     static const double powers[POWER_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11, 1e12,
@@ -87,11 +87,11 @@ static bool read_short(const decimal *d, float *value)
         return false;
     double x = (double)d->digits;
     x = d->exponent < 0 ? x / powers[-d->exponent] : x * powers[d->exponent];
-    if (x != 0.0 && (x < 0x1.1p-126 || x >= 0x1p127)) /* denormals have other halfway points; beyond 2^128 there is none */
+    if (x != 0.0 && (x < 0x1.1p-126 || x >= 0x1p127)) /* denormals have other halfway points; above 2^128 there are none */
         return false;
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    const int64_t beyond_half = (int64_t)(bits & 0x1fffffff) - 0x10000000; /* in the 29 bits that f32 has not */
+    const int64_t beyond_half = (int64_t)(bits & 0x1fffffff) - 0x10000000; /* of the 29 bits that an f32 does not have */
     if (x != 0.0 && beyond_half >= -4 && beyond_half <= 4)
         return false;
     *value = (float)(d->negative ? -x : x);

@@ -1,4 +1,4 @@
-/* Writing a file whole or not at all. */
+/* Writes a file completely or not at all. */
 #include "files/output.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ static ww_status output_failed(const output *o, const char *what)
     return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot %s", o->name, what);
 }
 
-/* Opens what is written to as it is. A pipe is waited for until somebody reads. */
+/* Opens a target that is written directly. For a pipe, it waits for a reader. */
 static ww_status open_direct(output *o)
 {
     o->direct = true;
@@ -33,7 +33,7 @@ static ww_status open_direct(output *o)
     return o->descriptor >= 0 ? WW_OK : output_failed(o, "open it for writing");
 }
 
-/* A link is followed, so that it stays a link and what it names is replaced; a directory or disk is left alone. */
+/* Follows links, so that a link stays and its target is replaced. Refuses directories and disks. */
 static ww_status find_target(output *o, const char *path, mode_t *mode)
 {
     struct stat facts;
@@ -62,7 +62,7 @@ static ww_status find_target(output *o, const char *path, mode_t *mode)
     return WW_OK;
 }
 
-/* The new file has a short name of its own in the target's directory: a name made from the target's could be too long. */
+/* The new file has a short name in the target's directory: a name made from the target's could be too long. */
 ww_status output_open(output *o, const char *path)
 {
     static atomic_uint serial;
@@ -80,7 +80,7 @@ ww_status output_open(output *o, const char *path)
     for (int tries = 0; o->descriptor < 0 && tries < TEMPORARY_TRIES; tries++) {
         snprintf(o->temporary + directory, TEMPORARY_NAME_BYTES, ".warpwave-%ld-%u.tmp", (long)getpid(),
                  atomic_fetch_add(&serial, 1));
-        /* What replaces a file that only its owner may read is never readable by others, not even while it is new. */
+        /* If only the owner may read the old file, others must not be able to read the new one, not even at first. */
         o->descriptor =
             open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode != 0 ? S_IRUSR | S_IWUSR : 0666);
         if (o->descriptor < 0 && errno != EEXIST && errno != EINTR)
@@ -101,9 +101,9 @@ static ww_status fail_again(const output *o)
     return ww_fail(WW_IO_ERROR, "%s: an earlier write failed, so the file was not written", o->name);
 }
 
-/* A pipe that nobody reads any more, and a file that has reached RLIMIT_FSIZE, would end the process by a signal, unless it
- * ignores that. The library's failures are statuses, so this thread holds the two back for the write and takes away what the
- * write has raised; one that was pending before stays. */
+/* Writing to a pipe without a reader, or to a file that has reached RLIMIT_FSIZE, would end the process by a signal, unless it
+ * ignores that signal. The library returns a status instead, so this thread blocks both signals during the write and removes
+ * those that the write has raised. A signal that was pending before stays pending. */
 static ssize_t write_quietly(int descriptor, const void *from, size_t bytes)
 {
     sigset_t held, before, pending, raised;
@@ -145,8 +145,8 @@ ww_status output_write(output *o, const void *from, size_t bytes)
     return WW_OK;
 }
 
-/* After a crash of the machine the directory may still have the old name; that is either of the two whole files, so a system
- * that cannot bring a directory to the disk is no failure. */
+/* After a crash of the machine, the directory may still have the old name, which stands for a complete file, too. So it is no
+ * failure if a system cannot sync a directory. */
 static void sync_directory(const output *o)
 {
     char directory[PATH_MAX];
@@ -172,7 +172,7 @@ ww_status output_settle(output *o)
         return output_failed(o, "flush the new file to the disk");
     }
     const int descriptor = o->descriptor;
-    o->descriptor = -1; /* whatever close says, it is closed */
+    o->descriptor = -1; /* it counts as closed, whatever close() returned */
     o->failed = close(descriptor) != 0;
     return o->failed ? output_failed(o, "close the new file") : WW_OK;
 }

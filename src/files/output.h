@@ -1,9 +1,8 @@
-/* A file that is written whole or not at all.
+/* Writes a file completely or not at all.
  *
- * The bytes go to a new file beside the target, are brought to the disk, and only then does the new file take the target's
- * name. A program that reads the target meanwhile, or after a crash, finds the old file or the new one and nothing between. On
- * failure the new file is removed and the target is as it was. A pipe or a character device has no such thing as whole: it is
- * written to as it is, and so is OUTPUT_STDOUT, whatever standard output is.
+ * The bytes go to a new file in the target's directory, which is synced to the disk and then renamed to the target. A program
+ * that reads the target meanwhile, or after a crash, finds either the old file or the new one. If writing fails, the new file
+ * is removed and the target is unchanged. A pipe, a character device or standard output (OUTPUT_STDOUT) is written directly.
  */
 #ifndef WW_FILES_OUTPUT_H
 #define WW_FILES_OUTPUT_H
@@ -19,25 +18,25 @@
 typedef struct output {
     char name[SOURCE_NAME_BYTES]; /* for messages */
     char target[PATH_MAX];
-    char temporary[PATH_MAX]; /* "" while there is none */
+    char temporary[PATH_MAX]; /* "" if there is none */
     int descriptor;
-    bool failed; /* a write was: what is in the file is not what should be, and it takes nobody's place */
+    bool failed; /* a write has failed: the new file is incomplete and must not replace the target */
     bool direct; /* a pipe, a device or standard output: there is no new file, and nothing to rename */
 } output;
 
-/* Begins the new file. Call output_discard() on failure, too. All of these block on the disk. */
+/* Starts the new file. Call output_discard() after a failure, too. All of these block on the disk. */
 ww_status output_open(output *o, const char *path);
-/* After a failure every further write fails, and so does output_finish(). */
+/* After a failure, all further writes and output_finish() fail. */
 ww_status output_write(output *o, const void *from, size_t bytes);
 
-/* Brings the new file to the disk and closes it, which output_finish() does too: for several files, none of which should take
- * its place while another can still fail. */
+/* Syncs the new file to the disk and closes it; output_finish() also does that. For several files, when none should replace its
+ * target while another one can still fail. */
 ww_status output_settle(output *o);
 
-/* Puts the new file in the target's place. */
+/* Renames the new file to the target. */
 ww_status output_finish(output *o);
 
-/* Removes what was begun and not finished. */
+/* Removes a file that was started and not finished. */
 void output_discard(output *o);
 
 #endif

@@ -1,9 +1,9 @@
 /* .safetensors: the length of a header as u64, the header, which is a JSON object, and the tensors' bytes.
  *
- * The header has for each name a type, a shape and a range of the data: {"w": {"dtype": "F32", "shape": [2, 3],
- * "data_offsets": [0, 24]}}, and texts under "__metadata__". Jansson parses it; then every range is held against its shape, its
- * neighbours and the file. The ranges must cover the data without a hole, as the format asks: a byte that belongs to no tensor
- * could be a second file.
+ * The header has for each name a type, a shape and a range of the data: {"w": {"dtype": "F32", "shape": [2, 3], "data_offsets":
+ * [0, 24]}}, and texts under "__metadata__". Jansson parses it; then every range is compared with its shape, its neighbours and
+ * the file. The format requires that the ranges cover the data without a hole, because bytes of no tensor could hide another
+ * file.
  */
 #include "files/safetensors.h"
 
@@ -28,19 +28,19 @@ typedef struct text_pair {
 struct ww_safetensors {
     file_source source;
     file_copies copies;     /* of tensors */
-    ww_array_info *tensors; /* by their data; offsets are those of the file */
+    ww_array_info *tensors; /* in the order of their data; offsets are from the start of the file */
     int64_t count;
     int64_t *by_name;
     text_pair *metadata;
     int64_t metadata_count;
 };
 
-/* What is needed only while the header is read. */
+/* Needed only while the header is read. */
 typedef struct header {
     const file_source *source;
     char *text;
     int64_t bytes;
-    int64_t data; /* where the data begins */
+    int64_t data; /* where the data starts */
 } header;
 
 static const struct {
@@ -70,7 +70,7 @@ static ww_element element_of(const char *name)
 
 /* ---- the header ---------------------------------------------------------------------------------------------------------- */
 
-/* Where a name stands in the header, for messages: its first appearance in quotes, or the header's beginning where it is
+/* Finds where a name is in the header, for messages: its first appearance in quotes, or the start of the header if it is
  * written with escapes. */
 static int64_t place_of(const header *h, const char *name)
 {
@@ -111,13 +111,13 @@ static ww_status read_header(const file_source *source, header *h)
 
 static ww_status parse_header(const header *h, json_t **root)
 {
-    json_error_t error = {0}; /* which memory checkers do not see Jansson fill in */
+    json_error_t error = {0}; /* initialised because memory checkers do not notice that Jansson fills it */
     *root = json_loadb(h->text, (size_t)h->bytes, JSON_REJECT_DUPLICATES, &error);
     if (*root)
         return WW_OK;
     if (json_error_code(&error) == json_error_out_of_memory)
         return memory_failed("parsing the header of a .safetensors file", (size_t)h->bytes);
-    for (char *c = error.text; *c; c++) /* the message is text, whatever the file is */
+    for (char *c = error.text; *c; c++) /* so that the message is text, regardless of the file's contents */
         if (*c < ' ' || *c > '~')
             *c = '?';
     return source_refuse(h->source, WW_CORRUPT_FILE, LENGTH_BYTES + (error.position > 0 ? error.position : 0),
@@ -143,7 +143,7 @@ static ww_status read_shape(const header *h, const char *name, const json_t *sha
     return WW_OK;
 }
 
-/* The range, inside the data, and as long as the shape needs. */
+/* Reads the range, which must be inside the data and have the length of the shape. */
 static ww_status read_range(const header *h, const char *name, const json_t *range, ww_array_info *info)
 {
     const json_t *first = json_array_get(range, 0), *last = json_array_get(range, 1);
@@ -218,7 +218,7 @@ static int compare_ranges(const void *left, const void *right)
     const ww_array_info *a = left, *b = right;
     if (a->offset != b->offset)
         return a->offset < b->offset ? -1 : 1;
-    if (a->bytes != b->bytes) /* what is empty comes before what is not */
+    if (a->bytes != b->bytes) /* empty ones come first */
         return a->bytes < b->bytes ? -1 : 1;
     return strcmp(a->name, b->name);
 }
@@ -229,7 +229,7 @@ static int compare_names(const void *left, const void *right, void *tensors)
     return strcmp(all[*(const int64_t *)left].name, all[*(const int64_t *)right].name);
 }
 
-/* Each range begins where the last one ended, and the last ends with the file. */
+/* Checks that each range starts where the previous one ended, and the last one ends with the file. */
 static ww_status check_cover(const ww_safetensors *file, const header *h)
 {
     int64_t end = h->data;
@@ -344,7 +344,7 @@ void ww_safetensors_close(ww_safetensors *file)
     memory_free(file);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 int64_t ww_safetensors_count(const ww_safetensors *file)
 {

@@ -1,4 +1,4 @@
-/* A .safetensors over bytes in memory (how the fuzzer reaches the reader), and the names of its types. */
+/* A .safetensors over bytes in memory, for the fuzzer of the reader; and the names of its types. */
 #ifndef WW_FILES_SAFETENSORS_H
 #define WW_FILES_SAFETENSORS_H
 
@@ -6,16 +6,16 @@
 
 #include <warpwave/arrays.h>
 
-#define SAFETENSORS_METADATA         "__metadata__" /* the one name that is no tensor's */
+#define SAFETENSORS_METADATA         "__metadata__" /* the only name that is not a tensor's */
 #define SAFETENSORS_HEADER_BYTES_MAX INT64_C(100000000)
 
-/* As ww_safetensors_open(), of bytes that stay the caller's and must outlive the file. */
+/* Like ww_safetensors_open(), for bytes that the caller keeps for as long as the file. */
 ww_status safetensors_open_bytes(const char *name, const void *bytes, size_t size, ww_safetensors **file);
 
-/* The same of a file, or of what is none and of "-", standard input, read to its end into memory. */
+/* The same for a file, or for a stream ("-" is standard input), which is read to its end into memory. */
 ww_status safetensors_open_stream(const char *path, ww_safetensors **file);
 
-/* The name of a type in a file: "BF16" and the like. NULL for what has no counterpart. */
+/* Returns the name of a type in a file, such as "BF16". NULL if the format has no such type. */
 const char *safetensors_type_name(ww_element element);
 
 #endif

@@ -1,7 +1,7 @@
-/* Writing a .safetensors: whole or not at all (files/output.h).
+/* Writes a .safetensors completely or not at all (files/output.h).
  *
- * Tensors are put in the order of their elements' size, the largest first, so that each begins at a multiple of its element,
- * and the header is filled with blanks to a multiple of 8: other readers may map the file.
+ * Tensors are sorted by the size of their elements, the largest first, and the header is padded with blanks to a multiple of 8.
+ * So every tensor starts at a multiple of its element, for readers that map the file.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum { HEADER_ALIGNMENT = 8 };
 
 STRUCT_INIT(ww_array, {.element = WW_ELEMENT_F32})
 
-/* A tensor with its place. */
+/* A tensor and where it goes. */
 typedef struct placed {
     ww_array array;
     int64_t bytes, begin, number;
@@ -63,7 +63,7 @@ static int compare_placed(const void *left, const void *right)
 static ww_status place_arrays(placed *all, const ww_array *arrays, int64_t count)
 {
     int64_t end = 0;
-    const size_t stride = count > 0 ? arrays[0].struct_size : 0; /* the caller's, which may be older than ours */
+    const size_t stride = count > 0 ? arrays[0].struct_size : 0; /* the caller's size, which may be older than ours */
     for (int64_t i = 0; i < count; i++) {
         const ww_array *array = (const ww_array *)(const void *)((const char *)arrays + (size_t)i * stride);
         const ww_status status = check_array(array, &all[i], i);
@@ -84,7 +84,7 @@ static ww_status out_of_memory(void)
     return ww_fail(WW_OUT_OF_MEMORY, "ww_safetensors_write: no memory for the header");
 }
 
-/* Jansson refuses a key that is no UTF-8, and would let one replace another of the same name. */
+/* Jansson refuses a key that is not UTF-8, and would let a key replace another one of the same name. */
 static ww_status add_entry(json_t *to, const char *key, json_t *value, const char *what)
 {
     json_t *word = json_string(key);
@@ -118,7 +118,7 @@ static ww_status add_metadata(json_t *root, const char *const *metadata)
     return add_entry(root, SAFETENSORS_METADATA, texts, "the name");
 }
 
-/* The JSON in our own memory, with a NUL behind it. */
+/* Copies the JSON to our own memory, followed by a NUL. */
 static ww_status dump(const json_t *root, char **text)
 {
     const size_t bytes = json_dumpb(root, NULL, 0, JSON_COMPACT);

@@ -1,4 +1,4 @@
-/* Bytes of a file or of memory, for the readers. */
+/* Reads bytes from a file or from memory. */
 #include "files/source.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 
-/* One read asks for no more than this: Linux moves at most 2 GiB a call, and some systems refuse more. */
+/* One read requests at most this much: Linux reads at most 2 GiB per call, and some systems refuse more. */
 enum { READ_BYTES_MAX = 1 << 30, STREAM_BYTES_FIRST = 1 << 20 };
 
 void source_name(char name[SOURCE_NAME_BYTES], const char *path)
@@ -28,7 +28,7 @@ ww_status source_open(file_source *source, const char *path)
 {
     memset(source, 0, sizeof *source);
     source_name(source->name, path);
-    /* Opening a pipe would wait for a writer; O_NONBLOCK means nothing to a regular file. */
+    /* Opening a pipe would wait for a writer; O_NONBLOCK has no effect on a regular file. */
     source->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (source->descriptor < 0)
         return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot open the file for reading", source->name);
@@ -68,7 +68,7 @@ void source_close(file_source *source)
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
 
-/* Nothing says how much will come, so the room grows by half as it fills. */
+/* The length is unknown, so the buffer grows by half as it fills. */
 static ww_status read_to_end(file_source *source, int descriptor)
 {
     size_t room = STREAM_BYTES_FIRST, size = 0;

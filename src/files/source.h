@@ -1,8 +1,8 @@
 /* Where a reader's bytes come from: a file, or memory (so that a fuzzer needs no files).
  *
- * A file is read with pread into the caller's memory and never through a map: a file that is cut short while it is open is then
- * an error with a message, where a map would end the process with SIGBUS. The size is taken once, when the file is opened, and
- * every count that a reader finds in the bytes is checked against it.
+ * A file is read with pread into the caller's memory, never through a memory map: if a file is cut short while it is open,
+ * reading fails with a message, while a map would end the process with SIGBUS. The size is read once, when the file is opened,
+ * and every count in the bytes is checked against it.
  */
 #ifndef WW_FILES_SOURCE_H
 #define WW_FILES_SOURCE_H
@@ -17,31 +17,32 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the formats are littl
 enum { SOURCE_NAME_BYTES = 256 };
 
 typedef struct file_source {
-    char name[SOURCE_NAME_BYTES]; /* for messages; the end of a path that is longer */
-    int descriptor;               /* -1 over memory */
-    const unsigned char *bytes;   /* NULL over a file */
+    char name[SOURCE_NAME_BYTES]; /* for messages; the end of the path if it is longer */
+    int descriptor;               /* -1 for memory */
+    const unsigned char *bytes;   /* NULL for a file */
     int64_t size;
-    unsigned char *owned; /* the bytes, where they were read from a stream */
+    unsigned char *owned; /* the bytes, if they were read from a stream */
 } file_source;
 
 /* Opens the regular file at `path`. Refuses directories, pipes and devices. Blocks on the disk. Close it with source_close().
  */
 ww_status source_open(file_source *source, const char *path);
 
-/* As source_open(), but what is no regular file is read to its end into memory: a pipe, a terminal, and "-", which is standard
- * input. A directory is refused. Blocks until the writer has closed it. */
+/* Like source_open(), but reads anything other than a regular file to its end into memory: a pipe, a terminal, and "-", which
+ * is standard input. Refuses directories. Blocks until the writer has closed it. */
 ww_status source_open_stream(file_source *source, const char *path);
 
-/* A source over `size` bytes of memory, which stay the caller's. */
+/* Makes a source over `size` bytes of memory, which the caller keeps. */
 void source_over(file_source *source, const char *name, const void *bytes, size_t size);
 
-/* Accepts a source that was never opened or is over memory. */
+/* Also accepts a source that was never opened or is memory. */
 void source_close(file_source *source);
 
-/* Reads exactly `bytes` from `offset` on. A file that has become shorter is WW_CORRUPT_FILE. Any number of threads may read. */
+/* Reads exactly `bytes` from `offset` on. Returns WW_CORRUPT_FILE if the file has become shorter. Any number of threads may
+ * read. */
 ww_status source_read(const file_source *source, int64_t offset, void *to, size_t bytes);
 
-/* WW_IO_ERROR if the file's size is not what it was when it was opened. */
+/* Returns WW_IO_ERROR if the file's size has changed since it was opened. */
 ww_status source_unchanged(const file_source *source);
 
 /* Fails with "NAME: offset N: ..."; `status` is WW_CORRUPT_FILE or WW_UNSUPPORTED. */
@@ -52,7 +53,7 @@ __attribute__((format(printf, 4, 5))) ww_status source_refuse(const file_source 
 #define source_refuse(source, status, ...) ((void)(source_refuse)(source, status, __VA_ARGS__), (status))
 #endif
 
-/* The path as messages show it: whole, or "..." and its end. */
+/* Writes the path for messages: all of it, or "..." and its end. */
 void source_name(char name[SOURCE_NAME_BYTES], const char *path);
 
 #endif

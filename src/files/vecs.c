@@ -1,8 +1,8 @@
-/* .fvecs, .bvecs, .ivecs: each row is its dim as i32, then dim elements. There is no count: it follows from the size.
+/* .fvecs, .bvecs, .ivecs: each row is its dim as i32, then dim elements. The number of rows follows from the size.
  *
- * Opening looks at the first and the last row only, so that a file of any size opens at once; the dim of every row is checked
- * when the row is read. The last row is looked at because in a file of mixed dims, or one that lost bytes in the middle, what
- * should be its dim is nearly always something else.
+ * Opening checks only the first and the last row, so that a file of any size opens at once; the dim of every other row is
+ * checked when the row is read. The last row is checked because in a file of mixed dims, or one that lost bytes in the middle,
+ * its dim is nearly always wrong.
  */
 #include "files/layout.h"
 

@@ -1,4 +1,4 @@
-/* Writing a matrix: whole or not at all (files/output.h). */
+/* Writes a matrix completely or not at all (files/output.h). */
 #include <warpwave/files.h>
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ enum { NPY_HEADER_BYTES = MATRIX_HEADER_BYTES_MAX };
 
 /* ---- formats ------------------------------------------------------------------------------------------------------------- */
 
-/* Both headers leave the elements aligned: 8 bytes, and 128, which NumPy wants to be a multiple of 64. */
+/* Both headers keep the elements aligned: 8 bytes, and 128, because NumPy wants a multiple of 64. */
 static size_t make_bin_header(char *header, int64_t rows, int64_t dim)
 {
     const uint32_t counts[2] = {(uint32_t)rows, (uint32_t)dim};

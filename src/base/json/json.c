@@ -10,7 +10,7 @@
 typedef struct reader {
     const char *text, *at, *end;
     const char *fault;
-    uint64_t in_object[(JSON_DEPTH_MAX + 63) / 64]; /* a bit for each open bracket: is it an object's? */
+    uint64_t in_object[(JSON_DEPTH_MAX + 63) / 64]; /* one bit per open bracket: it is an object's */
     int depth;
 } reader;
 
@@ -63,7 +63,7 @@ static bool number(reader *r)
     return true;
 }
 
-/* The four digits of a \u escape, or -1. */
+/* Returns the four digits of a \u escape, or -1. */
 static int32_t hex4(reader *r)
 {
     if (r->end - r->at < 4)
@@ -100,7 +100,7 @@ static bool escape(reader *r)
     return (second >= 0xdc00 && second <= 0xdfff) || refuse(r, "a \\u escape that is half of a surrogate pair");
 }
 
-/* The bytes behind the first, which was read, of a UTF-8 character. */
+/* Reads the remaining bytes of a UTF-8 character after its first. */
 static bool utf8_rest(reader *r)
 {
     uint32_t character;
@@ -182,7 +182,7 @@ static bool key(reader *r)
     return next_is(r, ':') || refuse(r, "a colon expected");
 }
 
-/* Behind a value: closes brackets and goes past a comma, up to where the next value begins. True at the end of the text. */
+/* After a value: closes brackets and skips a comma, up to the start of the next value. Returns true at the end of the text. */
 static bool after_value(reader *r, bool *ended)
 {
     for (;;) {
@@ -199,7 +199,7 @@ static bool after_value(reader *r, bool *ended)
     }
 }
 
-/* At the beginning of a value. A bracket that holds something leads to the first value in it. */
+/* At the start of a value. If a bracket is not empty, the next value is the first one in it. */
 static bool value(reader *r, bool *complete)
 {
     skip_space(r);

@@ -1,4 +1,4 @@
-/* Reading values out of checked JSON text. Brackets are counted, not entered, to find where a value ends. */
+/* Reads values from checked JSON text. To find where a value ends, brackets are only counted. */
 #include "base/json/json_value.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static const char *text_end(const char *value)
     return at + 1;
 }
 
-/* The byte behind a number or a word. */
+/* Returns the first byte after a number or a word. */
 static const char *word_end(const char *value)
 {
     const char *at = value;
@@ -62,8 +62,8 @@ static const char *word_end(const char *value)
     return at;
 }
 
-/* Behind a list that begins with a number and has neither texts nor lists nor objects in it; NULL if it is no such list. Lists
- * of numbers are long, and the C library looks at many bytes at a time. */
+/* Returns the first byte after a list that starts with a number and contains no texts, lists or objects; NULL for other lists.
+ * Lists of numbers are long, and the C library checks many bytes at a time. */
 static const char *numbers_end(const char *list)
 {
     const char *first = skip_space(list + 1);
@@ -75,7 +75,7 @@ static const char *numbers_end(const char *list)
 
 const char *json_end(const char *value)
 {
-    /* Bytes that matter inside a list or an object. */
+    /* Bytes with a meaning inside a list or an object. */
     static const bool MATTERS[256] = {['"'] = true, ['['] = true, [']'] = true, ['{'] = true, ['}'] = true};
     if (*value == '"')
         return text_end(value);
@@ -107,7 +107,7 @@ const char *json_first(const char *list_or_object)
 
 const char *json_member(const char *key)
 {
-    return skip_space(skip_space(text_end(key)) + 1); /* behind the colon */
+    return skip_space(skip_space(text_end(key)) + 1); /* after the colon */
 }
 
 const char *json_next(const char *at)
@@ -141,17 +141,17 @@ static void make_locale(void)
     c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-/* The process's locale may have a comma for a decimal point. Without memory for another one it has to do. */
+/* The process's locale may have a decimal comma. If there is no memory for another locale, this one is used. */
 static double read_real(const char *value)
 {
     pthread_once(&locale_once, make_locale);
     return c_locale != (locale_t)0 ? strtod_l(value, NULL, c_locale) : strtod(value, NULL);
 }
 
-/* What a short number is made of: `digits` times ten to the power of -`decimals`. */
+/* A short number: `digits` times ten to the power of -`decimals`. */
 typedef struct short_number {
     uint64_t digits;
-    int32_t count; /* digits without zeros in front */
+    int32_t count; /* digits without leading zeros */
     int32_t decimals;
     bool has_point, has_exponent;
 } short_number;
@@ -165,7 +165,7 @@ static short_number read_digits(const char *value)
             n.has_point = true;
             continue;
         }
-        n.digits = 10 * n.digits + (uint64_t)(*at - '0'); /* 19 of them are below 2^64 */
+        n.digits = 10 * n.digits + (uint64_t)(*at - '0'); /* 19 digits are below 2^64 */
         n.count += n.digits > 0 ? 1 : 0;
         n.decimals += n.has_point ? 1 : 0;
     }
@@ -190,7 +190,7 @@ json_number json_number_of(const char *value)
     const int64_t sign = *value == '-' ? -1 : 1;
     if (n.count <= INTEGER_DIGITS && !n.has_point && !n.has_exponent)
         return (json_number){.is_integer = true, .integer = sign * (int64_t)n.digits};
-    /* Both are exact, so the one division rounds as strtod() does. */
+    /* Both are exact, so the single division rounds like strtod(). */
     if (n.count <= REAL_DIGITS && n.has_point && !n.has_exponent && n.decimals <= POWER_MAX && n.digits != 0)
         return (json_number){.real = (double)(sign * (int64_t)n.digits) / POWERS[n.decimals]};
     json_number number = {.is_integer = true};
@@ -206,7 +206,7 @@ json_number json_number_of(const char *value)
     return number;
 }
 
-/* An integer beside a double, exactly: the double's whole part fits into 64 bits once its size is known to. */
+/* Compares an integer with a double exactly: after a check of its magnitude, the double's integral part fits in 64 bits. */
 static int compare_mixed(int64_t integer, double real)
 {
     if (real >= 0x1p63)
@@ -253,7 +253,7 @@ static size_t write_utf8(uint32_t character, char *out)
     return (size_t)rest + 1;
 }
 
-/* Writes the character of an escape, and steps over it. */
+/* Writes the character of an escape, and advances past it. */
 static size_t read_escape(const char **at, char *out)
 {
     static const char kinds[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";

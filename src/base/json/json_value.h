@@ -1,6 +1,6 @@
 /* Reading values out of JSON text that json_check() has accepted, in place: nothing is built or allocated.
  *
- * A value is the address of its first byte. The text ends with a NUL. Of a key that stands twice the first counts, as in
+ * A value is the address of its first byte. The text ends with a NUL. If a key appears twice, the first one counts, as in
  * SQLite.
  */
 #ifndef WW_BASE_JSON_VALUE_H
@@ -12,19 +12,19 @@
 
 typedef enum json_type { JSON_NULL, JSON_FALSE, JSON_TRUE, JSON_NUMBER, JSON_TEXT, JSON_LIST, JSON_OBJECT } json_type;
 
-/* A number is an integer if it is written as one and fits into 64 bits; otherwise `real` is the nearest double. */
+/* A number is an integer if it is written as one and fits in 64 bits; otherwise `real` is the nearest double. */
 typedef struct json_number {
     bool is_integer;
     int64_t integer;
     double real;
 } json_number;
 
-/* The value of a whole text: without the white space before it. */
+/* Returns the value of a whole text, after leading white space. */
 const char *json_root(const char *text);
 
 json_type json_type_of(const char *value);
 
-/* The byte behind a value. */
+/* Returns the first byte after a value. */
 const char *json_end(const char *value);
 
 /* Walks the elements of a list, or the keys of an object:
@@ -34,23 +34,23 @@ const char *json_first(const char *list_or_object);
 const char *json_next(const char *at);
 const char *json_member(const char *key);
 
-/* The value of a key of `length` bytes, or NULL if the object does not have it. */
+/* Returns the value of a key of `length` bytes, or NULL if the object does not have it. */
 const char *json_find(const char *object, const char *key, size_t length);
 
-/* The value of the field "a.b" of a whole text: of the key "b" of the object that the key "a" has. NULL where there is no such
+/* Returns the value of the field "a.b" of a whole text: of the key "b" in the object of the key "a". NULL if there is no such
  * field, or no text. */
 const char *json_find_field(const char *text, const char *field);
 
 json_number json_number_of(const char *value);
 
-/* Returns less than, equal to or greater than 0, exactly, also where one is an integer and the other is not. */
+/* Returns less than, equal to or greater than 0, exactly, even if only one of them is an integer. */
 int json_number_compare(const json_number *a, const json_number *b);
 
-/* Writes a text without its escapes and without a NUL into `out`, which needs json_end(value) - value bytes; returns the
+/* Writes a text without its escapes and without a NUL to `out`, which needs json_end(value) - value bytes. Returns the
  * length. */
 size_t json_text_read(const char *value, char *out);
 
-/* Is the text, escapes resolved, these bytes? */
+/* Returns true if the text, with its escapes resolved, equals these bytes. */
 bool json_text_is(const char *value, const char *bytes, size_t length);
 
 #endif

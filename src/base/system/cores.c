@@ -1,5 +1,4 @@
-/* The cores that threads may be pinned to: from the affinity mask, the topology in /sys and a container's
- * quota. */
+/* Finds the cores that threads may be pinned to: from the affinity mask, the topology in /sys and a container's quota. */
 #include "base/system/cores.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@
 #include "base/status.h"
 #include "base/system/limits.h"
 
-/* The lowest-numbered CPU that shares a core with `cpu`, or `cpu` itself where the system does not say. */
+/* Returns the lowest CPU that shares a core with `cpu`, or `cpu` itself if the system does not tell. */
 static int32_t first_sibling(int32_t cpu)
 {
     char path[96];
@@ -29,7 +28,7 @@ static int32_t first_sibling(int32_t cpu)
     return first;
 }
 
-/* Fills `cores` from the affinity mask, leaving out a CPU whose core is there already. */
+/* Fills `cores` from the affinity mask, skipping CPUs whose core is already in it. */
 static int32_t cores_of_mask(int32_t *cores, int32_t capacity)
 {
     int32_t siblings[CORES_MAX];
@@ -56,13 +55,13 @@ static int32_t cores_of_mask(int32_t *cores, int32_t capacity)
 ww_status cores_to_use(int32_t *cores, int32_t capacity, int32_t *count)
 {
     *count = cores_of_mask(cores, capacity);
-    if (*count == 0) { /* a mask wider than the set we can hold: take the CPUs in order, and pin what can be pinned */
+    if (*count == 0) { /* the mask is larger than our set: use the CPUs in order, and pin those that can be pinned */
         const long online = sysconf(_SC_NPROCESSORS_ONLN);
         *count = (int32_t)max_i64(1, min_i64(online, capacity));
         for (int32_t i = 0; i < *count; i++)
             cores[i] = i;
     }
-    const double quota = limits_read("").cpus; /* more threads than a container's quota only stop each other */
+    const double quota = limits_read("").cpus; /* more threads than a container's quota would only stop each other */
     if (quota > 0 && quota < *count)
         *count = max_i32(1, (int32_t)ceil(quota));
     const char *asked = getenv("WARPWAVE_THREADS");

@@ -1,5 +1,5 @@
-/* The list of large blocks. Its lock also guards the last reading of what is free, which serves for a few milliseconds: reading
- * it again takes about as long as a small search. */
+/* The list of large blocks. Its lock also protects the last reading of free memory, which is used for a few milliseconds,
+ * because reading it again takes about as long as a small search. */
 #include "base/system/large_blocks.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "base/system/limits.h"
 
 enum {
-    READING_NS = 20 * 1000 * 1000, /* how long a reading serves */
+    READING_NS = 20 * 1000 * 1000, /* how long a reading is used */
     PAGES_AT_ONCE = 16384,
 };
 
@@ -21,17 +21,17 @@ typedef struct large_block {
     struct large_block *next;
     char *data;
     size_t bytes;
-    size_t used; /* bytes known to be written, counted in whole pages; grows up to `bytes` */
+    size_t used; /* bytes known to be written, in whole pages; increases up to `bytes` */
 } large_block;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
 static large_block *blocks;
-static size_t unused;       /* bytes of all blocks less their `used` */
-static size_t reserved;     /* by blocks that are not listed yet */
-static int64_t last_free;   /* the last reading, */
-static int64_t last_ns;     /* when it was made, 0: never, */
-static size_t listed_since; /* and the bytes that were listed after it: they may have been used since */
+static size_t unused;       /* the sum of `bytes` minus `used` over all blocks */
+static size_t reserved;     /* bytes of blocks that are not listed yet */
+static int64_t last_free;   /* the last reading ... */
+static int64_t last_ns;     /* ... and its time; 0: never */
+static size_t listed_since; /* bytes that were listed after it: they may be used by now */
 static const char *limits_root;
 
 static void before_fork(void)
@@ -46,7 +46,8 @@ static void after_fork(void)
 
 static void add_fork_handlers(void)
 {
-    (void)pthread_atfork(before_fork, after_fork, after_fork); /* without memory for them a forked child may have to wait */
+    /* If there is no memory for the handlers, a forked child may have to wait. */
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
 }
 
 static void take_lock(void)
@@ -62,7 +63,7 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* MemAvailable counts caches that the system would give up, which is what an allocation can really get. */
+/* MemAvailable includes caches that the system would free, so it is what can really be allocated. */
 static int64_t machine_free(void)
 {
     int64_t available = 0;
@@ -78,7 +79,7 @@ static int64_t machine_free(void)
     return available ? available : (int64_t)sysconf(_SC_AVPHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Not under the lock: it reads files. */
+/* Called without the lock, because it reads files. */
 static int64_t read_free(const char *root)
 {
     const process_limits limits = limits_read(root ? root : "");
@@ -92,8 +93,8 @@ static void note_free(int64_t free_bytes)
     listed_since = 0;
 }
 
-/* Counts the pages of a block that are in memory. Blocks are never given back in part, so a page that was written stays used;
- * where the system does not tell, the block counts as used. */
+/* Counts the pages of a block that are in memory. Blocks are never freed partly, so a written page stays used. If the system
+ * does not tell, the whole block counts as used. */
 static size_t block_used(const large_block *block)
 {
     unsigned char present[PAGES_AT_ONCE];
@@ -122,7 +123,7 @@ static void count_unused(void)
     }
 }
 
-/* May `bytes` more be taken, by what is known? That errs on the safe side. */
+/* Returns true if `bytes` more certainly fit, judging by the last reading. */
 static bool fits_by_last_reading(size_t bytes)
 {
     if (last_ns == 0 || now_ns() - last_ns > READING_NS)
@@ -143,7 +144,7 @@ bool large_block_reserve(size_t bytes)
     take_lock();
     note_free(free_bytes);
     fit = (double)bytes + (double)reserved + (double)unused <= (double)last_free;
-    if (!fit) { /* some of what is promised may have been used by now */
+    if (!fit) { /* promised memory may have been used since the last reading */
         count_unused();
         fit = (double)bytes + (double)reserved + (double)unused <= (double)last_free;
     }
@@ -154,7 +155,7 @@ bool large_block_reserve(size_t bytes)
 
 static void list(void *block, size_t bytes, size_t was_reserved)
 {
-    large_block *entry = block ? malloc(sizeof *entry) : NULL; /* not counted: it is no block of a caller's */
+    large_block *entry = block ? malloc(sizeof *entry) : NULL; /* not counted, because it is not a block of a caller */
     take_lock();
     reserved -= was_reserved;
     if (entry) {

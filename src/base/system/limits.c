@@ -1,8 +1,8 @@
-/* Limits from the cgroup file systems.
+/* Reads limits from the cgroup file systems.
  *
  * /proc/self/cgroup names the process's group in each hierarchy, /proc/self/mountinfo where the hierarchies are mounted. Inside
- * a container the path in the first may not be visible below the mount: then the mount itself is the group. A limit binds
- * whichever level it is set at, so every level from the group up to the mount is read.
+ * a container the path in the first may not be visible below the mount; then the mount itself is the group. A limit applies to
+ * all levels below the one where it is set, so every level from the group up to the mount is read.
  */
 #include "base/system/limits.h"
 
@@ -19,7 +19,7 @@ enum { PATH_BYTES = 4096, LINE_BYTES = 2 * PATH_BYTES };
 
 /* The files of one version of the memory and CPU controllers. */
 typedef struct hierarchy {
-    const char *memory; /* controller's name in version 1, NULL in version 2, where there is one hierarchy */
+    const char *memory; /* the controller's name in version 1; NULL in version 2, which has a single hierarchy */
     const char *memory_limit, *memory_usage, *inactive_file, *active_file;
     const char *cpu;
 } hierarchy;
@@ -35,7 +35,7 @@ static const hierarchy version_2 = {.memory_limit = "memory.max",
                                     .inactive_file = "inactive_file",
                                     .active_file = "active_file"};
 
-/* Is `word` one of the words of `list`, which `separator` parts? */
+/* Returns true if `word` is one of the words of `list`, which are separated by `separator`. */
 static bool list_has(const char *list, const char *word, char separator)
 {
     const size_t length = strlen(word);
@@ -52,7 +52,7 @@ static FILE *open_below(const char *root, const char *path)
     return length > 0 && length < (int)sizeof whole ? fopen(whole, "re") : NULL;
 }
 
-/* The process's group in the hierarchy of `controller` (NULL: version 2), "/" if it has none. */
+/* Finds the process's group in the hierarchy of `controller` (NULL: version 2); "/" if it has none. */
 static bool group_path(const char *root, const char *controller, char *path)
 {
     FILE *file = open_below(root, "/proc/self/cgroup");
@@ -76,7 +76,7 @@ static bool group_path(const char *root, const char *controller, char *path)
     return found;
 }
 
-/* Where the hierarchy is mounted, and the part of it that is. mountinfo: id parent device root mountpoint options... - type
+/* Finds where the hierarchy is mounted, and which part of it. mountinfo: id parent device root mountpoint options... - type
  * source superblock-options. */
 static bool mount_of(const char *root, const char *controller, char *mounted_root, char *mountpoint)
 {
@@ -98,7 +98,7 @@ static bool mount_of(const char *root, const char *controller, char *mounted_roo
     return found;
 }
 
-/* The folder of the process's own group, with the length of the part that is the mount; 0 if there is none. */
+/* Finds the folder of the process's own group. Returns the length of the part that is the mount; 0 if there is none. */
 static size_t group_folder(const char *root, const char *controller, char *folder)
 {
     char group[PATH_BYTES], mounted_root[PATH_BYTES], mountpoint[PATH_BYTES];
@@ -118,7 +118,7 @@ static size_t group_folder(const char *root, const char *controller, char *folde
     return mount_length;
 }
 
-/* The first line of a file of the group, as text; false if it cannot be read. */
+/* Reads the first line of a file of the group. Returns false if it cannot be read. */
 static bool group_read(const char *folder, const char *name, char *text, int capacity)
 {
     FILE *file = open_below(folder, name);
@@ -141,7 +141,7 @@ static bool group_number(const char *folder, const char *name, int64_t *number)
     return end != text && value >= 0;
 }
 
-/* Cache that the kernel gives up before it refuses memory or kills. */
+/* Returns the cache that the kernel frees before it refuses memory or kills a process. */
 static int64_t group_reclaimable(const char *folder, const hierarchy *files)
 {
     FILE *file = open_below(folder, "/memory.stat");
@@ -160,7 +160,7 @@ static int64_t group_reclaimable(const char *folder, const hierarchy *files)
 
 static void read_memory(const char *folder, const hierarchy *files, process_limits *limits)
 {
-    const int64_t none = INT64_C(1) << 60; /* version 1 writes no limit as a number near 2^63 */
+    const int64_t none = INT64_C(1) << 60; /* version 1 writes "no limit" as a number near 2^63 */
     int64_t limit, usage;
     if (!group_number(folder, files->memory_limit, &limit) || limit >= none)
         return;

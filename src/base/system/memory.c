@@ -1,4 +1,5 @@
-/* Host memory with a count and a fault hook. The count costs one relaxed atomic per call, which is nothing beside malloc. */
+/* Host memory, counted, with a hook for faults. Counting costs one relaxed atomic per call, which is little compared with
+ * malloc. */
 #include "base/memory.h"
 
 #include <malloc.h>
@@ -38,7 +39,7 @@ static void *counted(void *block)
     return block;
 }
 
-/* A large block is had only if it fits beside those that are promised (base/system/large_blocks.h). */
+/* A large block is only allocated if it fits besides the promised ones (base/system/large_blocks.h). */
 static bool large_reserved(size_t bytes)
 {
     return bytes < LARGE_BLOCK_BYTES || large_block_reserve(bytes);
@@ -51,7 +52,7 @@ static void *large_listed(void *block, size_t bytes)
     return block;
 }
 
-/* A block that is about to go; a smaller one whose usable size is that large is looked for in vain. */
+/* Called before a block is freed. A smaller block with a large usable size is simply not found in the list. */
 static void large_forgotten(void *block)
 {
     if (block && malloc_usable_size(block) >= LARGE_BLOCK_BYTES)
@@ -86,10 +87,10 @@ void *memory_resize(void *block, size_t bytes)
     if (must_fail() || !large_reserved(bytes))
         return NULL;
     const size_t before = block ? malloc_usable_size(block) : 0;
-    large_forgotten(block); /* before another thread can be given the same address */
+    large_forgotten(block); /* before another thread can get the same address */
     void *moved = realloc(block, bytes ? bytes : 1);
     large_listed(moved, bytes);
-    if (!moved && before >= LARGE_BLOCK_BYTES) /* it stays, and is listed again */
+    if (!moved && before >= LARGE_BLOCK_BYTES) /* the block did not change, so it is listed again */
         large_block_relist(block, before);
     if (moved && !block)
         counted(moved);
@@ -126,7 +127,7 @@ ww_status memory_failed(const char *what, size_t bytes)
                    human_bytes(available, memory_available_bytes()));
 }
 
-/* Address space that RLIMIT_AS leaves, all of it if `used` is 0. */
+/* Returns the address space that RLIMIT_AS leaves; all of it if `used` is 0. */
 static int64_t address_space_left(int64_t used)
 {
     struct rlimit limit;

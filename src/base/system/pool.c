@@ -1,7 +1,7 @@
 /* The pool: a list of jobs under one lock, and in each job an atomic counter from which workers and the caller take items.
  *
- * Workers hold the lock only to find a job and to leave it, so items cost one atomic addition. Every item runs with the
- * default floating-point environment: a program may have switched denormals off, and the canonical bits need them.
+ * Workers hold the lock only to find a job and to leave it, so items cost one atomic addition. Every item runs with the default
+ * floating-point environment, because a program may have switched off denormals, which canonical bits need.
  */
 #include "base/pool.h"
 
@@ -20,8 +20,8 @@
 
 enum {
     WATCH_INTERVAL_NS = 20 * 1000 * 1000,
-    /* How long a worker waits awake. Waking a sleeping one takes some ten microseconds, on virtual machines up to a hundred,
-     * and between two jobs of a model's step there may be as much work for the caller alone. */
+    /* How long a worker waits awake. Waking a sleeping worker takes about ten microseconds, on virtual machines up to a
+     * hundred, and the caller's own work between two jobs of a model's step may take as long. */
     AWAKE_NS = 200 * 1000,
 };
 
@@ -33,9 +33,9 @@ typedef struct job {
     atomic_int_least64_t taken;
     atomic_int_least64_t done;
     atomic_bool stopped;
-    atomic_int_least32_t workers_inside; /* changed under the lock, as are the two below */
+    atomic_int_least32_t workers_inside; /* changed under the lock, like the two below */
     bool listed;
-    pthread_cond_t left; /* the last worker has left the job and none will enter */
+    pthread_cond_t left; /* signals that the last worker has left the job and none will enter */
 } job;
 
 typedef struct worker {
@@ -49,8 +49,8 @@ struct pool {
     pthread_cond_t job_listed;
     job *jobs;
     bool ending;
-    atomic_bool wanted;       /* there is a job in the list, or the pool ends: for those who look without the lock */
-    int32_t threads, started; /* one of the threads is the caller's */
+    atomic_bool wanted;       /* the list has a job, or the pool ends; for threads that check without the lock */
+    int32_t threads, started; /* including the caller's thread */
     worker workers[];
 };
 
@@ -77,7 +77,7 @@ static void take_items(job *j, int32_t index)
     }
 }
 
-/* Under the lock: the job has no items left to take, so no other worker should look at it. */
+/* Called under the lock: all items of the job are taken, so no other worker should look at it. */
 static void unlist(pool *p, job *j)
 {
     if (!j->listed)
@@ -97,8 +97,9 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Waits until there is a job or the pool ends, at first awake: a program that computes has its next job within microseconds.
- * A worker that waits awake yields, so that the caller and other threads get the core at once. The lock is held. */
+/* Waits until there is a job or the pool ends. At first it stays awake, because a program that computes has its next job within
+ * microseconds. A worker that waits awake yields, so that the caller and other threads get the core at once. Called with the
+ * lock. */
 static void wait_for_job(pool *p)
 {
     if (!p->jobs && !p->ending) {
@@ -143,12 +144,12 @@ static void pin(pthread_t thread, int32_t core)
     const size_t bytes = CPU_ALLOC_SIZE(core + 1);
     CPU_ZERO_S(bytes, set);
     CPU_SET_S(core, bytes, set);
-    (void)pthread_setaffinity_np(thread, bytes, set); /* a core that was taken away since: the thread runs unpinned */
+    (void)pthread_setaffinity_np(thread, bytes, set); /* if the core was taken away since, the thread runs unpinned */
     CPU_FREE(set);
 }
 
-/* The lock is held for some instructions only, and wanted by all who have waited awake at the same moment: who does not get it
- * tries again for a while before sleeping, where the C library has such locks. */
+/* The lock is only held for a few instructions, but all workers that waited awake want it at once. If the C library has such
+ * locks, a worker that does not get it retries for a while before it sleeps. */
 static void lock_init(pthread_mutex_t *lock)
 {
 #if defined(__GLIBC__)
@@ -211,10 +212,9 @@ int32_t pool_threads(const pool *p)
     return p->threads;
 }
 
-/* ---- the caller -----------------------------------------------------------------------------------------------------------
- */
+/* ---- the caller ---------------------------------------------------------------------------------------------------------- */
 
-/* Takes items as worker 0 and asks the watch in between; false if it stopped the job. */
+/* Takes items as worker 0 and calls the watch in between. Returns false if the watch stopped the job. */
 static bool take_items_watched(job *j, pool_watch watch)
 {
     FLOAT_GUARD();
@@ -235,7 +235,7 @@ static bool take_items_watched(job *j, pool_watch watch)
     }
 }
 
-/* Waits until the workers have left the job, which is unlisted: at first awake, as they do. The lock is held. */
+/* Waits until the workers have left the job, which is unlisted; at first awake, like they do. Called with the lock. */
 static void wait_for_workers(pool *p, job *j)
 {
     if (atomic_load_explicit(&j->workers_inside, memory_order_acquire) > 0) {
@@ -264,7 +264,7 @@ bool pool_run(pool *p, int64_t items, pool_work work, pool_watch watch, void *co
     *last = &j;
     j.listed = true;
     pthread_cond_broadcast(&p->job_listed);
-    atomic_store_explicit(&p->wanted, true, memory_order_relaxed); /* last: who sees it wants the lock at once */
+    atomic_store_explicit(&p->wanted, true, memory_order_relaxed); /* last, because threads that see it want the lock at once */
     pthread_mutex_unlock(&p->lock);
 
     const bool finished = take_items_watched(&j, watch);

@@ -1,4 +1,4 @@
-/* The number of this process, counted up by every fork() in the child. */
+/* The number of this process, which every fork() increments in the child. */
 #include "base/system/process.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@ static void count_in_child(void)
     atomic_fetch_add_explicit(&process_number, 1, memory_order_relaxed);
 }
 
-/* It fails only where there is no memory for a list entry; then forks go unnoticed, as they do without this library. */
+/* It only fails if there is no memory for a list entry; then forks are not noticed. */
 static void notice_forks(void)
 {
     (void)pthread_atfork(NULL, NULL, count_in_child);

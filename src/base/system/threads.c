@@ -1,4 +1,5 @@
-/* A thread inherits its creator's signal mask, so that is where signals are blocked: the thread never runs with them open. */
+/* Starts threads. A thread inherits its creator's signal mask, so signals are blocked in the creator: the new thread never runs
+ * with signals enabled. */
 #include "base/system/threads.h"
 
 #include <signal.h>

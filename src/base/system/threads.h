@@ -1,14 +1,14 @@
-/* Starting a thread of the library's own.
+/* Starts the library's own threads.
  *
- * It takes no signals: those are the program's, whose threads may wait for them with sigwait. And it has a name, so that a
- * debugger or `top -H` shows whose it is.
+ * They receive no signals: signals belong to the program, whose threads may wait for them with sigwait. They have names, so
+ * that a debugger or `top -H` shows to whom they belong.
  */
 #ifndef WW_BASE_SYSTEM_THREADS_H
 #define WW_BASE_SYSTEM_THREADS_H
 
 #include <pthread.h>
 
-/* As pthread_create(), with the default attributes; `name` has 15 bytes at most. Returns an errno. */
+/* Like pthread_create(), with the default attributes; `name` has at most 15 bytes. Returns an errno. */
 int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *argument);
 
 #endif

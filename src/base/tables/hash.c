@@ -1,4 +1,4 @@
-/* The key of the hash, made once. */
+/* The key of the hash, made only once. */
 #include "base/tables/hash.h"
 
 #include <pthread.h>

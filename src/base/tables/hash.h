@@ -1,10 +1,10 @@
-/* The one hash of the library's tables, keyed, so that an attacker cannot choose ids or tokens that collide in one slot.
+/* The hash of the library's tables. It has a key, so that an attacker cannot choose ids or tokens that collide in one slot.
  *
- * The key is random and the same for the whole process. Nothing that a caller sees may depend on it: tables are looked up by
- * it, never listed in its order.
+ * The key is random and the same for the whole process. Nothing that a caller sees may depend on it: tables use it for lookups,
+ * and never list entries in its order.
  *
- * Beside it FNV-1a, without a key and the same on every machine, which tells apart what a mistake has mixed up: files, configs,
- * queries of ranks.
+ * Also FNV-1a, which has no key and is the same on every machine: it detects files, configs or queries of ranks that were mixed
+ * up by mistake.
  */
 #ifndef WW_BASE_HASH_H
 #define WW_BASE_HASH_H
@@ -18,7 +18,8 @@ typedef struct hash_key {
     uint64_t factor; /* odd */
 } hash_key;
 
-/* The key of this process. Cannot fail: without random numbers from the kernel it is made of addresses and the time. */
+/* Returns the key of this process. Cannot fail: without random numbers from the kernel, it is made from addresses and the
+ * time. */
 const hash_key *hash_process_key(void);
 
 static inline uint64_t hash_mix(uint64_t a, uint64_t b)
@@ -41,14 +42,14 @@ static inline uint64_t hash_load32(const char *bytes)
     return value;
 }
 
-/* Folds eight more bytes of a text into a state, which is `seed` at its beginning. */
+/* Adds eight more bytes of a text to a state, which is initially `seed`. */
 static inline uint64_t hash_step(const hash_key *key, uint64_t state, const char *bytes)
 {
     return hash_mix(state ^ hash_load64(bytes), key->factor);
 }
 
-/* The hash of bytes[0..length), given the state after (length - 1) / 8 steps. The last eight bytes overlap those before instead
- * of being padded, so the length goes in, too. */
+/* The hash of bytes[0..length), given the state after (length - 1) / 8 steps. The last eight bytes may overlap those before
+ * instead of being padded, so the length is hashed, too. */
 static inline uint64_t hash_end(const hash_key *key, uint64_t state, const char *bytes, size_t length)
 {
     const char *end = bytes + length;
@@ -79,13 +80,13 @@ static inline uint64_t hash_number(const hash_key *key, uint64_t number)
 
 #define FNV_BEGIN UINT64_C(0xcbf29ce484222325)
 
-/* Folds a word into the hash at once, for numbers that are hashed as numbers. */
+/* Adds a whole word to the hash, for numbers. */
 static inline uint64_t fnv_word(uint64_t hash, uint64_t word)
 {
     return (hash ^ word) * UINT64_C(0x100000001b3);
 }
 
-/* Folds bytes one by one, as the definition says. */
+/* Adds bytes one by one, as FNV-1a is defined. */
 static inline uint64_t fnv_bytes(uint64_t hash, const void *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* Lists of keys: grown by doubling, cut by selection, sorted by insertion, by parts or by digits, whichever is quickest. */
+/* Lists of keys: grown by doubling, cut by selection, sorted by insertion, quicksort or radix sort, whichever is fastest. */
 #include "base/tables/key_list.h"
 
 #include <string.h>
@@ -8,16 +8,15 @@
 
 enum {
     CAPACITY_MIN = 16,
-    CUT_MIN = 64,      /* a list is not cut before it has this many keys: each cut looks at all of it */
-    INSERTED_MAX = 24, /* up to this many are sorted by insertion, */
-    DIGITS_MIN = 2048, /* and this many or more by digits */
+    CUT_MIN = 64,      /* shorter lists are not cut, because each cut reads the whole list */
+    INSERTED_MAX = 24, /* up to this many keys are sorted by insertion ... */
+    DIGITS_MIN = 2048, /* ... and at least this many by radix sort */
     DIGIT_BITS = 8,
     DIGIT_VALUES = 1 << DIGIT_BITS,
     DIGITS = 64 / DIGIT_BITS
 };
 
-/* ---- order ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- order --------------------------------------------------------------------------------------------------------------- */
 
 static void exchange(uint64_t *a, uint64_t *b)
 {
@@ -37,7 +36,7 @@ static void insertion_sort(uint64_t *keys, int64_t count)
     }
 }
 
-/* Lets keys[at] sink to its place in the heap of `count` keys, the greatest on top. */
+/* Moves keys[at] down to its place in the heap of `count` keys, with the largest on top. */
 static void sink(uint64_t *keys, int64_t at, int64_t count)
 {
     const uint64_t key = keys[at];
@@ -61,8 +60,8 @@ static void heap_sort(uint64_t *keys, int64_t count)
     }
 }
 
-/* Parts keys, three or more, at one of them: where that is in the end. What is before it is less, what is behind it greater.
- * Every key changes places, since a branch that nobody can foresee costs more than that. */
+/* Partitions at least three keys around one of them, and returns its final place: smaller keys are before it, larger ones after
+ * it. Every key is moved, because an unpredictable branch costs more than that. */
 static int64_t part(uint64_t *keys, int64_t count)
 {
     uint64_t *first = &keys[0], *middle = &keys[count / 2], *last = &keys[count - 1];
@@ -85,7 +84,7 @@ static int64_t part(uint64_t *keys, int64_t count)
     return low;
 }
 
-/* Sorts by parts, the smaller one first, so that those which wait are few. Should `tries` parts be no help, by a heap. */
+/* Quicksort, the smaller part first, so that few parts wait. If `tries` levels do not suffice, it uses heap sort. */
 static void part_sort(uint64_t *keys, int64_t count)
 {
     int32_t tries = 2 * (64 - __builtin_clzll((uint64_t)count | 1));
@@ -106,8 +105,8 @@ static void part_sort(uint64_t *keys, int64_t count)
         insertion_sort(keys, count);
 }
 
-/* Sorts by digits from the last to the first, back and forth between two places. A digit that all keys share is passed over:
- * the scores of one query have their first ones in common. */
+/* Radix sort from the last digit to the first, alternating between two arrays. A digit that is the same in all keys is skipped:
+ * the scores of one query often have the same first digits. */
 static void digit_sort(uint64_t *keys, int64_t count, uint64_t *spare)
 {
     uint64_t *from = keys, *to = spare;
@@ -167,8 +166,7 @@ uint64_t keys_select(uint64_t *keys, int64_t count, int64_t wanted)
     return keys[wanted - 1];
 }
 
-/* ---- lists ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- lists --------------------------------------------------------------------------------------------------------------- */
 
 bool key_list_reserve(key_list *list, int64_t count)
 {
@@ -244,7 +242,7 @@ void key_list_finish(key_list *list, int64_t limit)
     keys_sort(list->keys, list->count);
     if (list->capacity > 2 * list->count) {
         uint64_t *keys = memory_resize(list->keys, (size_t)list->count * sizeof *keys);
-        if (keys) { /* or it stays longer than it need be */
+        if (keys) { /* otherwise the array stays longer than necessary */
             list->keys = keys;
             list->capacity = list->count;
         }
