@@ -1,4 +1,4 @@
-/* Memory of blocks, kept for the next launch. */
+/* Memory for blocks, kept for the next launch. */
 #include "emulator/arena.h"
 
 #include <pthread.h>
@@ -51,7 +51,7 @@ void arena_release(char *arena, bool clean)
     if (keep)
         return;
 #ifdef FIBER_ASAN
-    __asan_unpoison_memory_region(arena, ARENA_BYTES); /* fibers that were abandoned left their red zones marked */
+    __asan_unpoison_memory_region(arena, ARENA_BYTES); /* abandoned fibers left their red zones marked */
 #endif
     (void)munmap(arena, ARENA_BYTES);
 }

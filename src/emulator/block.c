@@ -1,4 +1,4 @@
-/* A block's threads as fibers: starting, meeting, ending, and the order of it all (block.h). */
+/* The threads of a block as fibers: starting, meeting, ending, and their order (block.h). */
 #include "emulator/block.h"
 
 #include <stdarg.h>
@@ -27,7 +27,7 @@ bool block_create(struct block *block, struct launch *launch)
 
 void block_release(struct block *block)
 {
-    /* After a fault, fibers may be left where they were. */
+    /* After a fault, some fibers may not have ended. */
     arena_release(block->stacks, !atomic_load(&block->launch->faulted));
     memory_free(block->free_stack);
     memory_free(block->lanes);
@@ -110,8 +110,8 @@ static void lane_main(void *argument)
     fiber_leave(&lane->fiber, true);
 }
 
-/* Runs the lane until it waits or ends; a stack is its own from its start to its end, so that a kernel without
- * barriers and wave operations runs on one. */
+/* Runs the lane until it waits or ends. It has a stack only from its start to its end, so a kernel without barriers and wave
+ * operations needs a single stack. */
 static void lane_run(lane_state *lane)
 {
     struct block *block = lane->wave->block;
@@ -129,9 +129,9 @@ static void lane_run(lane_state *lane)
                  block->launch->kernel->name, lane->place.thread, (int)FIBER_STACK_BYTES);
 }
 
-/* ---- the order of things ------------------------------------------------------------------------------------------------- */
+/* ---- order of execution -------------------------------------------------------------------------------------------------- */
 
-/* A well-mixed function of its argument (the finalizer of MurmurHash3, whose constants these are). */
+/* Hashes x (the finalizer of MurmurHash3, with its constants). */
 static uint64_t mix(uint64_t x)
 {
     x ^= x >> 33;
@@ -152,8 +152,8 @@ static bool wave_can_run(const struct wave *wave)
     return wave->live > 0 && !(wave->arrived == wave->live && wave->operation == OPERATION_BARRIER);
 }
 
-/* Each lane of the wave once, as far as it can. The order is i -> a*i + b modulo the wave size, a power of two, with a odd: a
- * permutation that costs two random numbers. */
+/* Runs each lane of the wave once, as far as it can. The order is i -> a*i + b modulo the wave size, a power of two, with a
+ * odd: a permutation that takes only two random numbers. */
 static void wave_run(struct wave *wave)
 {
     struct block *block = wave->block;
@@ -213,7 +213,7 @@ static void block_reset(struct block *block, uint64_t index)
     }
 }
 
-/* With seed 0 the first wave that can run does; otherwise any, after every step again. */
+/* With seed 0, the first wave that can run does. With any other seed, a wave is chosen anew after every step. */
 bool block_run(struct block *block, uint64_t index)
 {
     block_reset(block, index);

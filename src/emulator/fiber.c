@@ -1,4 +1,4 @@
-/* Fibers by a hand-written switch of a dozen instructions (switch.S); by ucontext on machines it was not written for. */
+/* Fibers, with a hand-written switch of a dozen instructions (switch.S), or with ucontext on other machines. */
 #include "emulator/fiber.h"
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ void emulated_switch(void **from, void *to);
 void emulated_begin(void);
 #endif
 
-/* The first thing that runs on a fiber's own stack. */
+/* The first function that runs on a fiber's own stack. */
 static void fiber_main(void *argument)
 {
     fiber *self = argument;
@@ -40,7 +40,7 @@ void fiber_prepare(fiber *self, void *stack, void (*run)(void *argument), void *
     self->run = run;
     self->argument = argument;
 #ifdef FIBER_ASAN
-    /* The outermost frames of the fiber that ended here never returned, so their red zones are still marked. */
+    /* The outermost frames of the previous fiber on this stack never returned, so their red zones are still marked. */
     enum { OUTERMOST_BYTES = 4096 };
     __asan_unpoison_memory_region((char *)stack + FIBER_STACK_BYTES - OUTERMOST_BYTES, OUTERMOST_BYTES);
 #endif
@@ -53,10 +53,10 @@ void fiber_prepare(fiber *self, void *stack, void (*run)(void *argument), void *
     makecontext(&self->self, (void (*)(void))fiber_main_halves, 2, (unsigned)((uintptr_t)self >> 16 >> 16),
                 (unsigned)(uintptr_t)self);
 #else
-    /* What emulated_switch will take from the stack, lowest first. */
+    /* The values that emulated_switch pops from the stack, lowest address first. */
     void **top = (void **)((char *)stack + FIBER_STACK_BYTES);
 #if defined(__x86_64__)
-    /* r15 r14 r13 r12 rbx rbp, the return address, and two words so that the call in emulated_begin finds the stack aligned */
+    /* r15 r14 r13 r12 rbx rbp, the return address, and two words so that the stack is aligned at the call in emulated_begin. */
     top -= 9;
     memset(top, 0, 9 * sizeof *top);
     top[2] = (void *)fiber_main;

@@ -1,4 +1,4 @@
-/* A fiber: a stack of its own that can be left and gone back to. It never moves to another system thread. */
+/* A fiber: a stack of its own that can be left and resumed. It never moves to another system thread. */
 #ifndef WW_EMULATOR_FIBER_H
 #define WW_EMULATOR_FIBER_H
 
@@ -12,7 +12,7 @@
 #include <ucontext.h>
 #endif
 
-/* For which sanitizer this is compiled. Address checks follow fibers by annotation; thread checks leave the emulator out. */
+/* Which sanitizer this is compiled for. Fibers are annotated for address checks; thread checks ignore the emulator. */
 #if defined(__SANITIZE_ADDRESS__)
 #define FIBER_ASAN
 #elif defined(__has_feature)
@@ -22,12 +22,12 @@
 #endif
 
 #ifdef FIBER_ASAN
-enum { FIBER_STACK_BYTES = 96 << 10 }; /* frames have red zones */
+enum { FIBER_STACK_BYTES = 96 << 10 }; /* large, because sanitizers add red zones to frames */
 #else
 enum { FIBER_STACK_BYTES = 64 << 10 };
 #endif
 
-/* Stacks lie this far apart: the odd lines spread their tops over the sets of the cache. */
+/* The distance between stacks. The extra lines spread their tops over the sets of the cache. */
 enum { FIBER_STACK_STRIDE = FIBER_STACK_BYTES + 5 * 64 };
 
 typedef struct fiber {
@@ -35,7 +35,7 @@ typedef struct fiber {
 #ifdef FIBER_UCONTEXT
     ucontext_t self, resumer;
 #else
-    void *self, *resumer; /* the tops of the two stacks, of whichever is not running */
+    void *self, *resumer; /* the tops of both stacks; that of the running one is unused */
 #endif
     void (*run)(void *argument);
     void *argument;
@@ -46,18 +46,17 @@ typedef struct fiber {
 #endif
 } fiber;
 
-/* Makes `run(argument)` what the first resume enters; it ends with fiber_leave(self, true) and does not return. `stack` has
- * FIBER_STACK_BYTES, aligned to 16, and is not in use,
- * and no fiber was abandoned on it. */
+/* Prepares a fiber whose first resume calls `run(argument)`. `run` ends with fiber_leave(self, true) and does not return.
+ * `stack` has FIBER_STACK_BYTES, is aligned to 16 and not in use, and no fiber was abandoned on it. */
 void fiber_prepare(fiber *self, void *stack, void (*run)(void *argument), void *argument);
 
-/* Goes on in the fiber until it leaves. */
+/* Continues the fiber until it leaves. */
 void fiber_resume(fiber *self);
 
-/* Called on the fiber: goes back to where it was resumed, for good if `last`. */
+/* Called on the fiber: returns to where it was resumed; with `last` it has ended. */
 void fiber_leave(fiber *self, bool last);
 
-/* False if the fiber has used its whole stack, and so written outside it. Looks at a mark at the stack's low end. */
+/* Returns false if the fiber has used its whole stack, and so has written outside it. Checks a mark at the stack's low end. */
 bool fiber_stack_intact(const fiber *self);
 
 #endif

@@ -1,4 +1,4 @@
-/* A launch: checks the shape, then runs the blocks of the grid on as many system threads as are worth starting. */
+/* A launch: checks the shape, then runs the blocks of the grid on several system threads if there is enough work. */
 #include "emulator/emulator.h"
 
 #include <pthread.h>
@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "emulator/block.h"
 
-/* Starting a thread costs as much as some thousand emulated ones. Under the thread sanitizer, which does not see into the
- * emulator, there is one. */
+/* Starting a thread takes as long as some thousand emulated ones. Under the thread sanitizer, which does not understand the
+ * emulator, there is only one. */
 enum { MAX_WORKERS = 16, WORTH_A_WORKER = 4096 };
 
 static bool check_shape(const emulated_kernel *kernel, size_t args_bytes, const emulator_shape *shape, char *fault,
@@ -35,7 +35,7 @@ static bool check_shape(const emulated_kernel *kernel, size_t args_bytes, const 
     return used == 0;
 }
 
-/* With a seed, blocks run backwards or forwards from any one of them. */
+/* With a seed, blocks run backwards or forwards, starting with any of them. */
 static uint64_t block_number(const emulator_shape *shape, uint64_t blocks, uint64_t i)
 {
     if (shape->seed == 0)
@@ -90,7 +90,7 @@ bool emulator_launch(const emulated_kernel *kernel, const void *args, size_t arg
     if (!check_shape(kernel, args_bytes, &launch.shape, fault, EMULATOR_FAULT_BYTES))
         return false;
 
-    /* A worker that cannot be started leaves its blocks to the others. */
+    /* If a worker cannot be started, the others run its blocks. */
     pthread_t workers[MAX_WORKERS];
     uint32_t started = 0;
     const uint32_t wanted = worker_count(&launch.shape) - 1;

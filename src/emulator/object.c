@@ -1,5 +1,5 @@
-/* Loads the caller's own kernels: writes the object to a file with a unique name, which the system's loader opens like any
- * other, and removes the file at once. */
+/* Loads callers' kernels: writes the object to a file with a unique name, loads it with the system's loader, and removes the
+ * file at once. */
 #include "emulator/object.h"
 
 #include <dlfcn.h>

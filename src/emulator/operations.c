@@ -10,7 +10,7 @@ static lane_state *running_lane(void)
 
 /* ---- meeting ------------------------------------------------------------------------------------------------------------- */
 
-/* One place in the source is nearly always one literal; nothing obliges the compiler, though. */
+/* A place in the source is nearly always a single literal, but the compiler may duplicate it. */
 static bool same_place(const char *a, const char *b)
 {
     return a == b || strcmp(a, b) == 0;
@@ -22,7 +22,7 @@ static const char *operation_name(enum operation operation)
     return names[operation];
 }
 
-/* Barriers are for all threads of the block: none may have ended, and all must be at the same one. */
+/* A barrier needs all threads of the block: none may have ended, and all must be at the same barrier. */
 static void check_barrier(lane_state *lane, const char *where)
 {
     struct block *block = lane->wave->block;
@@ -39,9 +39,9 @@ static void check_barrier(lane_state *lane, const char *where)
     block->threads_waiting++;
 }
 
-/* Arrives at an operation with a value and returns when it is complete. Gives the index of the buffer with the wave's values.
- * It is inlined into each operation: a processor predicts return addresses, and after a switch of stacks it mispredicts for
- * every function on the way back to the kernel. */
+/* Arrives at an operation with a value and returns when it is complete. Returns the index of the buffer with the wave's values.
+ * It is inlined into each operation, because after a switch of stacks the processor mispredicts the return address of every
+ * function on the way back to the kernel. */
 static inline __attribute__((always_inline)) uint32_t lane_meet(lane_state *lane, enum operation operation, const char *where,
                                                                 uint64_t value)
 {
@@ -123,7 +123,7 @@ uint32_t emulated_uniform_u32(uint32_t value, const char *where)
 
 /* ---- shared memory ------------------------------------------------------------------------------------------------------- */
 
-/* On a GPU new shared memory is undefined, so here it is filled with a byte that depends on the block's number. */
+/* On a GPU, new shared memory is undefined, so here it is filled with a byte that depends on the block's number. */
 static struct region *region_add(lane_state *lane, const char *site, size_t bytes)
 {
     struct block *block = lane->wave->block;
@@ -136,7 +136,7 @@ static struct region *region_add(lane_state *lane, const char *site, size_t byte
     struct region *region = &block->regions[block->region_count++];
     region->site = site;
     region->bytes = bytes;
-    /* The dynamic region ends where the memory ends. */
+    /* The dynamic region is at the end of the memory. */
     region->base = site ? block->shared + offset : block->shared + (EMULATOR_SHARED_BYTES - dynamic) / 16 * 16;
     if (site)
         block->shared_used = offset + bytes;

@@ -1,12 +1,12 @@
-/* Whether weights are finite, from the factors of their blocks: codes are integers, and the largest of any format times the
- * largest f16 is far below the largest f32.
+/* Checks whether weights are finite by the factors of their blocks: codes are integers, and the largest code of any format
+ * times the largest f16 is far below the largest f32.
  */
 #include <stdint.h>
 #include <string.h>
 
 #include "gguf/load.h"
 
-/* Where a block has its factors, f16 each. */
+/* Where a block's f16 factors are. */
 typedef struct factor_places {
     int32_t count;
     int32_t at[2]; /* bytes */
@@ -28,13 +28,13 @@ static bool find_places(ww_quant_type type, factor_places *out)
     case WW_QUANT_Q5_K:
         *out = (factor_places){2, {0, 2}};
         return true;
-    case WW_QUANT_Q2_K: /* behind 16 scales and 64 bytes of codes */
+    case WW_QUANT_Q2_K: /* after 16 scales and 64 bytes of codes */
         *out = (factor_places){2, {80, 82}};
         return true;
-    case WW_QUANT_Q3_K: /* behind 32, 64 and 12 bytes */
+    case WW_QUANT_Q3_K: /* after 32, 64 and 12 bytes */
         *out = (factor_places){1, {108}};
         return true;
-    case WW_QUANT_Q6_K: /* behind 128, 64 and 16 bytes */
+    case WW_QUANT_Q6_K: /* after 128, 64 and 16 bytes */
         *out = (factor_places){1, {208}};
         return true;
     default:
@@ -42,7 +42,7 @@ static bool find_places(ww_quant_type type, factor_places *out)
     }
 }
 
-/* No exponent of 16-bit floats is all ones. */
+/* Returns true if no exponent of these 16-bit floats is all ones. */
 static bool are_finite_16(const unsigned char *bytes, size_t count, uint32_t exponent)
 {
     uint32_t bad = 0;

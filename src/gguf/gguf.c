@@ -1,4 +1,4 @@
-/* GGUF files that are open: one file or the parts of a split model, looked at by number and by name, read. */
+/* Open GGUF files: a single file or the parts of a split model, with entries by number and by name. */
 #include "gguf/gguf.h"
 
 #include <stdio.h>
@@ -8,8 +8,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 
-/* ---- opening ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
 static const gguf_entry *find_entry(const gguf_part *part, const char *key)
 {
@@ -19,7 +18,8 @@ static const gguf_entry *find_entry(const gguf_part *part, const char *key)
     return NULL;
 }
 
-/* A number of the metadata that says how the model is split: u16 in practice, any integer of up to 4 bytes is taken. */
+/* Reads a number of the metadata that says how the model is split. It is a u16 in practice; any integer of up to 4 bytes is
+ * accepted. */
 static ww_status split_number(const gguf_part *part, const char *key, int64_t missing, int64_t *number)
 {
     const gguf_entry *entry = find_entry(part, key);
@@ -34,7 +34,7 @@ static ww_status split_number(const gguf_part *part, const char *key, int64_t mi
     return WW_OK;
 }
 
-/* "model-00001-of-00003.gguf" with another number. */
+/* Writes "model-00001-of-00003.gguf" with another number. */
 static ww_status part_path(const char *first, int64_t number, int64_t count, char *path, size_t capacity)
 {
     char ending[64];
@@ -79,7 +79,7 @@ static ww_status open_others(ww_gguf *g, const char *path, int64_t count)
     return WW_OK;
 }
 
-/* All parts together have the tensors that the first says, where it says so. */
+/* All parts together must have as many tensors as the first part says, if it does. */
 static ww_status check_tensors_of_parts(const ww_gguf *g)
 {
     int64_t said = -1, found = 0;
@@ -111,7 +111,7 @@ static ww_status open_split(ww_gguf *g, const char *path)
     return status == WW_OK ? check_tensors_of_parts(g) : status;
 }
 
-/* One list of the tensors of all parts, and the orders by name. */
+/* Makes one list of the tensors of all parts, and the orders by name. */
 static ww_status gather(ww_gguf *g)
 {
     int64_t count = 0;
@@ -139,7 +139,7 @@ static ww_status gather(ww_gguf *g)
     return WW_OK;
 }
 
-/* The first part's source is open, or over memory. */
+/* The source of the first part is open, or is memory. */
 static ww_status open_source(const file_source *source, const char *path, ww_gguf **out)
 {
     ww_gguf *g = memory_alloc_zeroed(1, sizeof *g);
@@ -207,8 +207,8 @@ void ww_gguf_close(ww_gguf *gguf)
     memory_free(gguf);
 }
 
-/* ---- looking ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- describing
+   ------------------------------------------------------------------------------------------------------------ */
 
 STRUCT_INIT(ww_gguf_info, {0})
 STRUCT_INIT(ww_gguf_value, {0})
@@ -226,7 +226,7 @@ ww_status ww_gguf_describe(const ww_gguf *gguf, ww_gguf_info *info)
                          .tensors = gguf->tensor_count,
                          .files = gguf->part_count};
     for (int64_t i = 0; i < gguf->tensor_count; i++)
-        ours.data_bytes += gguf->tensors[i].bytes; /* of at most 1024 files, none of which overflows: part_read saw to it */
+        ours.data_bytes += gguf->tensors[i].bytes; /* cannot overflow: at most 1024 files, and part_read() checked each */
     return struct_write(info, &ours, sizeof ours, "ww_gguf_describe", "ww_gguf_info");
 }
 
@@ -313,8 +313,7 @@ ww_status ww_gguf_find_tensor(const ww_gguf *gguf, const char *name, int64_t *in
     return ww_fail(WW_NOT_FOUND, "%s: there is no tensor '%.200s'", gguf->parts[0].source.name, name);
 }
 
-/* ---- data -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- data ---------------------------------------------------------------------------------------------------------------- */
 
 const void *ww_gguf_view(const ww_gguf *gguf, int64_t index)
 {
@@ -327,7 +326,7 @@ const void *ww_gguf_view(const ww_gguf *gguf, int64_t index)
     }
     const gguf_tensor *t = &gguf->tensors[index];
     const file_source *source = &gguf->parts[t->file].source;
-    /* An open file does not change for those who look at it: what is in memory is not seen. */
+    /* The copies in memory are no visible change of the file, so callers have a const pointer. */
     return copies_get(&((ww_gguf *)gguf)->copies, source, (file_range){index, t->offset, t->bytes}, 1, &bytes) == WW_OK ? bytes
                                                                                                                         : NULL;
 }

@@ -1,4 +1,4 @@
-/* An open GGUF file, as the files that read it share it. */
+/* An open GGUF file, for the files of this room. */
 #ifndef WW_GGUF_GGUF_H
 #define WW_GGUF_GGUF_H
 
@@ -13,18 +13,19 @@
 enum {
     GGUF_MAGIC = 0x46554747, /* "GGUF" */
     GGUF_KEY_BYTES_MAX = 65535,
-    GGUF_NAME_BYTES_MAX = 63, /* others keep names in 64 bytes with a NUL */
+    GGUF_NAME_BYTES_MAX = 63, /* other programs keep names in 64 bytes with a NUL */
     GGUF_ALIGNMENT = 32,
     GGUF_ALIGNMENT_MAX = 1 << 20,
     GGUF_FILES_MAX = 1024
 };
-#define GGUF_HEADER_BYTES_MAX (INT64_C(256) << 20) /* of metadata, held in memory; large vocabularies have some 20 MiB */
+/* The maximum size of the metadata, which is held in memory. Large vocabularies take about 20 MiB. */
+#define GGUF_HEADER_BYTES_MAX (INT64_C(256) << 20)
 
-typedef struct gguf_entry { /* of the metadata */
+typedef struct gguf_entry { /* an entry of the metadata */
     const char *key;
     size_t key_bytes;
     int64_t offset;        /* of the entry in its file, for messages */
-    int32_t kind, element; /* of ww_gguf_kind */
+    int32_t kind, element; /* a ww_gguf_kind */
     int64_t count;
     int64_t data; /* offset of the value's bytes in the header */
     int64_t data_bytes;
@@ -40,10 +41,10 @@ typedef struct gguf_tensor {
     int64_t bytes;
 } gguf_tensor;
 
-/* What one file says. */
+/* The header of one file. */
 typedef struct gguf_part {
     file_source source;
-    unsigned char *header; /* a copy, in which names have got a NUL behind them */
+    unsigned char *header; /* a copy in which names are followed by a NUL */
     int64_t header_bytes, header_room;
     int32_t version;
     int64_t alignment;
@@ -56,19 +57,18 @@ typedef struct gguf_part {
 struct ww_gguf {
     gguf_part *parts;
     int64_t part_count;
-    gguf_tensor *tensors; /* of all parts */
+    gguf_tensor *tensors; /* all tensors of all parts */
     int64_t tensor_count;
-    int64_t *keys_sorted, *names_sorted; /* numbers of entries and of tensors by name */
+    int64_t *keys_sorted, *names_sorted; /* indices of entries and of tensors, sorted by name */
     file_copies copies;                  /* of tensors */
 };
 
-/* Reads and checks the header of an open source into `part`, which is zero except for that. What was taken is given back by
- * part_close(), also after a failure. */
+/* Reads and checks the header of an open source into `part`, which is zero except for the source. Call part_close() afterwards,
+ * also after a failure. */
 ww_status part_read(gguf_part *part);
 void part_close(gguf_part *part);
 
-/* Sorts numbers 0..count-1 into `order`, or those that are there: by what `compare` says of two of them. In n log n steps
- * whatever comes. */
+/* Sorts numbers 0..count-1 into `order`, by the results of `compare`. Takes n log n steps for any input. */
 typedef int (*gguf_compare)(const void *context, int64_t a, int64_t b);
 void gguf_sort_numbers(int64_t *order, int64_t count, gguf_compare compare, const void *context);
 void gguf_sort(int64_t *order, int64_t count, gguf_compare compare, const void *context);
@@ -78,19 +78,19 @@ int gguf_compare_text(const char *a, size_t a_bytes, const char *b, size_t b_byt
 int gguf_compare_entries(const void *context, int64_t a, int64_t b); /* of a gguf_part */
 int gguf_compare_tensors(const void *context, int64_t a, int64_t b); /* of gguf_tensors */
 
-/* Bytes of a value of a kind; 0 for strings, arrays and what is no kind. */
+/* Returns the bytes of a value of a kind; 0 for strings, arrays and invalid kinds. */
 int64_t gguf_kind_bytes(int64_t kind);
 
-/* The bytes of a tensor, in `bytes`, or GGUF_BYTES_UNKNOWN for a type that is not known here; or why its type and shape cannot
- * be, a text. */
+/* Sets `bytes` to the bytes of a tensor, or to GGUF_BYTES_UNKNOWN for an unknown type. Returns NULL, or a text that says why
+ * its type and shape are invalid. */
 #define GGUF_BYTES_UNKNOWN INT64_C(-1)
 const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, int64_t *bytes);
 
-/* Opens a file as ww_gguf_open() does; what is no regular file, and "-", standard input, is read to its end into memory, and is
- * then refused if it is part of a split model. */
+/* Opens a file like ww_gguf_open(). Anything other than a regular file, including "-", standard input, is read to its end into
+ * memory, and refused if it is part of a split model. */
 ww_status gguf_open_stream(const char *path, ww_gguf **out);
 
-/* Opens bytes in memory under a name, as ww_gguf_open() opens a file; a split model is refused. */
+/* Opens bytes in memory under a name, like ww_gguf_open() opens a file. Refuses a split model. */
 ww_status gguf_open_bytes(const char *name, const void *bytes, size_t size, ww_gguf **out);
 
 #endif

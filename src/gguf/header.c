@@ -1,7 +1,9 @@
-/* The header of a GGUF file: magic, version, counts, metadata, descriptions of tensors; each number checked before it is used.
+/* The header of a GGUF file: magic, version, counts, metadata, descriptions of tensors. Each number is checked before it is
+ * used.
  *
- * The header is read into memory as the parser gets on, never more than the file has and at most twice what was looked at, so
- * that no number in the file decides how much is allocated. Offsets are kept, not pointers, while that memory can still move.
+ * The header is read into memory as the parser proceeds: never more than the file has, and at most twice what was parsed. So no
+ * number in the file determines how much is allocated. While that memory can still move, offsets are stored instead of
+ * pointers.
  */
 #include <string.h>
 
@@ -10,9 +12,9 @@
 #include "gguf/gguf.h"
 
 enum {
-    FIRST_BYTES = 256 << 10, /* read at first */
-    ENTRY_BYTES_MIN = 14,    /* of metadata: a key of one byte with its length, a kind, a value of one byte */
-    TENSOR_BYTES_MIN = 32,   /* of a description: a name's length, a rank, one dimension, a type, an offset */
+    FIRST_BYTES = 256 << 10, /* read first */
+    ENTRY_BYTES_MIN = 14,    /* minimum of an entry: a key of one byte with its length, a kind, a value of one byte */
+    TENSOR_BYTES_MIN = 32,   /* minimum of a description: a name's length, a rank, one dimension, a type, an offset */
     ROOM_FIRST = 64
 };
 
@@ -38,7 +40,7 @@ static ww_status header_grow(gguf_part *part, int64_t need)
     return status;
 }
 
-/* The next `bytes` are in memory, or the file is refused. */
+/* Makes sure that the next `bytes` bytes are in memory, or refuses the file. */
 static ww_status need(cursor *c, int64_t bytes, const char *what)
 {
     gguf_part *part = c->part;
@@ -61,7 +63,7 @@ static ww_status take(cursor *c, void *to, int64_t bytes, const char *what)
     return status;
 }
 
-/* A length that the rest of the file can hold, of things of `each` bytes at least. */
+/* Reads a count of things that take at least `each` bytes. The rest of the file must be able to hold them. */
 static ww_status take_count(cursor *c, int64_t each, const char *what, int64_t *count)
 {
     uint64_t value;
@@ -77,8 +79,8 @@ static ww_status take_count(cursor *c, int64_t each, const char *what, int64_t *
     return WW_OK;
 }
 
-/* A name with its length before it. Its offset is where it will stand: a byte to the front, over the length's last byte, so
- * that there is room for a NUL behind it. */
+/* Reads a name, which its length precedes. The name will be moved one byte forward, over the last byte of its length, to make
+ * room for a NUL after it; the returned offset is that place. */
 static ww_status take_name(cursor *c, const char *what, int64_t max, int64_t *offset, size_t *bytes)
 {
     int64_t length = 0;
@@ -101,7 +103,7 @@ static ww_status take_name(cursor *c, const char *what, int64_t max, int64_t *of
     return WW_OK;
 }
 
-/* Room for one more; arrays grow with what was read, not with what the file says will come. */
+/* Makes room for one more element. Arrays grow with what was read, not with what the file claims. */
 static ww_status make_room(void **array, int64_t count, int64_t *room, size_t each)
 {
     if (count < *room)
@@ -115,8 +117,7 @@ static ww_status make_room(void **array, int64_t count, int64_t *room, size_t ea
     return WW_OK;
 }
 
-/* ---- metadata ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- metadata ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status check_bools(cursor *c, int64_t count)
 {
@@ -126,7 +127,7 @@ static ww_status check_bools(cursor *c, int64_t count)
     return WW_OK;
 }
 
-/* `count` values of one kind, no arrays. */
+/* Skips `count` values of one kind, which is not an array. */
 static ww_status skip_values(cursor *c, int64_t kind, int64_t count)
 {
     ww_status status = WW_OK;
@@ -140,7 +141,7 @@ static ww_status skip_values(cursor *c, int64_t kind, int64_t count)
         }
         return status;
     }
-    status = need(c, count * gguf_kind_bytes(kind), "a value"); /* take_count saw to it that this is no more than the file */
+    status = need(c, count * gguf_kind_bytes(kind), "a value"); /* take_count() made sure that this is not more than the file */
     if (status == WW_OK && kind == WW_GGUF_BOOL)
         status = check_bools(c, count);
     if (status == WW_OK)
@@ -155,7 +156,7 @@ static ww_status take_kind(cursor *c, bool in_array, int64_t *kind)
     const ww_status status = take(c, &number, sizeof number, "the kind of a value");
     if (status != WW_OK)
         return status;
-    if (number > WW_GGUF_F64) /* the last */
+    if (number > WW_GGUF_F64) /* the last kind */
         return REFUSE(c, at, "unknown value kind %u", number);
     if (in_array && number == WW_GGUF_ARRAY)
         return REFUSE(c, at, "arrays of arrays are not allowed");
@@ -182,7 +183,7 @@ static ww_status take_value(cursor *c, gguf_entry *entry)
     entry->kind = (int32_t)kind;
     entry->element = (int32_t)element;
     entry->data_bytes = c->at - entry->data;
-    if (kind == WW_GGUF_STRING) { /* the bytes alone, a byte to the front like a name, so that a NUL has room behind them */
+    if (kind == WW_GGUF_STRING) { /* only the bytes, moved one byte forward like a name, to make room for a NUL */
         unsigned char *text = c->part->header + entry->data + 8;
         entry->data += 7;
         entry->data_bytes -= 8;
@@ -207,7 +208,7 @@ static ww_status take_entries(cursor *c, int64_t count)
         status = take_name(c, "a key", GGUF_KEY_BYTES_MAX, &name, &entry->key_bytes);
         if (status == WW_OK && entry->key_bytes == 0)
             status = REFUSE(c, entry->offset, "a key is empty");
-        entry->key = (const char *)(uintptr_t)name; /* an offset until the header stays where it is */
+        entry->key = (const char *)(uintptr_t)name; /* an offset, until the header does not move any more */
         if (status == WW_OK)
             status = take_value(c, entry);
         if (status == WW_OK)
@@ -216,8 +217,7 @@ static ww_status take_entries(cursor *c, int64_t count)
     return status;
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status take_tensor(cursor *c, gguf_tensor *tensor)
 {
@@ -274,15 +274,15 @@ static int compare_offsets(const void *context, int64_t a, int64_t b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* A tensor of a type that is not known here reaches to the next one, or to the end of the file: nothing else says how long it
- * is. That may be too much by the padding, never too little. */
+/* A tensor of unknown type extends to the next one, or to the end of the file, because nothing else gives its length. That may
+ * include padding, but is never too little. */
 static int64_t bytes_to_next(const gguf_part *part, const int64_t *by_offset, int64_t i, int64_t data_bytes)
 {
     const int64_t next = i + 1 < part->tensor_count ? part->tensors[by_offset[i + 1]].offset : data_bytes;
     return min_i64(next, data_bytes) - part->tensors[by_offset[i]].offset;
 }
 
-/* Tensors lie aligned in the data, one behind the other, and the data in the file. */
+/* Tensors must be aligned in the data, must not overlap, and must be inside the file. */
 static ww_status place_tensors(cursor *c, const int64_t *by_offset)
 {
     gguf_part *part = c->part;
@@ -311,8 +311,7 @@ static ww_status place_tensors(cursor *c, const int64_t *by_offset)
     return WW_OK;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------------------------------------- */
 
 static ww_status take_start(cursor *c, int64_t *entries, int64_t *tensors)
 {
@@ -336,7 +335,7 @@ static ww_status take_start(cursor *c, int64_t *entries, int64_t *tensors)
     return status;
 }
 
-/* From here on the header stays where it is. */
+/* From here on the header does not move. */
 static void settle_names(gguf_part *part)
 {
     for (int64_t i = 0; i < part->entry_count; i++)

@@ -1,8 +1,8 @@
-/* Tensors of a GGUF file to a device: some threads each read a piece and copy it, so that the disk's cache, the processor and
- * the copy engine are busy at the same time. Pieces are whole rows that fit in a processor's cache. Small tensors are
- * loaded by the caller's thread.
+/* Loads tensors of a GGUF file to a device. Several threads each read a piece and copy it, so that the disk's cache, the
+ *processor and the copy engine work at the same time. A piece has whole rows that fit in a processor's cache. The caller's
+ *thread loads small tensors.
  *
- * While a piece is in memory, its weights are checked to be finite: those of a block are, if its factors are.
+ * While a piece is in memory, its weights are checked to be finite: those of a block are finite if its factors are.
  */
 #include "gguf/load.h"
 
@@ -18,16 +18,17 @@
 #include "quant/matrix.h"
 
 enum {
-    PIECE_BYTES = 1000 << 10, /* about: whole rows. Less than what staging would wake other threads for. */
-    WORKERS_MAX = 6           /* some 5 GB/s each */
+    /* Approximately, because pieces have whole rows; small enough that staging wakes no other threads. */
+    PIECE_BYTES = 1000 << 10,
+    WORKERS_MAX = 6 /* each reads about 5 GB/s */
 };
 
-/* A tensor, and where in a matrix it goes. */
+/* A tensor and its place in a matrix. */
 typedef struct part {
     int64_t tensor;
     ww_quant *matrix;
     size_t offset; /* bytes */
-    bool finite;   /* so far */
+    bool finite;   /* all weights so far were finite */
 } part;
 
 typedef struct loader loader;
@@ -48,13 +49,13 @@ struct loader {
     size_t room;   /* bytes of the largest piece */
     worker workers[WORKERS_MAX];
     int32_t worker_count;
-    pthread_mutex_t lock, order; /* order: pieces are put into the order of a device one behind the other, where there is one */
+    pthread_mutex_t lock, order; /* order: pieces are converted to the device's layout one at a time, if it has its own */
     pthread_cond_t changed;
-    int64_t part, offset; /* what is read next */
-    int64_t done;         /* bytes on their way to the device */
+    int64_t part, offset; /* the next piece to read */
+    int64_t done;         /* bytes whose copy has been queued */
     int32_t working;
     bool stop;
-    ww_status status; /* the first failure's */
+    ww_status status; /* of the first failure */
     char message[1024];
 };
 
@@ -69,7 +70,7 @@ static int64_t piece_bytes(const part *p)
     return max_i64(1, PIECE_BYTES / p->matrix->row_bytes) * p->matrix->row_bytes;
 }
 
-/* The next piece; false when there is none, or loading ended. The lock is held. */
+/* Takes the next piece. Returns false if there is none, or loading has ended. Called with the lock. */
 static bool take_piece(loader *l, piece *out)
 {
     while (l->part < l->count && l->offset == l->gguf->tensors[l->parts[l->part].tensor].bytes) {
@@ -101,7 +102,7 @@ static ww_status move_piece(loader *l, const worker *w, const piece *p, bool *fi
     return status;
 }
 
-/* The lock is held. */
+/* Called with the lock. */
 static void end_with(loader *l, ww_status status)
 {
     l->stop = true;
@@ -144,7 +145,7 @@ static ww_status refuse_to_go_on(const loader *l, int64_t done)
     return ww_fail(WW_CANCELLED, "loading was cancelled after %lld of %lld bytes", (long long)done, (long long)l->total);
 }
 
-/* Tells how far it is until all have ended. */
+/* Reports the progress until all workers have ended. */
 static void watch(loader *l, ww_progress progress, void *user)
 {
     int64_t told = 0;
@@ -165,7 +166,7 @@ static void watch(loader *l, ww_progress progress, void *user)
     pthread_mutex_unlock(&l->lock);
 }
 
-/* By threads, or where there is one worker's work by the caller. */
+/* Runs the workers; if there is work for only one, the caller's thread does it. */
 static ww_status run(loader *l, ww_progress progress, void *user)
 {
     int32_t started = 0;
@@ -237,8 +238,7 @@ static ww_status fill(loader *l, ww_progress progress, void *user)
     return status;
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- calls --------------------------------------------------------------------------------------------------------------- */
 
 static ww_status check_index(const ww_gguf *gguf, const char *call, int64_t index)
 {
@@ -260,7 +260,7 @@ static int64_t rows_of(const gguf_tensor *t)
     return t->shape[1] * t->shape[2] * t->shape[3];
 }
 
-/* What is asked of all of these calls. */
+/* The arguments that all of these calls have. */
 typedef struct request {
     const ww_gguf *gguf;
     ww_device *device;
@@ -268,7 +268,7 @@ typedef struct request {
     void *user;
 } request;
 
-/* One matrix of some tensors, one behind the other; checked. */
+/* Makes one matrix of several consecutive tensors, which are checked. */
 static ww_status load_one(const request *r, const int64_t *indices, int64_t count, ww_quant **matrix)
 {
     const gguf_tensor *first = &r->gguf->tensors[indices[0]];
@@ -340,7 +340,7 @@ ww_status ww_gguf_load_joined(const ww_gguf *gguf, const int64_t *indices, int64
     return load_one(&r, indices, count, matrix);
 }
 
-/* Makes the matrices of all tensors that can be one. */
+/* Makes a matrix for each tensor that can be one. */
 static ww_status make_all(const ww_gguf *gguf, ww_device *device, part *parts, ww_quant **matrices, int64_t *count)
 {
     ww_status status = WW_OK;

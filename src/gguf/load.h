@@ -1,4 +1,4 @@
-/* What loading a tensor asks of its bytes. */
+/* A check of the bytes of a tensor that is being loaded. */
 #ifndef WW_GGUF_LOAD_H
 #define WW_GGUF_LOAD_H
 
@@ -7,8 +7,8 @@
 
 #include <warpwave/quant.h>
 
-/* Are all weights of these whole blocks finite? By their factors alone, so that no is not certain: mxfp4 near the end of its
- * range is looked at no further. */
+/* Returns true if all weights of these whole blocks are finite. It only checks factors, so false is not certain: mxfp4 weights
+ * near the end of the range are not computed. */
 bool gguf_finite(ww_quant_type type, const unsigned char *blocks, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Metadata by name and type: what the file has becomes what the caller asks for, exactly, or the call is refused. */
+/* Metadata by name and type: the file's value is converted exactly to the requested type, or the call is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,14 +6,14 @@
 #include "base/float_guard.h"
 #include "gguf/gguf.h"
 
-/* Any number of a file: an integer with its sign apart, since neither i64 nor u64 holds all of them; or a float. */
+/* Any number of a file: an integer with a separate sign, because neither i64 nor u64 holds all of them; or a float. */
 typedef struct number {
     bool is_float, negative;
     uint64_t magnitude;
     double real;
 } number;
 
-/* The value of a key and a call's name for messages. */
+/* A key's value, and the name of the call for messages. */
 typedef struct asked {
     const char *call, *file, *key;
     ww_gguf_value value;
@@ -42,7 +42,7 @@ static bool is_number(ww_gguf_kind kind)
     return kind != WW_GGUF_STRING && kind != WW_GGUF_ARRAY && kind != WW_GGUF_BOOL;
 }
 
-/* Finds a single number; `wanted` says in words what was asked for. */
+/* Finds a single number; `wanted` names the requested type in messages. */
 static ww_status find_number(const char *wanted, const ww_gguf *gguf, const char *key, const void *out, asked *a)
 {
     const ww_status status = find(a->call, gguf, key, out, a);
@@ -54,7 +54,7 @@ static number signed_number(int64_t value)
     return (number){.negative = value < 0, .magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value};
 }
 
-/* Element `i` of a value that is a number, or a bool, which reads as 0 or 1. */
+/* Element `i` of a value of numbers, or of bools, which read as 0 or 1. */
 static number number_at(const ww_gguf_value *v, int64_t i)
 {
     const size_t bytes = (size_t)gguf_kind_bytes((int64_t)v->element);
@@ -85,7 +85,7 @@ static number number_at(const ww_gguf_value *v, int64_t i)
     }
 }
 
-/* A float that is whole becomes the integer it is. */
+/* Converts a float with an integral value to that integer. */
 static number as_integer(number n)
 {
     const double size = fabs(n.real);
@@ -121,7 +121,8 @@ static ww_status to_i64(const asked *a, int64_t i, int64_t *value)
     const number n = as_integer(number_at(&a->value, i));
     if (n.is_float || n.magnitude > (uint64_t)INT64_MAX + n.negative)
         return does_not_fit(a, i, n, "i64");
-    *value = n.negative ? -(int64_t)(n.magnitude - 1) - 1 : (int64_t)n.magnitude; /* negative: 1 or more, up to 2^63 */
+    /* A negative number has a magnitude of 1 to 2^63. */
+    *value = n.negative ? -(int64_t)(n.magnitude - 1) - 1 : (int64_t)n.magnitude;
     return WW_OK;
 }
 
@@ -197,11 +198,11 @@ ww_status ww_gguf_text(const ww_gguf *gguf, const char *key, const char **text, 
 
 /* ---- arrays -------------------------------------------------------------------------------------------------------------- */
 
-/* Finds an array and says how many elements it has. */
+/* Finds an array and returns its number of elements. */
 static ww_status find_array(const ww_gguf *gguf, asked *a, int64_t capacity, int64_t *count, const char *wanted)
 {
     const char *call = a->call;
-    const void *values = a->value.data; /* the caller's, on the way in */
+    const void *values = a->value.data; /* the caller's array */
     const ww_status status = find(call, gguf, a->key, count, a);
     if (status != WW_OK)
         return status;
@@ -218,7 +219,7 @@ static ww_status find_array(const ww_gguf *gguf, asked *a, int64_t capacity, int
     return WW_OK;
 }
 
-/* All elements are tried before the first is given. */
+/* All elements are converted before the first is written. */
 ww_status ww_gguf_i64s(const ww_gguf *gguf, const char *key, int64_t *values, int64_t capacity, int64_t *count)
 {
     FLOAT_GUARD();

@@ -1,8 +1,8 @@
-/* Names in sorted runs, one for each bit of their number, the longest first: five are a run of four and one of one.
+/* Names in sorted runs, one for each bit of their number, the longest first: five names are a run of four and a run of one.
  *
- * Each name is looked for by bisection in every run. One more is a run of one, and as many as end up in a run of their own are
- * sorted together, so a million names cost some dozen comparisons each, for any names: a hash could be attacked by chosen
- * names.
+ * Each name is searched by bisection in every run. A new name is a run of one; if there are several short runs, they are merged
+ * by sorting. So with a million names, a name costs a few dozen comparisons, for any names, while chosen names could attack a
+ * hash.
  */
 #include "gguf/names.h"
 

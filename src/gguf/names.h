@@ -1,4 +1,4 @@
-/* The names that a writer of a GGUF file has taken, of keys and of tensors. */
+/* The names of keys or tensors that a writer of a GGUF file has already used. */
 #ifndef WW_GGUF_NAMES_H
 #define WW_GGUF_NAMES_H
 
@@ -8,16 +8,16 @@
 
 #include "base/status.h"
 
-/* Zeroed: none. */
+/* All zero: none. */
 typedef struct gguf_names {
     char *bytes; /* the names, each with its NUL */
     size_t size, room;
-    int64_t *places; /* where each begins, in sorted runs */
+    int64_t *places; /* where each name starts, in sorted runs */
     int64_t count, place_room;
 } gguf_names;
 
 bool gguf_names_have(const gguf_names *names, const char *name);
-/* Takes one that is not there. A failure changes nothing. */
+/* Adds a name, or refuses one that exists. A failure changes nothing. */
 ww_status gguf_names_take(gguf_names *names, const char *name);
 void gguf_names_give_back(gguf_names *names);
 

@@ -10,7 +10,7 @@ static const char *const kind_names[] = {"u8",   "i8",     "u16",   "i16", "u32"
 static const unsigned char kind_bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 enum { KINDS = sizeof kind_bytes };
 
-/* The types that are no formats of quantized matrices: from this number on. */
+/* The tensor types that are not formats of quantized matrices start at this number. */
 enum { TYPE_I8 = 24, TYPE_F64 = 28 };
 static const char *const plain_names[] = {"i8", "i16", "i32", "i64", "f64"};
 static const unsigned char plain_bytes[] = {1, 2, 4, 8, 8};
@@ -30,7 +30,7 @@ const char *ww_gguf_type_name(int32_t type)
     return type >= TYPE_I8 && type <= TYPE_F64 ? plain_names[type - TYPE_I8] : ww_quant_name((ww_quant_type)type);
 }
 
-/* Elements of a block of a tensor's type; 0 for a type that this library does not have. */
+/* Returns the elements of a block of a tensor's type; 0 for an unknown type. */
 static int64_t type_elements(int64_t type)
 {
     if (type >= TYPE_I8 && type <= TYPE_F64)
@@ -38,7 +38,7 @@ static int64_t type_elements(int64_t type)
     return quant_type_known(type) ? ww_quant_block_elements((ww_quant_type)type) : 0;
 }
 
-/* Bytes of a block, likewise. */
+/* Returns the bytes of a block in the same way. */
 static int64_t type_bytes(int64_t type)
 {
     if (type >= TYPE_I8 && type <= TYPE_F64)
@@ -70,8 +70,7 @@ const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, i
     return NULL;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- order --------------------------------------------------------------------------------------------------------------- */
 
 int gguf_compare_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
 {
@@ -91,7 +90,7 @@ int gguf_compare_tensors(const void *context, int64_t a, int64_t b)
     return gguf_compare_text(x->name, x->name_bytes, y->name, y->name_bytes);
 }
 
-/* A heap, largest on top: number `top` sinks until neither child is larger. */
+/* Moves the number at `top` down a heap with the largest on top, until neither child is larger. */
 static void sink(int64_t *order, int64_t top, int64_t count, gguf_compare compare, const void *context)
 {
     for (;;) {

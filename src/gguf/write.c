@@ -1,5 +1,5 @@
-/* Writing GGUF files, version 3: the header is collected in memory, then the tensors' data is passed through to the disk,
- * padded, and the file takes its place when it is whole (files/output.h).
+/* Writes GGUF files, version 3. The header is collected in memory; then the tensors' data is written to the disk, padded, and
+ * the complete file replaces the target (files/output.h).
  */
 #include <string.h>
 
@@ -11,22 +11,22 @@
 #include "gguf/gguf.h"
 #include "gguf/names.h"
 
-/* Bytes that grow. */
+/* A growing buffer of bytes. */
 typedef struct text {
     unsigned char *bytes;
     size_t size, room;
 } text;
 
 struct ww_gguf_writer {
-    text values, tensors; /* as they will stand in the file */
+    text values, tensors; /* in the format of the file */
     gguf_names keys, names;
     int64_t value_count, tensor_count;
-    int64_t *sizes; /* of the tensors */
+    int64_t *sizes; /* one per tensor */
     int64_t size_room;
-    int64_t data_bytes; /* of all with padding */
-    output *file;       /* NULL until it is open */
-    int64_t tensor;     /* being written */
-    int64_t written;    /* of it */
+    int64_t data_bytes; /* of all tensors with padding */
+    output *file;       /* NULL until it is opened */
+    int64_t tensor;     /* the tensor that is being written */
+    int64_t written;    /* bytes of it that are written */
     bool finished;
 };
 
@@ -73,10 +73,9 @@ ww_status ww_gguf_writer_create(ww_gguf_writer **writer)
     return *writer ? WW_OK : memory_failed("GGUF writer", sizeof **writer);
 }
 
-/* ---- metadata ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- metadata ------------------------------------------------------------------------------------------------------------ */
 
-/* Does the data have the bytes that kind, element and count say, and are the bools 0 or 1? */
+/* Returns true if the data has the bytes that kind, element and count require, and bools are 0 or 1. */
 static bool value_sound(const ww_gguf_value *v)
 {
     const unsigned char *bytes = v->data;
@@ -182,8 +181,7 @@ ww_status ww_gguf_writer_string(ww_gguf_writer *writer, const char *key, const c
     return ww_gguf_writer_value(writer, &v);
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
 static int64_t padded(int64_t bytes)
 {
@@ -255,8 +253,7 @@ ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *te
     return WW_OK;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- the file ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status write_header(ww_gguf_writer *w, output *file)
 {
@@ -314,7 +311,7 @@ ww_status ww_gguf_writer_data(ww_gguf_writer *writer, const void *bytes, size_t 
         const size_t now = size < (uint64_t)left ? size : (size_t)left;
         status = output_write(writer->file, next, now);
         if (status != WW_OK)
-            break; /* the file has failed for good: output.h */
+            break; /* after a failed write, all further writes fail (output.h) */
         next += now;
         size -= now;
         writer->written += (int64_t)now;

@@ -13,7 +13,7 @@
 enum { HALVINGS = 48 }; /* of the interval that sigma is in */
 
 static const float SUM_TOLERANCE = 1e-4f;
-static const float SIGMA_MIN = 1e-3f; /* times the mean gap: equal neighbours would have a sigma of 0 */
+static const float SIGMA_MIN = 1e-3f; /* times the mean gap; without it, equal neighbours would have a sigma of 0 */
 
 static float weight_sum(const float *gaps, int32_t count, float sigma)
 {
@@ -56,7 +56,7 @@ void neighbour_weights(const float *gaps, const uint32_t *numbers, int32_t k, fl
 
 /* One direction of the edges: the row at the other end, by ascending number, and the weight. */
 typedef struct arcs {
-    int64_t *starts; /* count + 1 */
+    int64_t *starts; /* where each row's arcs start; count + 1 */
     uint32_t *ends;
     float *weights;
 } arcs;
@@ -65,7 +65,7 @@ typedef struct building {
     const map_job *job;
     const neighbours *near;
     float *weights; /* of the neighbours */
-    arcs back;      /* from each row to those whose neighbour it is */
+    arcs back;      /* from each row to the rows that have it as a neighbour */
     arcs both;
 } building;
 
@@ -85,7 +85,7 @@ static ww_status arcs_create(arcs *a, int64_t rows, int64_t count)
     return a->starts && a->ends && a->weights ? WW_OK : memory_failed("the graph of a map", bytes);
 }
 
-/* Weighs the neighbours of a row and sorts them by number. */
+/* Computes the weights of a row's neighbours and sorts them by number. */
 static void weigh(void *context, int64_t row, int32_t worker)
 {
     (void)worker;
@@ -107,7 +107,7 @@ static void weigh(void *context, int64_t row, int32_t worker)
     }
 }
 
-/* Reverses all arcs. Sources come in ascending order, so each row's arcs do, too. */
+/* Reverses all arcs. Sources are in ascending order, so the arcs of each row are, too. */
 static void turn_around(building *b)
 {
     const int64_t rows = b->job->count, k = b->near->k;
@@ -128,7 +128,7 @@ static void turn_around(building *b)
     starts[0] = 0;
 }
 
-/* Merges the neighbours of a row with the rows whose neighbour it is. Returns where the next row's arcs start. */
+/* Merges the neighbours of a row with the rows that have it as a neighbour. Returns where the next row's arcs start. */
 static int64_t merge(const building *b, int64_t row, int64_t to)
 {
     const int32_t k = b->near->k;
@@ -149,7 +149,7 @@ static int64_t merge(const building *b, int64_t row, int64_t to)
     return to;
 }
 
-/* Builds the table for drawing a row's neighbours. An entry with less than its share is filled up by one with more. */
+/* Builds the table for drawing a row's neighbours. An entry with less than its share is filled from one with more. */
 static void make_table(const arcs *edges, int64_t row, float *shares, uint32_t *waiting, graph_place *places)
 {
     const int64_t first = edges->starts[row], count = edges->starts[row + 1] - first;

@@ -1,13 +1,14 @@
 /* Places rows that were added later at the mean of their neighbours' places, by the weights of graph.c.
  *
  * Rows are placed in order, and a placed row counts as a neighbour of the next. A row without a placed neighbour waits for
- * another round. If a round places none, the remaining rows are neighbours only of each other, and the first of them gets the
+ * another round. If a round places none, the remaining rows are only neighbours of each other, and the first of them gets the
  * mean of all places.
  */
 #include "base/integers.h"
 #include "map/map.h"
 
-static const double WEIGHT_MIN = 1e-9; /* includes the farthest neighbour, which may be the only one with a place */
+/* Positive, so that the farthest neighbour counts, too: it may be the only one with a place. */
+static const double WEIGHT_MIN = 1e-9;
 
 static bool place(map_job *job, uint32_t row, const neighbours *near, int64_t at, const bool *placed)
 {
@@ -49,7 +50,7 @@ void grow_place(map_job *job, map_list list, const neighbours *near, bool *place
     int64_t left = list.count;
     while (left > 0) {
         const int64_t before = left;
-        int64_t first = -1; /* that has no place yet */
+        int64_t first = -1; /* the first row without a place */
         left = 0;
         for (int64_t i = 0; i < list.count; i++) {
             const uint32_t row = list.numbers[i];

@@ -16,8 +16,8 @@
 #include "map/map.h"
 
 enum {
-    PUSHES = 8,                   /* points that push a block in a step */
-    ITEM_ROWS = 64 * LAYOUT_BLOCK /* that a thread takes at a time */
+    PUSHES = 8,                   /* points that push a block of rows in a step */
+    ITEM_ROWS = 64 * LAYOUT_BLOCK /* rows that a thread takes at a time */
 };
 
 static const float PUSH_MAX = 4.0f;         /* of a point, in each direction */
@@ -28,8 +28,8 @@ typedef struct layout {
     map_job *job;
     const graph *edges;
     const uint32_t *phases;
-    float *x, *y;           /* before the step */
-    float *next_x, *next_y; /* after it */
+    float *x, *y;           /* positions before the step */
+    float *next_x, *next_y; /* positions after it */
     int32_t step;
     float rate;
 } layout;
@@ -61,7 +61,7 @@ static float limit(float force)
     return below > -PUSH_MAX ? below : -PUSH_MAX;
 }
 
-/* All rows of a block are pushed by the point at px, py. */
+/* Pushes all rows of a block away from the point at px, py. */
 static __attribute__((noinline)) void push(const float *restrict x, const float *restrict y, float px, float py,
                                            forces *restrict f)
 {
@@ -109,7 +109,7 @@ static void swap(float **a, float **b)
     *b = was;
 }
 
-/* A step counts for the caller's callback as the share of rows that map.c says. */
+/* For the caller's callback, a step counts as the share of rows that map.c defines. */
 static ww_status run_steps(layout *l)
 {
     map_job *job = l->job;

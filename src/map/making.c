@@ -65,15 +65,14 @@ ww_status map_make(making *m)
     return status;
 }
 
-/* ---- growing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- growing ------------------------------------------------------------------------------------------------------------- */
 
-/* A row of the kept map that still exists. */
+/* The rows of the stored map that still exist. */
 typedef struct growing {
     making *m;
     bool *placed;
-    uint32_t *list; /* rows to look at */
-    uint32_t *from; /* the kept points of such rows */
+    uint32_t *list; /* rows to check */
+    uint32_t *from; /* the stored points of these rows */
     int64_t count;
 } growing;
 
@@ -87,8 +86,8 @@ static void keep_point(const growing *g, uint32_t row, const map_point *point)
     g->placed[row] = true;
 }
 
-/* Takes the points of rows that certainly have not changed, and lists the rows that may have: their number changed, or all rows
- * were renumbered. */
+/* Takes over the points of rows that certainly have not changed. Lists the rows that may have: their number changed, or all
+ * rows were renumbered. */
 static void take_points(growing *g)
 {
     making *m = g->m;
@@ -111,7 +110,7 @@ static void take_points(growing *g)
         m->origin = WW_MAP_GROWN;
 }
 
-/* Takes the points of listed rows whose vector is the same. */
+/* Takes over the points of listed rows with the same vector. */
 static ww_status compare_vectors(growing *g)
 {
     making *m = g->m;
@@ -174,8 +173,7 @@ ww_status map_grow(making *m)
     return status;
 }
 
-/* ---- keeping --------------------------------------------------------------------------------------------------------------
- */
+/* ---- keeping ------------------------------------------------------------------------------------------------------------- */
 
 static map_point point_of(const map_job *job, uint32_t row)
 {
@@ -187,7 +185,7 @@ static map_point point_of(const map_job *job, uint32_t row)
                        .placed = job->late[row]};
 }
 
-/* Handles on the kept map that are not on the new one; both are sorted by handle. */
+/* Lists the handles of the stored map that are not on the new one; both are sorted by handle. */
 static int64_t list_gone(const kept_map *before, const kept_map *now, int64_t *gone)
 {
     int64_t count = 0, at = 0;

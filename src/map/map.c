@@ -1,4 +1,4 @@
-/* The public calls about maps: read the kept map, compare it with the rows, make or update it, and write it back. */
+/* The public calls about maps: read the stored map, compare it with the rows, make or update it, and write it back. */
 #include "map/map.h"
 
 #include <string.h>
@@ -38,8 +38,7 @@ static ww_status check_config(const ww_map_config *config, const char *function)
     return WW_OK;
 }
 
-/* ---- a map for the caller -------------------------------------------------------------------------------------------------
- */
+/* ---- a map for the caller ------------------------------------------------------------------------------------------------ */
 
 static ww_status map_create(const map_job *job, ww_map **made)
 {
@@ -98,10 +97,9 @@ ww_status ww_map_describe(const ww_map *map, ww_map_info *info)
     return struct_write(info, &map->info, sizeof map->info, "ww_map_describe", "ww_map_info");
 }
 
-/* ---- the map of a collection ----------------------------------------------------------------------------------------------
- */
+/* ---- the map of a collection --------------------------------------------------------------------------------------------- */
 
-/* With the rows read and the device held. */
+/* Called when the rows are read and the device is held. */
 static ww_status find_map(making *m, ww_map **map)
 {
     bool kept = true;

@@ -1,6 +1,6 @@
 /* Maps as the files of this room see them (warpwave/map.h).
  *
- *   map.c         the calls: what is kept, what has changed, and what is written back
+ *   map.c the calls: read the stored map, find changes, write the new one
  *   rows.c        the rows of a map, and reading their vectors
  *   neighbours.c  the nearest neighbours of rows, by searches of the collection
  *   start.c       where points start: the first two principal components
@@ -22,12 +22,12 @@
 
 #define NO_ROW UINT32_MAX
 
-/* The making of a map. Rows are numbered 0, 1, ... in the order of the collection's rows; `rows` and `handles` have what the
- * collection calls them. */
+/* A map that is being made. Rows are numbered 0, 1, ... in the order of the collection's rows; `rows` and `handles` have their
+ * names in the collection. */
 typedef struct map_job {
     ww_collection *collection;
     const ww_map_config *config;
-    ww_device *device; /* for its threads; NULL: it cannot be had */
+    ww_device *device; /* for its threads; NULL: not available */
     pool *threads;     /* may be NULL */
     int32_t neighbours;
     int32_t steps;
@@ -35,120 +35,114 @@ typedef struct map_job {
 
     int64_t count;
     int64_t *handles, *rows;
-    uint32_t *by_handle; /* numbers of rows, by ascending handle */
-    uint32_t *hashes;    /* of the vectors, once they were read */
-    bool *gone;          /* while the map was made */
+    uint32_t *by_handle; /* rows in ascending order of their handles */
+    uint32_t *hashes;    /* of the vectors, after they were read */
+    bool *gone;          /* removed while the map was made */
     bool *late;          /* placed at the mean of its neighbours, not by the layout */
     float *x, *y;        /* with room for whole blocks (layout.c) */
 
-    int64_t done, total; /* for the caller's callback */
+    int64_t done, total; /* for the caller's progress callback */
 } map_job;
 
-/* ---- rows.c -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows.c -------------------------------------------------------------------------------------------------------------- */
 
-/* Fills in the rows that there are now, and takes memory for their points. */
+/* Reads the current rows, and allocates memory for their points. */
 ww_status rows_read(map_job *job);
 void rows_free(map_job *job);
 
-/* The number of the row with a handle, or NO_ROW. */
+/* Returns the number of the row with a handle, or NO_ROW. */
 uint32_t rows_find(const map_job *job, int64_t handle);
 
-/* Some vectors, in memory of the host. */
+/* Some vectors in host memory. */
 typedef struct row_vectors {
     int64_t capacity;
     int64_t count;
-    uint32_t *numbers; /* of the rows that they are of */
-    int64_t *places;   /* of these rows in the list */
+    uint32_t *numbers; /* the numbers of their rows */
+    int64_t *places;   /* the positions of these rows in the list */
     float *values;     /* dim each */
-    int64_t *handles;  /* to ask with */
+    int64_t *handles;  /* for the call that reads them */
 } row_vectors;
 
-/* Rows that are read or searched: those of a list, or, with NULL, count rows at equal distances. */
+/* Rows that are read or searched: those of a list or, if it is NULL, `count` rows at equal distances. */
 typedef struct map_list {
     const uint32_t *numbers;
     int64_t count;
 } map_list;
 
-/* Takes memory for as many vectors as are worked on at a time. */
+/* Allocates memory for as many vectors as are processed at a time. */
 ww_status vectors_create(const map_job *job, row_vectors *vectors);
 void vectors_free(row_vectors *vectors);
 
-/* Reads the vectors of rows first, first + 1, ... of a list, as many as fit, and their hashes. Rows that went are marked and
- * left out. */
+/* Reads the vectors of rows first, first + 1, ... of a list, as many as fit, and their hashes. Removed rows are marked and
+ * skipped. */
 ww_status vectors_read(map_job *job, map_list list, int64_t first, row_vectors *vectors);
 
-/* Runs items on the device's threads, or here. */
+/* Runs items on the device's threads or, if it has none, on this thread. */
 void map_run(const map_job *job, int64_t items, pool_work work, void *context);
 
-/* Tells the caller that `more` was done beside job->done. WW_CANCELLED if the callback stops. */
+/* Reports to the caller that `more` was done in addition to job->done. Returns WW_CANCELLED if the callback stops. */
 ww_status map_told(const map_job *job, int64_t more);
 
-/* ---- start.c ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- start.c ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct map_start {
-    bool unit;    /* vectors are made of length 1 first */
+    bool unit;    /* vectors are first scaled to length 1 */
     double *mean; /* dim */
-    double *axes; /* 2 x dim, of length 1, or 0 where the rows have no such extent */
+    double *axes; /* 2 x dim, of length 1, or 0 if the rows have no extent in that direction */
 } map_start;
 
-/* Learns the axes from a sample of the rows. */
+/* Computes the axes from a sample of the rows. */
 ww_status start_learn(map_job *job, map_start *start);
 void start_free(map_start *start);
 /* Puts a row at the coordinates of its vector. */
 void start_put(map_job *job, const map_start *start, uint32_t number, const float *vector);
-/* Scales all points to a common size and makes equal ones differ. */
+/* Scales all points to a common size and separates equal ones. */
 void start_scale(map_job *job);
 
-/* ---- neighbours.c -----------------------------------------------------------------------------------------------------------
- */
+/* ---- neighbours.c -------------------------------------------------------------------------------------------------------- */
 
-/* The k nearest of each row that was asked, without itself, nearest first. */
+/* The k nearest neighbours of each row in question, without the row itself, nearest first. */
 typedef struct neighbours {
     int32_t k;
-    uint32_t *numbers; /* k for each; NO_ROW behind the last */
-    float *gaps;       /* by how much the score is worse than that of the nearest */
+    uint32_t *numbers; /* k per row; NO_ROW after the last */
+    float *gaps;       /* how much worse the score is than that of the nearest */
 } neighbours;
 
-/* Finds them. With `start` also puts each row at its start. */
+/* Finds them. With `start` it also computes where each row starts. */
 ww_status neighbours_find(map_job *job, map_list list, const map_start *start, neighbours *found);
 void neighbours_free(neighbours *found);
 
-/* ---- graph.c ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- graph.c ------------------------------------------------------------------------------------------------------------- */
 
-/* Writes the weights of a row's k neighbours, from 1 for the nearest down: they sum up to the logarithm of their number to the
- * base 2, if gaps permit. */
+/* Computes the weights of a row's k neighbours, starting with 1 for the nearest. If the gaps permit it, the sum of the weights
+ * is the binary logarithm of their number. */
 void neighbour_weights(const float *gaps, const uint32_t *numbers, int32_t k, float *weights);
 
-/* A place of a row's table of neighbours: each place is equally likely, and leads to `here` for fractions below `keep`, else to
- * `other`. So neighbours are drawn by their weights (Walker's alias method). */
+/* An entry of a row's table of neighbours. All entries are equally likely; an entry leads to `here` for fractions below `keep`,
+ * otherwise to `other`. So neighbours are drawn by their weights (Walker's alias method). */
 typedef struct graph_place {
     uint32_t keep, here, other;
 } graph_place;
 
 typedef struct graph {
-    int64_t *starts; /* of each row's table; count + 1 of them */
+    int64_t *starts; /* where each row's table starts; count + 1 */
     graph_place *places;
 } graph;
 
-/* Makes the graph: an edge where one row is a neighbour of the other, with weight a + b - ab. */
+/* Makes the graph: an edge for each pair in which one row is a neighbour of the other, with weight a + b - ab. */
 ww_status graph_create(const map_job *job, const neighbours *near, graph *made);
 void graph_free(graph *made);
 
-/* ---- layout.c ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- layout.c ------------------------------------------------------------------------------------------------------------ */
 
-enum { LAYOUT_BLOCK = 32 }; /* rows that are repelled by the same points in a step */
+enum { LAYOUT_BLOCK = 32 }; /* rows that are pushed by the same points in a step */
 
 /* Moves the points, job->steps times. */
 ww_status layout_run(map_job *job, const graph *edges);
 
-/* ---- grow.c -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- grow.c -------------------------------------------------------------------------------------------------------------- */
 
-/* Places the rows of a list, whose neighbours are given; `placed` has a bit of truth for each row, and gets that of these. */
+/* Places the rows of a list, whose neighbours are given. `placed` says for each row whether it has a place, and is updated. */
 void grow_place(map_job *job, map_list list, const neighbours *near, bool *placed);
 
 #endif

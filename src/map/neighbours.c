@@ -11,7 +11,7 @@ typedef struct search {
     map_job *job;
     neighbours *found;
     row_vectors vectors;
-    ww_results *hits; /* of these vectors */
+    ww_results *hits; /* for these vectors */
     const map_start *start;
 } search;
 
@@ -40,7 +40,7 @@ static int tell(long long done, long long total, void *user)
     return map_told(user, (int64_t)done) != WW_OK;
 }
 
-/* Takes the hits of a query, without the row itself and rows that were added during the call. Puts the row at its start. */
+/* Takes the hits of a query, without the row itself and rows that were added during the call. Computes where the row starts. */
 static void take_hits(void *context, int64_t query, int32_t worker)
 {
     (void)worker;
@@ -73,7 +73,7 @@ static ww_status search_some(search *s)
     query.queries = s->vectors.values;
     query.query_count = s->vectors.count;
     query.dim = job->collection->dim;
-    query.k = s->found->k + 1; /* with the row itself */
+    query.k = s->found->k + 1; /* the row finds itself, too */
     query.nprobe = job->config->nprobe;
     query.progress = tell;
     query.progress_user = job;

@@ -9,9 +9,9 @@
 #include "map/map.h"
 
 enum {
-    VECTORS_BYTES = 32 * 1024 * 1024, /* that are read at a time */
+    VECTORS_BYTES = 32 * 1024 * 1024, /* vectors that are read at a time */
     VECTORS_MIN = 64,
-    VECTORS_MAX = 16384, /* so that a callback is called often enough */
+    VECTORS_MAX = 16384, /* so that the callback is called often enough */
 };
 
 typedef struct handle_number {
@@ -25,7 +25,7 @@ static int by_handle(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Handles ascend with the rows unless some were replaced. */
+/* Handles are in ascending order like the rows, unless some rows were replaced. */
 static ww_status sort_handles(map_job *job)
 {
     const size_t bytes = (size_t)job->count * sizeof(handle_number);

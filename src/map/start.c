@@ -1,8 +1,8 @@
 /* Where points start: at the first two principal components of their rows.
  *
- * They are learnt from a sample, by power iteration: both axes are multiplied by the rows' covariance and made orthogonal, a
- * fixed number of times. It need not converge, since it is only a start. Sums are in double precision, in a fixed order, on
- * one thread.
+ * They are computed from a sample, by power iteration: both axes are multiplied by the rows' covariance and made orthogonal, a
+ * fixed number of times. The result need not converge, because it is only a start. Sums are in double precision, in a fixed
+ * order, on one thread.
  */
 #include <string.h>
 
@@ -13,16 +13,16 @@
 #include "map/map.h"
 
 enum {
-    SAMPLE_NUMBERS = 1 << 21, /* of the sample's vectors together, */
-    SAMPLE_MIN = 256,         /* but at least this many vectors */
+    SAMPLE_NUMBERS = 1 << 21, /* all numbers of the sample's vectors together ... */
+    SAMPLE_MIN = 256,         /* ... but at least this many vectors */
     ITERATIONS = 24,
-    SUMS = 8, /* of a product, side by side, so that a compiler can use vectors */
+    SUMS = 8, /* partial sums of a product, so that a compiler can vectorize it */
 };
 
-static const double EXTENT = 10.0; /* of the points at the start, from the middle */
-static const double NOISE = 1e-3;  /* added to each point, so that equal rows part */
+static const double EXTENT = 10.0; /* maximum distance of points from the middle at the start */
+static const double NOISE = 1e-3;  /* added to each point, to separate equal rows */
 
-/* Where the seed's sequences begin; the layout has the first. */
+/* Where these sequences of the seed start; the layout uses the first one. */
 static const uint64_t AXES_SEQUENCE = UINT64_C(1) << 62, NOISE_SEQUENCE = UINT64_C(1) << 61;
 
 static double fold(const double sums[SUMS])
@@ -42,7 +42,7 @@ static double dot(const double *a, const double *b, int32_t dim)
     return fold(sums);
 }
 
-/* Subtracts the mean from `vector`, which is first scaled to length 1 if that is asked. */
+/* Subtracts the mean from `vector`, which is first scaled to length 1 if requested. */
 static void centre(const map_start *start, int32_t dim, const float *vector, double *centred)
 {
     double length = 0.0;
@@ -75,7 +75,7 @@ void start_put(map_job *job, const map_start *start, uint32_t number, const floa
     job->y[number] = (float)fold(sums[1]);
 }
 
-/* Makes an axis orthogonal to the earlier ones and of length 1; 0 if nothing is left. */
+/* Makes an axis orthogonal to the earlier ones, with length 1; 0 if nothing is left. */
 static void make_orthogonal(double *axes, int32_t which, int32_t dim)
 {
     double *axis = axes + (int64_t)which * dim;
@@ -90,7 +90,7 @@ static void make_orthogonal(double *axes, int32_t which, int32_t dim)
         axis[i] = length > 0.0 ? axis[i] / length : 0.0;
 }
 
-/* One multiplication of both axes by the covariance of `rows` centred vectors; `next` gets them. */
+/* Multiplies both axes by the covariance of `rows` centred vectors; writes the results to `next`. */
 static void multiply(const double *sample, int64_t rows, int32_t dim, double *axes, double *next)
 {
     memset(next, 0, 2 * (size_t)dim * sizeof *next);
@@ -108,7 +108,8 @@ static void multiply(const double *sample, int64_t rows, int32_t dim, double *ax
     make_orthogonal(axes, 1, dim);
 }
 
-/* Reads the sample into `sample`, centred, and learns the mean. Gives the number of rows, without those that went. */
+/* Reads the sample into `sample`, centred, and computes the mean. Returns the number of rows, without those that were
+ * removed. */
 static ww_status read_sample(map_job *job, map_start *start, map_list list, double *sample, int64_t *rows)
 {
     const int32_t dim = job->collection->dim;

@@ -1,13 +1,12 @@
-/* Products with their neighbours in a model: a norm or a gate in front of them, an addition behind. In one where the device
- * does that, and otherwise by calls one after the other, with the same bits.
+/* Products together with neighbouring operations of a model: a norm or a gate before them, an addition after them. If the
+ * device can, it does all of them at once, otherwise separate calls do, with the same bits.
  */
 #include <warpwave/tensor_rows.h>
 
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
 
-/* ---- as options of ww_quant_multiply() ------------------------------------------------------------------------------------
- */
+/* ---- as options of ww_quant_multiply() ----------------------------------------------------------------------------------- */
 
 static const char call[] = "ww_quant_multiply";
 
@@ -34,7 +33,7 @@ static ww_status check_up(const ww_tensor *x, const ww_tensor *up)
     return status == WW_OK ? check_same_shape(call, x, up) : status;
 }
 
-/* Is there something of the result's shape to add to? */
+/* Checks that `sum` has the result's shape, or is NULL. */
 static ww_status check_sum(const ww_quant *matrix, const ww_tensor *x, const ww_tensor *out)
 {
     if (!out->storage)
@@ -83,7 +82,7 @@ static ww_status check_beside(const ww_quant *matrix, const ww_tensor *x, const 
     return status == WW_OK && asked->accumulate ? check_sum(matrix, x, out) : status;
 }
 
-/* Rows that lie as a device takes them: their elements side by side. */
+/* Returns true if the elements of each row are adjacent, as devices need them. */
 static bool has_rows(const ww_tensor *x)
 {
     return x->layout.rank == 2 && x->layout.strides[1] == 1 && x->layout.shape[0] > 0 &&
@@ -108,7 +107,7 @@ static float *first_float(const ww_tensor *x)
     return x ? (float *)x->storage->data.data + x->layout.offset : NULL;
 }
 
-/* The product with all that stands beside it, as one job; `out` is dense. */
+/* Makes one job of the product and its neighbours; `out` is dense. */
 static quant_product_job fused_job(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, const buffer *y)
 {
     return (quant_product_job){.type = (int32_t)matrix->type,
@@ -131,7 +130,7 @@ static quant_product_job fused_job(const ww_quant *matrix, const ww_tensor *x, c
                                           .adds = asked->accumulate != 0}};
 }
 
-/* `*done` is false where the device does not do it in one. */
+/* Sets `*done` to false if the device cannot do all of it at once. */
 static ww_status try_fused(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, ww_tensor *out,
                            bool *done)
 {

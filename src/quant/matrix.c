@@ -1,4 +1,4 @@
-/* Quantized matrices: making, sharing, reading. Everything is checked here; the device's table does the work. */
+/* Quantized matrices: creating, sharing, reading. Everything is checked here; the functions of the device do the work. */
 #include "quant/matrix.h"
 
 #include <string.h>
@@ -20,13 +20,12 @@ ww_status quant_check_rows(const ww_quant *matrix, const char *call, int64_t fir
     return WW_OK;
 }
 
-/* ---- making and sharing -----------------------------------------------------------------------------------------------------
- */
+/* ---- making and sharing -------------------------------------------------------------------------------------------------- */
 
 static ww_status memory_make(ww_device *device, size_t bytes, size_t padding, quant_memory **out)
 {
-    /* The fill goes in words of four bytes, and begins at one: it may cover up to three bytes of the last row, written later.
-     */
+    /* A fill has whole words of four bytes and starts at one: it may cover up to three bytes of the last row, which is written
+       later. */
     const size_t begin = bytes / 4 * 4, whole = (bytes + padding + 3) / 4 * 4;
     device_stream *stream = NULL;
     ww_status status = device_check(device);
@@ -92,7 +91,7 @@ ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_
     return WW_OK;
 }
 
-/* Some rows, as a backend takes them. */
+/* Describes some rows for a backend. */
 static quant_rows rows_of(const ww_quant *matrix, int64_t first, int64_t count)
 {
     return (quant_rows){.type = (int32_t)matrix->type,
@@ -223,7 +222,7 @@ void ww_quant_destroy(ww_quant *matrix)
     memory_free(matrix);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------------- */
+/* ---- describing ---------------------------------------------------------------------------------------------------------- */
 
 STRUCT_INIT(ww_quant_info, {0})
 

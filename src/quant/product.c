@@ -1,5 +1,5 @@
-/* Quantized matrices times tensors, or times activations that are coded already: checked, activations and ids made dense on the
- * device, then the device's table multiplies.
+/* Products of quantized matrices with tensors, or with encoded activations. The arguments are checked, activations and ids made
+ dense on the device, and the functions of the device multiply.
  */
 #include <string.h>
 
@@ -9,18 +9,18 @@
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
 
-/* What is multiplied, checked. */
+/* A checked product. */
 typedef struct product {
     const char *call;
     const ww_quant *matrix;
     bool queued, fast, decoded;
     const int64_t *experts;
     const ww_tensor *ids;  /* of experts, on the device */
-    const ww_quant *coded; /* activations in the place of x */
-    int64_t rows;          /* of a result */
+    const ww_quant *coded; /* encoded activations, used instead of x */
+    int64_t rows;          /* rows of a result */
     int64_t columns;       /* rows of x */
 
-    /* What is made for it. */
+    /* Temporary tensors. */
     ww_tensor dense_x, dense_ids;
 } product;
 
@@ -57,7 +57,7 @@ static ww_status check_product(product *p, const ww_tensor *x, ww_tensor *out)
     return check_size(p);
 }
 
-/* Activations that are coded already. */
+/* Checks activations that are already encoded. */
 static ww_status check_coded(product *p)
 {
     const ww_quant *matrix = p->matrix, *coded = p->coded;
@@ -86,7 +86,7 @@ static ww_status check_coded(product *p)
     return check_size(p);
 }
 
-/* Numbers of experts from the host, checked, to the device. */
+/* Copies checked numbers of experts from the host to the device. */
 static ww_status send_experts(product *p)
 {
     const int64_t count = p->matrix->rows / p->rows;
@@ -97,7 +97,7 @@ static ww_status send_experts(product *p)
     return ww_tensor_from_host(p->matrix->memory->device, WW_I64, 1, &p->columns, p->experts, &p->dense_ids);
 }
 
-/* Ids of experts on the device. A queued product does not wait to look at them. */
+/* Uses ids of experts on the device. A queued product does not wait to check them. */
 static ww_status find_ids(product *p)
 {
     const ww_tensor *ids = p->ids;
@@ -110,7 +110,7 @@ static ww_status find_ids(product *p)
     return status == WW_OK && !layout_is_dense(&ids->layout) ? ww_tensor_contiguous(ids, &p->dense_ids) : status;
 }
 
-/* Activations that cannot be coded. */
+/* Fails with a message about activations that cannot be encoded. */
 static ww_status refuse(const product *p, int64_t block)
 {
     return ww_fail(
@@ -119,7 +119,7 @@ static ww_status refuse(const product *p, int64_t block)
         (long long)block, block_elements((int32_t)p->matrix->type));
 }
 
-/* All results NaN: any pattern with these bits is one. */
+/* Fills all results with NaN, the pattern of these bytes. */
 static ww_status fill_with_nan(ww_device *device, const buffer *y, size_t bytes)
 {
     device_stream *stream;
@@ -133,7 +133,8 @@ static ww_status fill_with_nan(ww_device *device, const buffer *y, size_t bytes)
     return status;
 }
 
-/* For a device that refuses a product as a whole: one column after the other, and NaN for those that it refuses. */
+/* For a device that refuses the whole product: multiplies one column after the other, and writes NaN for those that it
+ * refuses. */
 static ww_status multiply_apart(ww_device *device, const quant_product_job *job)
 {
     ww_status status = WW_OK;
@@ -153,7 +154,7 @@ static ww_status multiply_apart(ww_device *device, const quant_product_job *job)
     return status;
 }
 
-/* What a device is asked to do with activations of a type; where they are, and where results go, is not in it yet. */
+/* Makes the job for activations of a type, without the addresses of activations and results. */
 static quant_product_job job_of(const product *p, ww_dtype type)
 {
     const ww_tensor *ids = p->dense_ids.storage ? &p->dense_ids : p->ids;
@@ -172,7 +173,7 @@ static quant_product_job job_of(const product *p, ww_dtype type)
                                .fast = p->fast};
 }
 
-/* x and y are dense; x is NULL where activations are coded. */
+/* x and y are dense; x is NULL if activations are encoded. */
 static ww_status multiply(const product *p, const ww_tensor *x, const ww_tensor *y)
 {
     const buffer results = dense_bytes(y);
@@ -190,7 +191,7 @@ static ww_status multiply(const product *p, const ww_tensor *x, const ww_tensor 
     return status;
 }
 
-/* Activations where they lie, or in `dense_x` as the device takes them. */
+/* Uses activations in place, or makes a copy in `dense_x` in a form that the device accepts. */
 static ww_status make_dense(product *p, const ww_tensor *x)
 {
     const ww_dtype type = x->storage->dtype;
@@ -201,7 +202,7 @@ static ww_status make_dense(product *p, const ww_tensor *x)
     return layout_is_dense(&x->layout) ? WW_OK : ww_tensor_contiguous(x, &p->dense_x);
 }
 
-/* Into `out` of this shape. */
+/* Writes the product to `out`, which gets this shape. */
 static ww_status write_result(product *p, const ww_tensor *x, int32_t rank, const int64_t *shape, ww_tensor *out)
 {
     result r = {.operation = p->call, .out = out, .inputs = {x, p->ids}};
@@ -265,7 +266,7 @@ ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, c
 
 STRUCT_INIT(ww_quant_product, {0})
 
-/* A product with options; x is NULL where activations are coded. */
+/* Runs a product with options; x is NULL if activations are encoded. */
 static ww_status run_asked(product *p, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out)
 {
     ww_quant_product asked = ww_quant_product_default();

@@ -1,5 +1,5 @@
-/* Quantized matrices from tensors and to tensors, without leaving the device. Everything is checked here; the device's table
- * does the work, in the order of the operations on tensors.
+/* Encodes tensors as quantized matrices and decodes matrices to tensors, on the device. Everything is checked here; the
+ * functions of the device do the work, in the order of the operations on tensors.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "quant/matrix.h"
 #include "tensor/tensor.h"
 
-enum { CAST_ELEMENTS = 1 << 24 }; /* of 16 bits, or of no dense layout, that become dense floats at a time */
+enum { CAST_ELEMENTS = 1 << 24 }; /* 16-bit or not dense elements that are converted to dense floats at a time */
 
 static bool is_number(ww_dtype dtype)
 {
@@ -20,8 +20,7 @@ int32_t quant_plain_type(ww_dtype type)
     return (int32_t)(type == WW_F16 ? WW_QUANT_F16 : type == WW_BF16 ? WW_QUANT_BF16 : WW_QUANT_F32);
 }
 
-/* ---- coding ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- coding -------------------------------------------------------------------------------------------------------------- */
 
 static ww_status check_source(const char *call, const ww_tensor *x, ww_quant **matrix)
 {
@@ -38,7 +37,7 @@ static ww_status check_source(const char *call, const ww_tensor *x, ww_quant **m
     return WW_OK;
 }
 
-/* Dense floats to rows of the matrix from number `first` on. */
+/* Encodes dense floats as rows of the matrix, from number `first` on. */
 static ww_status code_floats(const ww_tensor *x, ww_quant *matrix, int64_t first, int64_t rows, int64_t *refused)
 {
     ww_device *device = matrix->memory->device;
@@ -53,13 +52,13 @@ static ww_status code_floats(const ww_tensor *x, ww_quant *matrix, int64_t first
     return device->backend->quants->encode_tensor(device, &job);
 }
 
-/* Elements `first`.. of a tensor in row-major order, which are whole rows, dense and as f32. */
+/* Makes whole rows of a tensor, from number `first_row` on, dense and f32. */
 static ww_status cast_rows(const ww_tensor *x, int64_t first_row, int64_t rows, ww_tensor *out)
 {
     ww_tensor flat = {0}, part = {0}, whole = {0};
     const int64_t cols = x->layout.shape[x->layout.rank - 1], shape[2] = {count_of(&x->layout) / cols, cols};
     ww_status status = ww_tensor_reshape(x, 2, shape, &flat);
-    if (status == WW_UNSUPPORTED) { /* rows that no two strides describe */
+    if (status == WW_UNSUPPORTED) { /* rows that two strides cannot describe */
         status = ww_tensor_contiguous(x, &whole);
         if (status == WW_OK)
             status = ww_tensor_reshape(&whole, 2, shape, &flat);
@@ -117,8 +116,7 @@ ww_status ww_quant_from_tensor(ww_quant_type type, const ww_tensor *x, ww_quant 
     return status;
 }
 
-/* ---- decoding -------------------------------------------------------------------------------------------------------------
- */
+/* ---- decoding ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status check_target(const char *call, ww_dtype dtype, const ww_tensor *out)
 {
@@ -161,7 +159,7 @@ ww_status ww_quant_dequantize(const ww_quant *matrix, int64_t first, int64_t cou
     return result_end(&r, status);
 }
 
-/* Are these ids of rows of something on the matrix's device, and is there room for another dimension? */
+/* Checks that these are ids of rows on the matrix's device, and that another dimension fits. */
 static ww_status check_row_ids(const char *call, const ww_quant *matrix, const ww_tensor *ids)
 {
     if (!matrix)

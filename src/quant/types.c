@@ -1,4 +1,4 @@
-/* The types of quantized matrices: names, blocks, and what a row needs. */
+/* The types of quantized matrices: their names and blocks, and the bytes of a row. */
 #include "quant/types.h"
 
 #include <strings.h>
@@ -19,7 +19,7 @@ static const struct {
 };
 enum { TYPES = sizeof types / sizeof *types };
 
-/* The numbers of the API, of GGUF and of the kernels are one; the blocks have the bytes of the format. */
+/* The API, GGUF and the kernels use the same numbers; the blocks have the bytes of the format. */
 _Static_assert(WW_QUANT_Q4_0 == BLOCK_Q4_0 && WW_QUANT_Q5_1 == BLOCK_Q5_1 && WW_QUANT_Q8_1 == BLOCK_Q8_1 &&
                    WW_QUANT_Q2_K == BLOCK_Q2_K && WW_QUANT_Q6_K == BLOCK_Q6_K && WW_QUANT_Q8_K == BLOCK_Q8_K &&
                    WW_QUANT_BF16 == BLOCK_BF16 && WW_QUANT_IQ4_NL == BLOCK_IQ4_NL && WW_QUANT_IQ4_XS == BLOCK_IQ4_XS &&
@@ -45,7 +45,7 @@ const char *ww_quant_name(ww_quant_type type)
     return NULL;
 }
 
-/* Writes the names of all types with commas between. */
+/* Writes the names of all types, separated by commas. */
 static void list_types(char *text, size_t capacity)
 {
     text_copy(text, capacity, "");

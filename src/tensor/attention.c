@@ -1,4 +1,4 @@
-/* Attention of tensors: one sequence whose keys and values go into pages of their own, and queries against these. */
+/* Attention of tensors: one sequence whose keys and values are stored in pages of its own, and its queries. */
 #include <warpwave/attention.h>
 
 #include <math.h>
@@ -24,12 +24,11 @@ typedef struct attention_call {
     int32_t heads, kv_heads, head_size;
     int64_t queries, keys;
     const float *data[3];  /* of q, k and v, dense */
-    ww_tensor dense[3];    /* copies of what was not; released at the end */
+    ww_tensor dense[3];    /* copies of tensors that were not dense; released at the end */
     buffer pages, numbers; /* numbers: addresses of pages, then the length, then sequences and positions */
 } attention_call;
 
-/* ---- checks -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- checks -------------------------------------------------------------------------------------------------------------- */
 
 static ww_status check_operand(const char *role, const ww_tensor *x, const ww_tensor *q)
 {
@@ -100,10 +99,9 @@ static ww_status check_call(attention_call *c, const ww_attention *how, const ww
     return status == WW_OK ? check_shapes(c) : status;
 }
 
-/* ---- memory -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
-/* Where each list begins in `numbers`. */
+/* Where each list starts in `numbers`. */
 static size_t length_at(const attention_call *c)
 {
     return (size_t)divide_up_i64(c->keys, ATTENTION_CHUNK) * sizeof(uint64_t);
@@ -114,7 +112,7 @@ static size_t tokens_at(const attention_call *c)
     return length_at(c) + 2 * sizeof(int32_t);
 }
 
-/* Sequences, all 0, positions of keys, positions of queries. */
+/* Writes the sequences, all 0, the positions of keys, and the positions of queries. */
 static ww_status make_numbers(attention_call *c)
 {
     const int64_t rows_max = max_i64(c->keys, c->queries), pages = divide_up_i64(c->keys, ATTENTION_CHUNK);
@@ -165,8 +163,7 @@ static void release_memory(attention_call *c)
     tensors_of(c->device)->release(c->device, &c->pages);
 }
 
-/* ---- the call ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- the call ------------------------------------------------------------------------------------------------------------ */
 
 static attention_batch batch_of(const attention_call *c, int64_t tokens, int64_t positions_from)
 {

@@ -1,8 +1,8 @@
 /* Convolutions as matrix products: the weights times the image seen through a window (kernels/matmul/matmul.h).
  *
- * A convolution in one dimension is one of height 1. A transposed one with stride s is s convolutions in each dimension, one
- * for each position of outputs within a stride: the outputs at one position see the same taps of the kernel, and their inputs
- * move by one from output to output. So nothing is scattered, and no tap without an input is computed.
+ * A convolution in one dimension is one of height 1. A transposed convolution with stride s is s convolutions in each
+ * dimension, one for each position of outputs within a stride. The outputs at one position use the same taps of the kernel, and
+ * their inputs move by one from output to output. So nothing is scattered, and no tap without an input is computed.
  */
 #include <string.h>
 
@@ -23,15 +23,15 @@ typedef struct conv {
     bool transposed;
     int32_t rank; /* of the tensors: 3 or 4 */
     ww_math math;
-    ww_tensor x, w; /* rank 4: images, channels, y, x; a height of 1 was put in where there was none */
+    ww_tensor x, w; /* rank 4: images, channels, y, x; with a height of 1 if there was none */
     int64_t images, groups, in_channels, out_channels; /* of all groups */
     axis y, x_axis;
 } conv;
 
-/* What a direction sees for the outputs at one place within the stride: taps first_tap, first_tap + every, ... */
+/* The taps for the outputs at one place within the stride: first_tap, first_tap + every, ... */
 typedef struct part {
     int64_t outs, taps, first_tap, every;
-    int64_t first, step, tap; /* as matmul_window has them */
+    int64_t first, step, tap; /* as in matmul_window */
 } part;
 
 /* ---- checks -------------------------------------------------------------------------------------------------------------- */
@@ -123,7 +123,7 @@ static ww_status conv_check(conv *c, const ww_tensor *x, const ww_tensor *w, con
         status = struct_read(&options, sizeof options, how, c->name, "ww_conv");
     if (status != WW_OK)
         return status;
-    const int32_t of_x = c->rank - 3; /* where the options of the last dimension stand */
+    const int32_t of_x = c->rank - 3; /* the index of the options for the last dimension */
     c->groups = options.groups;
     c->math = options.math;
     c->x_axis = (axis){.padding = options.padding[of_x],
@@ -140,7 +140,7 @@ static ww_status conv_check(conv *c, const ww_tensor *x, const ww_tensor *w, con
     return status == WW_OK ? check_shapes(c, x, w) : status;
 }
 
-/* ---- what is seen -------------------------------------------------------------------------------------------------------- */
+/* ---- the window ---------------------------------------------------------------------------------------------------------- */
 
 static part part_of_plain(const axis *a)
 {
@@ -157,7 +157,7 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Output o = place + u * stride meets tap t at input (o + padding - t * dilation) / stride, if that is whole. */
+/* Output o = place + u * stride uses tap t with input (o + padding - t * dilation) / stride, if that is an integer. */
 static part part_of_place(const axis *a, int64_t place)
 {
     part p = {.outs = place < a->out ? (a->out - place - 1) / a->stride + 1 : 0, .step = 1};
@@ -173,7 +173,7 @@ static part part_of_place(const axis *a, int64_t place)
     return p;
 }
 
-/* The kernel's taps of a part as rows of a dense matrix for each group: [groups, out / groups, in / groups, taps...]. */
+/* Makes a dense matrix per group from the kernel's taps of a part: [groups, out / groups, in / groups, taps...]. */
 static ww_status part_weights(const conv *c, const part *y, const part *x, ww_tensor *weights, ww_tensor *copy)
 {
     const ww_layout *w = &c->w.layout;
@@ -192,7 +192,7 @@ static ww_status part_weights(const conv *c, const part *y, const part *x, ww_te
     return status;
 }
 
-/* A 1 x 1 kernel that moves by 1 sees each pixel once: a plain product for each image. */
+/* A 1 x 1 kernel with stride 1 uses each pixel once: then it is a plain product for each image. */
 static bool sees_all(const conv *c, const part *y, const part *x)
 {
     return y->taps == 1 && x->taps == 1 && y->first == 0 && x->first == 0 && y->step == 1 && x->step == 1 &&
@@ -226,7 +226,7 @@ static void set_window(const conv *c, const part *y, const part *x, matmul_windo
 
 /* ---- the products -------------------------------------------------------------------------------------------------------- */
 
-/* The outputs of one part, the first of them at element `at` of the result. */
+/* Computes the outputs of one part. The first one is element `at` of the result. */
 static ww_status run_part(const conv *c, const part *y, const part *x, const ww_tensor *made, int64_t at)
 {
     ww_tensor copy = {0};
@@ -281,7 +281,7 @@ static ww_status run_transposed(const conv *c, const ww_tensor *made)
     return status;
 }
 
-/* Outputs that meet no tap are +0. */
+/* Outputs without any tap are +0. */
 static bool some_meet_nothing(const conv *c)
 {
     bool some = c->in_channels == 0;

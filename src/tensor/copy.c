@@ -1,5 +1,5 @@
-/* Copies elements unchanged: to a dense storage, to another device, into a view, by runs, one value everywhere, several tensors
- * into one. */
+/* Copies elements unchanged: to a dense storage, to another device, into a view, by ranges; sets all elements to a value;
+ * concatenates tensors. */
 #include <string.h>
 
 #include "base/float_guard.h"
@@ -18,7 +18,7 @@ ww_status ww_tensor_contiguous(const ww_tensor *x, ww_tensor *out)
     return run_elementwise("contiguous", &job, &x, x->storage->dtype, out);
 }
 
-/* Through the host: devices of two vendors have no other way. Both are dense. */
+/* Copies through the host, the only way between devices of two vendors. Both are dense. */
 static ww_status copy_through_host(const ww_tensor *from, const ww_tensor *to)
 {
     const buffer source = dense_bytes(from), target = dense_bytes(to);
@@ -65,7 +65,7 @@ ww_status copy_apart(const ww_tensor *from, const ww_tensor *to)
     return tensors_of(to->storage->device)->elementwise(to->storage->device, &job);
 }
 
-/* Elements that may be read after they are written are copied first. */
+/* Elements that would be overwritten before they are read are copied first. */
 static ww_status copy_checked(const ww_tensor *from, const ww_tensor *to)
 {
     if (count_of(&to->layout) == 0 || !tensors_meet(from, to))
@@ -142,7 +142,7 @@ ww_status ww_tensor_const_set(const ww_tensor *to, const void *value)
 
 /* ---- cat ----------------------------------------------------------------------------------------------------------------- */
 
-/* Does x match the first tensor except along `dim`, and how long are all of them along it? */
+/* Checks that x matches the first tensor except along `dim`, and adds its length along `dim` to the total. */
 static ww_status check_piece(const ww_tensor *first, const ww_tensor *x, int32_t dim, int64_t *length)
 {
     ww_status status = check_tensor("cat", "a tensor", x);

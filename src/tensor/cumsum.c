@@ -1,4 +1,5 @@
-/* Running sums: rounds of chunks (arithmetic/cumsum.h), each round's sums a tensor that is summed the same way. */
+/* Running sums: in rounds of chunks (arithmetic/cumsum.h). The sums of each round are a tensor that is summed in the same
+ * way. */
 #include "arithmetic/cumsum.h"
 
 #include "base/float_guard.h"

@@ -1,4 +1,4 @@
-/* DLPack: tensors to and from the structs by which libraries hand each other memory, versioned and not. */
+/* DLPack: converts tensors to and from the structs with which libraries exchange memory, versioned and unversioned. */
 #include <warpwave/dlpack.h>
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "tensor/foreign.h"
 
-enum { FLOAT8_E4M3FN = 10, READ_ONLY = 1 }; /* in DLPack's numbers */
+enum { FLOAT8_E4M3FN = 10, READ_ONLY = 1 }; /* numbers of DLPack */
 
 /* ---- types and devices --------------------------------------------------------------------------------------------------- */
 
@@ -18,7 +18,7 @@ static const struct {
     {WW_U8, kDLUInt, 8},      {WW_U32, kDLUInt, 32},         {WW_I16, kDLInt, 16},
     {WW_I32, kDLInt, 32},     {WW_I64, kDLInt, 64},          {WW_I8, kDLInt, 8},
     {WW_F16, kDLFloat, 16},   {WW_F32, kDLFloat, 32},        {WW_F64, kDLFloat, 64},
-    {WW_BF16, kDLBfloat, 16}, {WW_F8E4M3, FLOAT8_E4M3FN, 8}, {WW_U8, kDLBool, 8}, /* taken, not given: behind the u8 that is */
+    {WW_BF16, kDLBfloat, 16}, {WW_F8E4M3, FLOAT8_E4M3FN, 8}, {WW_U8, kDLBool, 8}, /* only imported: u8 comes first */
 };
 
 static bool type_of_dlpack(DLDataType from, ww_dtype *out)
@@ -48,7 +48,7 @@ static DLDevice device_to_dlpack(const ww_device *device)
     return (DLDevice){type, device->info.index};
 }
 
-/* Pinned memory is the host's and every GPU's; managed memory every NVIDIA GPU's. */
+/* Pinned memory belongs to the host and every GPU, managed memory to every NVIDIA GPU. */
 static bool device_takes(const ww_device *device, DLDevice from)
 {
     const DLDevice own = device_to_dlpack(device);
@@ -66,9 +66,9 @@ static bool device_takes(const ww_device *device, DLDevice from)
     }
 }
 
-/* ---- giving -------------------------------------------------------------------------------------------------------------- */
+/* ---- exporting ----------------------------------------------------------------------------------------------------------- */
 
-/* An export: the struct that others see, first or second, and what it points to. */
+/* An export: the struct that others see, versioned or not, and what it points to. */
 typedef struct export
 {
     union {
@@ -98,7 +98,7 @@ static void delete_plain(struct DLManagedTensor *self)
         export_end(self->manager_ctx);
 }
 
-/* Everything but the struct around the tensor. */
+/* Fills in everything except the struct around the tensor. */
 static ww_status export_begin(const char *operation, const ww_tensor *x, void *stream, export **out, DLTensor *made)
 {
     void *data;
@@ -169,9 +169,9 @@ ww_status ww_tensor_to_dlpack_unversioned(const ww_tensor *x, void *stream, stru
     return WW_OK;
 }
 
-/* ---- taking -------------------------------------------------------------------------------------------------------------- */
+/* ---- importing ----------------------------------------------------------------------------------------------------------- */
 
-/* `foreign` without who owns it. */
+/* Fills in `foreign`, except for the owner. */
 static ww_status read_tensor(const char *operation, const ww_device *device, const DLTensor *from, ww_foreign *foreign)
 {
     if (!device_takes(device, from->device))

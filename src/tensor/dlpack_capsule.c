@@ -1,5 +1,5 @@
-/* The destructor of Python's DLPack capsules. It is C because it also runs while the interpreter ends or the garbage collector
- * works, and it uses only the two Python functions that it was given. */
+/* The destructor of Python's DLPack capsules. It is in C because it also runs while the interpreter ends or the garbage
+ * collector works. It uses only the two Python functions that it was given. */
 #include <warpwave/dlpack.h>
 
 #include <stdatomic.h>

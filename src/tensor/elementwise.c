@@ -1,4 +1,4 @@
-/* Operations element by element: checked, and handed to the backend as one job. */
+/* Operations element by element: checked, and passed to the backend as one job. */
 #include "arithmetic/convert.h"
 #include "base/float_guard.h"
 #include "tensor/tensor.h"
@@ -32,7 +32,7 @@ static ww_status check_arithmetic(const char *operation, ww_dtype dtype, integer
 
 /* ---- one operand --------------------------------------------------------------------------------------------------------- */
 
-/* An operation on one operand with its parameters, as numbers of every kind. */
+/* An operation on one operand, with its parameters as numbers of every kind. */
 static elementwise_job unary_job(int32_t op, double a, double b)
 {
     return (elementwise_job){

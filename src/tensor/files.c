@@ -1,11 +1,11 @@
-/* Arrays of files as tensors: read in pieces through a buffer of the host and written to the device one after the other. */
+/* Reads arrays of files as tensors: in pieces, through a host buffer, which are copied to the device one after the other. */
 #include <warpwave/tensor_files.h>
 
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
-enum { PIECE_BYTES = 32 << 20 }; /* large enough for the readers' threads, small enough to be forgotten */
+enum { PIECE_BYTES = 32 << 20 }; /* large enough for several reading threads, small compared with the tensors */
 
 /* An array in a file: which one, and how its bytes are read. */
 typedef struct source {
@@ -40,7 +40,7 @@ static bool type_of_element(ww_element element, ww_dtype *out)
     return false;
 }
 
-/* All of an array into a dense tensor. */
+/* Reads a whole array into a dense tensor. */
 static ww_status fill(const source *from, const ww_tensor *to)
 {
     ww_device *device = to->storage->device;
@@ -53,7 +53,8 @@ static ww_status fill(const source *from, const ww_tensor *to)
         return memory_failed("a piece of an array", piece_bytes);
     ww_status status = WW_OK;
     for (size_t done = 0; done < all.bytes && status == WW_OK; done += piece_bytes) {
-        const buffer part = {.data = (char *)all.data + done, .bytes = all.bytes - done < piece_bytes ? all.bytes - done : piece_bytes};
+        const buffer part = {.data = (char *)all.data + done,
+                             .bytes = all.bytes - done < piece_bytes ? all.bytes - done : piece_bytes};
         status = read_bytes(from, (int64_t)done, piece, part.bytes);
         if (status == WW_OK)
             status = tensors_of(device)->write(device, &part, piece);

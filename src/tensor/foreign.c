@@ -1,4 +1,4 @@
-/* Memory of other libraries as tensors, the addresses of ours, and streams that wait for each other. */
+/* Memory of other libraries as tensors, the addresses of our tensors, and streams that wait for each other. */
 #include <warpwave/tensor_foreign.h>
 
 #include "base/float_guard.h"
@@ -35,7 +35,7 @@ ww_status ww_device_signal_stream(ww_device *device, void *stream)
 
 /* ---- wrapping ------------------------------------------------------------------------------------------------------------ */
 
-/* How many elements the storage has at least that a layout looks at; -1 if that cannot be counted. */
+/* Returns the minimum number of elements of a storage for a layout; -1 if it cannot be counted. */
 static int64_t elements_under(const ww_layout *layout)
 {
     int64_t last = layout->offset, along;
@@ -62,7 +62,7 @@ ww_status wrap_memory(const char *operation, ww_device *device, const ww_foreign
     as.elements = elements_under(&foreign->layout);
     const ww_tensor seen = {.storage = &as, .layout = foreign->layout};
     if (as.elements < 0)
-        as.elements = 0; /* what is wrong with the layout is said by the check below */
+        as.elements = 0; /* the check below reports what is wrong with the layout */
     ww_status status = check_tensor(operation, "the memory", &seen);
     if (status != WW_OK)
         return status;

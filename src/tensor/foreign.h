@@ -1,4 +1,4 @@
-/* Between foreign.c and dlpack.c. */
+/* A function of foreign.c that dlpack.c uses. */
 #ifndef WW_TENSOR_FOREIGN_H
 #define WW_TENSOR_FOREIGN_H
 
@@ -6,7 +6,7 @@
 
 #include "tensor/tensor.h"
 
-/* ww_tensor_wrap() of a whole struct, with the type and `out` checked. */
+/* ww_tensor_wrap() for a complete struct, after `out` and its type were checked. */
 ww_status wrap_memory(const char *operation, ww_device *device, const ww_foreign *foreign, ww_tensor *out);
 
 #endif

@@ -40,7 +40,7 @@ ww_status check_ids(const char *operation, const ww_tensor *ids, int64_t extent)
     return status == WW_OK && bad >= 0 ? refuse_id(operation, ids, extent, bad, value) : status;
 }
 
-/* x, ids and dim, each by itself. */
+/* Checks x, ids and dim separately. */
 static ww_status check_operands(const char *operation, const ww_tensor *x, const ww_tensor *ids, int32_t *dim)
 {
     ww_status status = check_tensor(operation, "x", x);
@@ -55,7 +55,7 @@ static ww_status check_operands(const char *operation, const ww_tensor *x, const
     return status;
 }
 
-/* Ids for each element: no larger than x but along dim. */
+/* With an id for each element, ids must not be larger than x except along `dim`. */
 static ww_status check_within(const char *operation, const ww_tensor *x, const ww_tensor *ids, int32_t dim)
 {
     bool within = x->layout.rank == ids->layout.rank;
@@ -76,15 +76,14 @@ static ww_status check_list(const char *operation, const ww_tensor *ids)
                    SHAPE_TEXT(&ids->layout));
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct id_read {
     const char *operation;
     const ww_tensor *x, *ids;
     int32_t dim;
     ww_layout shape;                  /* of the result */
-    int64_t ids_strides[WW_RANK_MAX]; /* of ids in that shape */
+    int64_t ids_strides[WW_RANK_MAX]; /* strides of the ids in that shape */
 } id_read;
 
 static ww_status read_by_ids(const id_read *read, ww_tensor *out)
@@ -98,7 +97,7 @@ static ww_status read_by_ids(const id_read *read, ww_tensor *out)
     if (count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the result would have shape %s, which is too large", operation,
                        SHAPE_TEXT(shape));
-    /* A caller's tensor is not written before the ids were looked at. */
+    /* The caller's tensor is not written before the ids were checked. */
     ww_status status = count == 0 || out->storage ? check_ids(operation, ids, x->layout.shape[dim]) : WW_OK;
     if (status != WW_OK)
         return status;
@@ -152,18 +151,17 @@ ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32
     return read_by_ids(&read, out);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct id_write {
     const char *operation;
     const ww_tensor *x;
     ww_tensor ids, src;
     int32_t dim, what;
-    bool list; /* the ids are one list for all lines */
+    bool list; /* one list of ids for all lines */
 } id_write;
 
-/* Everything is checked but the ids; ids_strides are those of ids in the shape of src. */
+/* Everything is checked except the ids. ids_strides are the strides of the ids in the shape of src. */
 static ww_status write_apart(const id_write *w, const int64_t *ids_strides)
 {
     const ww_tensor *x = w->x, *ids = &w->ids, *src = &w->src;
@@ -187,7 +185,7 @@ static ww_status write_apart(const id_write *w, const int64_t *ids_strides)
     return tensors_of(device)->scatter(device, &job);
 }
 
-/* Sources that the write would overwrite before they are read are copied first. */
+/* Copies sources that the write would overwrite before they are read. */
 static ww_status copy_aside(const ww_tensor *x, ww_tensor *other, ww_tensor *aside)
 {
     if (!tensors_meet(x, other))

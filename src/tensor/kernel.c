@@ -1,5 +1,5 @@
-/* The caller's own kernels: modules, the kernels in them, and launches on tensors. Everything that concerns tensors is
- * checked here; the device's table knows the rest.
+/* Kernels of the caller: modules, their kernels, and launches on tensors. Everything about tensors is checked here; the
+ * functions of the device do the rest.
  */
 #include <warpwave/kernel.h>
 
@@ -16,22 +16,21 @@
 enum { NAME_BYTES = 256, ALIGNMENT_MAX = 256 };
 
 struct ww_kernel {
-    ww_kernel *next; /* of the same module */
+    ww_kernel *next; /* in the same module */
     ww_module *module;
-    void *function; /* the backend's */
+    void *function; /* owned by the backend */
     kernel_limits limits;
     char name[NAME_BYTES];
 };
 
 struct ww_module {
     ww_device *device;    /* retained */
-    void *handle;         /* the backend's */
-    pthread_mutex_t lock; /* over the list */
+    void *handle;         /* owned by the backend */
+    pthread_mutex_t lock; /* protects the list */
     ww_kernel *kernels;
 };
 
-/* ---- modules ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- modules ------------------------------------------------------------------------------------------------------------- */
 
 ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_module **module)
 {
@@ -79,10 +78,9 @@ void ww_module_unload(ww_module *module)
     memory_free(module);
 }
 
-/* ---- kernels ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
 
-/* The lock is held. */
+/* Called with the lock. */
 static ww_kernel *find_loaded(const ww_module *module, const char *name)
 {
     ww_kernel *kernel = module->kernels;
@@ -91,7 +89,7 @@ static ww_kernel *find_loaded(const ww_module *module, const char *name)
     return kernel;
 }
 
-/* The lock is held. */
+/* Called with the lock. */
 static ww_status find_new(ww_module *module, const char *name, ww_kernel **out)
 {
     ww_kernel *made = memory_alloc_zeroed(1, sizeof *made);
@@ -148,8 +146,7 @@ ww_status ww_kernel_describe(const ww_kernel *kernel, ww_kernel_info *info)
     return struct_write(info, &ours, sizeof ours, "ww_kernel_describe", "ww_kernel_info");
 }
 
-/* ---- launches ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- launches ------------------------------------------------------------------------------------------------------------ */
 
 STRUCT_INIT(ww_launch, {.grid = {1, 1, 1}, .block = {1, 1, 1}})
 
@@ -207,7 +204,7 @@ static ww_status place_argument(const ww_kernel *kernel, const ww_argument *argu
     return WW_OK;
 }
 
-/* Lays the arguments out one behind the other, as C lays out a struct. */
+/* Packs the arguments with the layout of a C struct. */
 static ww_status pack(const ww_kernel *kernel, const ww_launch *launch, unsigned char *packed, kernel_launch *out)
 {
     out->argument_alignment = 1;

@@ -1,4 +1,4 @@
-/* Layouts: what they are made of, what is wrong with them, and how they are simplified before work is done. */
+/* Layouts: their strides, checks, and how they are simplified before work is done. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@ ww_layout ww_layout_contiguous(int32_t rank, const int64_t *shape)
     ww_layout layout = {.rank = rank};
     if (rank < 0 || rank > WW_RANK_MAX || (!shape && rank > 0))
         return layout;
-    uint64_t stride = 1; /* wraps where the shape is too large, which is found when the layout is used */
+    uint64_t stride = 1; /* wraps if the shape is too large, which is detected when the layout is used */
     for (int32_t d = rank - 1; d >= 0; d--) {
         layout.shape[d] = shape[d];
         layout.strides[d] = (int64_t)(stride & INT64_MAX);
@@ -54,7 +54,7 @@ shape_text shape_to_text(int32_t rank, const int64_t *shape)
 
 /* ---- checks -------------------------------------------------------------------------------------------------------------- */
 
-/* The number of the last element in the storage, or -1 if it cannot be counted. */
+/* Returns the index of the last element in the storage, or -1 if it cannot be counted. */
 static int64_t last_element(const ww_layout *layout)
 {
     int64_t last = layout->offset;
@@ -143,7 +143,7 @@ ww_status check_not_read_only(const char *operation, const char *role, const ww_
                    operation, role);
 }
 
-/* From the smallest stride up, each must be beyond all that the smaller ones reach. */
+/* In ascending order, each stride must be larger than everything that the smaller ones reach. */
 ww_status check_writable(const char *operation, const char *role, const ww_tensor *x)
 {
     const ww_layout *layout = &x->layout;
@@ -195,7 +195,7 @@ bool layout_is_dense(const ww_layout *layout)
     return dense || stride == 0;
 }
 
-/* Compared by address: two storages may look at the same foreign memory. */
+/* Compares addresses, because two storages may be views of the same foreign memory. */
 bool tensors_meet(const ww_tensor *x, const ww_tensor *y)
 {
     if (count_of(&x->layout) == 0 || count_of(&y->layout) == 0)
@@ -208,7 +208,7 @@ bool tensors_meet(const ww_tensor *x, const ww_tensor *y)
 
 /* ---- broadcasting -------------------------------------------------------------------------------------------------------- */
 
-/* Makes `shape` the one that it and x are broadcast to. */
+/* Sets `shape` to the shape that it and x are broadcast to. */
 static bool broadcast_one(const ww_layout *x, ww_layout *shape)
 {
     int64_t sizes[WW_RANK_MAX];
@@ -260,7 +260,7 @@ tensor_operand operand_in(const ww_tensor *x, const ww_layout *shape)
     return operand;
 }
 
-/* Can dimension d of size `inner` and the one before it be one, in this operand? */
+/* Returns true if dimension d of size `inner` and the one before it can be merged in this operand. */
 static bool joins(const tensor_operand *operand, int32_t before, int32_t d, int64_t inner)
 {
     return operand->strides[before] == operand->strides[d] * inner;

@@ -1,4 +1,4 @@
-/* Tensors from nothing and from the host, back to the host, and their release. */
+/* Creates tensors, copies them from and to the host, and releases them. */
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ ww_dtype ww_tensor_dtype(const ww_tensor *x)
     return ww_storage_dtype(x ? x->storage : NULL);
 }
 
-/* ---- from nothing -------------------------------------------------------------------------------------------------------- */
+/* ---- creating ------------------------------------------------------------------------------------------------------------ */
 
 ww_status ww_tensor_empty(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, ww_tensor *out)
 {
@@ -65,7 +65,7 @@ ww_status ww_tensor_zeros(ww_device *device, ww_dtype dtype, int32_t rank, const
     return result_end(&r, status);
 }
 
-/* The bits of a number in a type, converted as casts do. */
+/* Converts a number to the bits of a type, like a cast. */
 static int64_t bits_of_f64(double x, ww_dtype dtype)
 {
     union {
@@ -114,7 +114,7 @@ ww_status ww_tensor_full(ww_device *device, ww_dtype dtype, int32_t rank, const 
     return result_end(&r, status);
 }
 
-/* How many numbers lie in start, start + step, ... before end; -1 if there is no such number. */
+/* Returns how many of the numbers start, start + step, ... are before end; -1 if that is too many to count. */
 static int64_t arange_count(double start, double end, double step)
 {
     if (!isfinite(start) || !isfinite(end) || !isfinite(step) || step == 0.0)
@@ -156,7 +156,7 @@ buffer dense_bytes(const ww_tensor *x)
     return (buffer){.data = operand_of(x).data, .bytes = (size_t)count_of(&x->layout) * ww_dtype_bytes(x->storage->dtype)};
 }
 
-/* Elements of the host, dense, to a tensor of any layout. */
+/* Copies dense host elements to a tensor of any layout. */
 static ww_status write_elements(const ww_tensor *to, const void *data)
 {
     ww_device *device = to->storage->device;

@@ -1,4 +1,4 @@
-/* Matrix products: what is multiplied with what, checked and simplified. */
+/* Matrix products: checks and simplifies the operands. */
 #include <string.h>
 
 #include "base/float_guard.h"
@@ -24,7 +24,7 @@ ww_status check_product_types(const char *operation, named_tensor a, named_tenso
     return has ? WW_OK : refuse_type(operation, dtype);
 }
 
-/* The stride of a tensor along dimension d of `rank`, dimensions counted from the right: 0 where it is repeated. */
+/* Returns the stride of a tensor along dimension d of `rank`, with dimensions counted from the right; 0 if it is repeated. */
 static int64_t batch_stride(const ww_layout *layout, int32_t rank, int32_t d)
 {
     const int32_t own = d - (rank - layout->rank);
@@ -37,7 +37,7 @@ static int64_t batch_size(const ww_layout *layout, int32_t rank, int32_t d)
     return own < 0 ? 1 : layout->shape[own];
 }
 
-/* The shape of the product, dense; or why there is none. */
+/* Computes the dense shape of the product, or fails with the reason why there is none. */
 static ww_status product_shape(const ww_layout *a, const ww_layout *b, ww_layout *out)
 {
     const int32_t rank = max_i32(a->rank, b->rank);
@@ -62,7 +62,8 @@ static ww_status product_shape(const ww_layout *a, const ww_layout *b, ww_layout
     return WW_OK;
 }
 
-/* Dimensions of the batch that lie one behind the other are one; a batch of a with one and the same b is a taller a. */
+/* Merges contiguous dimensions of the batch. If all matrices of a batch use the same b, the batch of a becomes one taller
+ * matrix. */
 static void set_batch(matmul_job *job, const ww_layout *a, const ww_layout *b, const ww_layout *out)
 {
     for (int32_t d = 0; d < out->rank - 2; d++) {
@@ -135,8 +136,7 @@ ww_status ww_tensor_matmul(const ww_tensor *a, const ww_tensor *b, ww_math math,
     return result_end(&r, status);
 }
 
-/* ---- shared with convolutions --------------------------------------------------------------------------------------------
- */
+/* ---- shared with convolutions -------------------------------------------------------------------------------------------- */
 
 ww_status check_math(const char *operation, ww_math math)
 {

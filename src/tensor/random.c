@@ -1,4 +1,4 @@
-/* Random numbers: a device counts the blocks that were used of its seed, so that the same calls after the same seed give the
+/* Random numbers. A device counts how many blocks of its seed were used, so that the same calls after the same seed give the
  * same numbers on every device.
  */
 #include <math.h>
@@ -17,7 +17,7 @@ ww_status ww_device_seed(ww_device *device, uint64_t seed)
     return WW_OK;
 }
 
-/* Draws as many numbers as there are elements in `to`, dense. */
+/* Draws one number per element of `to`, dense. */
 static ww_status draw(const ww_tensor *to, random_job *job)
 {
     ww_device *device = to->storage->device;
@@ -31,7 +31,7 @@ static ww_status draw(const ww_tensor *to, random_job *job)
     job->first_block = atomic_fetch_add(&device->random_blocks, blocks);
     const ww_status status = tensors_of(device)->random(device, job);
     uint_least64_t end = job->first_block + blocks;
-    if (status != WW_OK) /* as if it had not been, unless another thread has drawn since */
+    if (status != WW_OK) /* undo the count, unless another thread has drawn numbers since */
         (void)atomic_compare_exchange_strong(&device->random_blocks, &end, job->first_block);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Reductions: which dimensions go and which stay, and the two lists simplified for the backend. */
+/* Reductions: determines the reduced and the remaining dimensions, and simplifies both lists for the backend. */
 #include <string.h>
 
 #include "base/float_guard.h"
@@ -28,7 +28,7 @@ int32_t ww_reduce_of_name(const char *name)
     return -1;
 }
 
-/* Which dimensions are reduced, by number. */
+/* Marks the dimensions that are reduced. */
 static ww_status mark_dims(const char *operation, const ww_tensor *x, const int32_t *dims, int32_t count,
                            bool reduced[WW_RANK_MAX])
 {
@@ -47,7 +47,7 @@ static ww_status mark_dims(const char *operation, const ww_tensor *x, const int3
     return WW_OK;
 }
 
-/* One dimension more, after the others: joined with the last where they lie one behind the other. */
+/* Appends a dimension; merges it with the last one if they are contiguous. */
 static void add_dim(reduce_dims *dims, int64_t size, int64_t stride)
 {
     if (size == 1)
@@ -86,7 +86,7 @@ static ww_status run_reduction(const char *operation, const ww_tensor *x, const 
         if (!reduced[d])
             shape[rank++] = x->layout.shape[d];
     result r = {.operation = operation, .out = out, .inputs = {x}};
-    const ww_dtype dtype = job->out_type == TYPE_U32 ? WW_U32 : ww_tensor_dtype(x); /* places, or the type of x */
+    const ww_dtype dtype = job->out_type == TYPE_U32 ? WW_U32 : ww_tensor_dtype(x); /* indices, or the type of x */
     ww_status status = result_begin(&r, x->storage->device, dtype, rank, shape);
     if (status == WW_OK && job->outs > 0) {
         job->x = operand_of(x).data;

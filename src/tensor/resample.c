@@ -1,4 +1,4 @@
-/* Pools and enlargements of images, checked. */
+/* Image pooling and upsampling: checks. */
 #include "arithmetic/resample.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "base/structs.h"
 #include "tensor/products.h"
 
-/* Everything about an image is counted in 32 bits; how many there are is not. */
+/* Sizes of images are counted in 32 bits, but not the number of images. */
 enum { SIZE_MAX_32 = INT32_MAX / 4 };
 
 static ww_status check_images(const char *name, const ww_tensor *x, int32_t rank)
@@ -27,7 +27,7 @@ static ww_status check_images(const char *name, const ww_tensor *x, int32_t rank
     return WW_OK;
 }
 
-/* Makes the result and has it filled. `args` says what is done; sizes of the output are there. */
+/* Makes the result and computes it. `args` has the operation and the sizes of the output. */
 static ww_status run(const char *name, const ww_tensor *images, resample_args *args, ww_tensor *out)
 {
     const ww_tensor x = tensor_with_height(images);
@@ -62,7 +62,7 @@ static ww_status run(const char *name, const ww_tensor *images, resample_args *a
     return result_end(&r, status);
 }
 
-/* ---- pools --------------------------------------------------------------------------------------------------------------- */
+/* ---- pooling ------------------------------------------------------------------------------------------------------------- */
 
 STRUCT_INIT(ww_pool, {.kernel = {1, 1}, .stride = {1, 1}, .padding_counts = 1})
 
@@ -115,7 +115,7 @@ ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_tensor
     return run_pool("max_pool2d", RESAMPLE_MAXIMUM, x, how, out);
 }
 
-/* ---- enlargements -------------------------------------------------------------------------------------------------------- */
+/* ---- upsampling ---------------------------------------------------------------------------------------------------------- */
 
 static ww_status check_size(const char *name, const ww_tensor *x, int64_t size)
 {
@@ -125,7 +125,7 @@ static ww_status check_size(const char *name, const ww_tensor *x, int64_t size)
                    SHAPE_TEXT(&x->layout), (long long)size, (int)SIZE_MAX_32);
 }
 
-/* `size` is the new one, down and across. */
+/* `size` is the new height and width. */
 static ww_status run_nearest(const char *name, int32_t rank, const ww_tensor *x, const int64_t size[2], ww_tensor *out)
 {
     ww_status status = check_out(name, out);
@@ -153,7 +153,7 @@ ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64
     return run_nearest("upsample_nearest2d", 4, x, (int64_t[]){size_y, size_x}, out);
 }
 
-/* Inputs for an output: the distance between neighbours. */
+/* Returns how many inputs there are per output: the distance between neighbours. */
 static double scale_of(int64_t in, int64_t outs, bool corners, double factor)
 {
     if (corners)

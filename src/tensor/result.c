@@ -8,7 +8,7 @@
 
 #include "tensor/tensor.h"
 
-enum { RESULT_ALIGNMENT = 16 }; /* bytes: what kernels store at once */
+enum { RESULT_ALIGNMENT = 16 }; /* bytes that kernels store at once */
 
 static ww_status check_given(const result *r, const ww_device *device, ww_dtype dtype, const ww_layout *shape)
 {
@@ -33,7 +33,7 @@ static ww_status check_given(const result *r, const ww_device *device, ww_dtype 
     return check_writable(r->operation, "out", out);
 }
 
-/* Is every element of x at the place of its counterpart in y? */
+/* Returns true if every element of x has the same address as its counterpart in y. */
 static bool same_places(const ww_tensor *x, const ww_tensor *y)
 {
     bool same = operand_of(x).data == operand_of(y).data && x->layout.rank == y->layout.rank &&
@@ -80,7 +80,7 @@ ww_status result_zero(const result *r)
     ww_device *device = r->at.storage->device;
     if (count_of(&r->at.layout) == 0)
         return WW_OK;
-    /* Memory of our own may be zeroed in whole words; a caller's has neighbours. */
+    /* Our own memory may be zeroed in whole words; in a caller's memory other elements may be adjacent. */
     return r->made ? tensors_of(device)->zero(device, &r->at.storage->data) : set_elements(&r->at, 0);
 }
 

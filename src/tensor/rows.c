@@ -18,7 +18,7 @@ static ww_status check_floats(const char *operation, const ww_tensor *x)
     return status;
 }
 
-/* The elements of a tensor, dense: its own, or those of a copy, which the caller releases. */
+/* The elements of a tensor, dense: in place or, if they are not dense, a copy that the caller releases. */
 typedef struct dense_elements {
     const void *data;
     ww_tensor copy;
@@ -35,7 +35,7 @@ static ww_status make_dense(const ww_tensor *x, dense_elements *dense)
     return status;
 }
 
-/* A vector of a norm: NULL stays NULL. */
+/* Makes a norm's weights or biases dense; NULL stays NULL. */
 static ww_status dense_vector(const char *operation, const char *role, const ww_tensor *x, const ww_tensor *vector,
                               dense_elements *dense)
 {
@@ -54,7 +54,7 @@ static ww_status dense_vector(const char *operation, const char *role, const ww_
     return status == WW_OK ? make_dense(vector, dense) : status;
 }
 
-/* Completes a job about rows of x's last dimension and runs it into `out`. */
+/* Completes a job about rows of x's last dimension, and writes its result to `out`. */
 static ww_status run_rows(const char *operation, const ww_tensor *x, rows_job *job, result *r)
 {
     ww_device *device = x->storage->device;
@@ -77,7 +77,7 @@ static ww_status run_rows(const char *operation, const ww_tensor *x, rows_job *j
     return result_end(r, status);
 }
 
-/* x with two dimensions exchanged. */
+/* Returns x with two dimensions exchanged. */
 static ww_tensor exchanged(const ww_tensor *x, int32_t one, int32_t other)
 {
     ww_tensor view = *x;
@@ -88,8 +88,8 @@ static ww_tensor exchanged(const ww_tensor *x, int32_t one, int32_t other)
     return view;
 }
 
-/* Runs softmax along `dim`, not the last, on a dense and wide enough tensor, if the backend supports that; false if not done.
- */
+/* Runs softmax along `dim`, which is not the last, if the tensor is dense and wide enough and the backend supports it. Returns
+ * false if it was not done. */
 static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_tensor *out, ww_status *status)
 {
     enum { INNER_MIN = 16 };
@@ -113,7 +113,7 @@ static bool softmax_columns(const ww_tensor *x, int32_t dim, ww_tensor *out, ww_
     return true;
 }
 
-/* Of rows that are made by exchanging the dimension with the last, and back. */
+/* Exchanges the dimension with the last one, runs softmax on rows, and exchanges them back. */
 static ww_status softmax_exchanged(const ww_tensor *x, int32_t dim, ww_tensor *out)
 {
     const int32_t last = x->layout.rank - 1;
@@ -191,7 +191,7 @@ ww_status ww_tensor_rms_norm(const ww_tensor *x, const ww_tensor *weight, double
 
 /* ---- rotary embedding ---------------------------------------------------------------------------------------------------- */
 
-/* The dimensions of x's rows with the strides of `angles`, which has all of them and the pairs, or the last of them and the
+/* The strides of `angles` for the dimensions of x's rows. `angles` has all of these dimensions, or only the last ones, and the
  * pairs. */
 static ww_status angle_dims(const char *role, const ww_tensor *x, const ww_tensor *angles, reduce_dims *dims, int64_t *step)
 {
@@ -257,7 +257,7 @@ ww_status ww_tensor_rope(const ww_tensor *x, const ww_tensor *cosines, const ww_
 
 /* ---- sorting ------------------------------------------------------------------------------------------------------------- */
 
-/* The two results of a sort; one may not be wanted. Both are begun or none. */
+/* Begins the two results of a sort, one of which may not be wanted: both or none. */
 static ww_status begin_sorted(const ww_tensor *x, int64_t k, result *values, result *indices)
 {
     int64_t shape[WW_RANK_MAX];
@@ -287,7 +287,7 @@ static ww_status end_sorted(result *values, result *indices, ww_status status)
     return status;
 }
 
-/* `job` says how many of each row, and which first. */
+/* `job` says how many elements of each row, and in which order. */
 static ww_status run_sort(const char *operation, const ww_tensor *x, sort_job job, ww_tensor *values, ww_tensor *indices)
 {
     ww_device *device = x->storage->device;

@@ -1,9 +1,9 @@
-/* Storages: making, counting and ending them, and bytes between them and the host. */
+/* Storages: creating, sharing and freeing them, and copying bytes from and to the host. */
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
-/* ---- making and ending --------------------------------------------------------------------------------------------------- */
+/* ---- creating and freeing ------------------------------------------------------------------------------------------------ */
 
 ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out)
 {
@@ -88,7 +88,7 @@ void ww_storage_release(ww_storage *storage)
     const tensor_backend *tensors = tensors_of(storage->device);
     if (storage->foreign) {
         if (storage->elements > 0)
-            (void)tensors->synchronize(storage->device); /* a device that is lost has finished as well */
+            (void)tensors->synchronize(storage->device); /* fails if the device is lost, and then its work has ended, too */
         if (storage->release)
             storage->release(storage->owner);
     } else if (atomic_load(&storage->shared)) {
@@ -118,7 +118,7 @@ ww_status storage_wrap(ww_device *device, const ww_storage *as, ww_storage **out
     return WW_OK;
 }
 
-/* ---- what it is ---------------------------------------------------------------------------------------------------------- */
+/* ---- describing ---------------------------------------------------------------------------------------------------------- */
 
 ww_dtype ww_storage_dtype(const ww_storage *storage)
 {
@@ -135,8 +135,7 @@ ww_device *ww_storage_device(const ww_storage *storage)
     return storage ? storage->device : NULL;
 }
 
-/* ---- the host --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the host ------------------------------------------------------------------------------------------------------------ */
 
 ww_status ww_storage_to_host(const ww_storage *storage, void *data)
 {
@@ -155,6 +154,6 @@ ww_status ww_device_synchronize(ww_device *device)
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_device_synchronize: device is NULL");
     const ww_status status = device_check(device);
-    /* A group has nothing that goes on when its calls have returned. */
+    /* A group has no work left when its calls have returned. */
     return status == WW_OK && tensors_of(device) ? tensors_of(device)->synchronize(device) : status;
 }

@@ -1,5 +1,4 @@
-/* What the files of this room share: storages from inside, the checks that come before every operation, and jobs made of
- * tensors.
+/* Shared by the files of this room: the fields of storages, the checks before every operation, and jobs made from tensors.
  */
 #ifndef WW_TENSOR_TENSOR_H
 #define WW_TENSOR_TENSOR_H
@@ -15,12 +14,12 @@
 
 struct ww_storage {
     ww_device *device; /* retained */
-    atomic_int users;  /* tensors and others that retained it; the last to release it frees it */
+    atomic_int users;  /* tensors and other holders; the last one to release it frees it */
     ww_dtype dtype;
     int64_t elements;
     buffer data;
-    atomic_bool shared; /* others were told where it is, and may use it on streams of their own */
-    bool foreign;       /* another library owns the memory; `release` tells it when it is no longer used: */
+    atomic_bool shared; /* other libraries know its address, and may use it on their streams */
+    bool foreign;       /* another library owns the memory; `release` tells it when it is no longer used */
     bool read_only;
     void (*release)(void *owner); /* may be NULL */
     void *owner;
@@ -41,58 +40,59 @@ typedef struct shape_text {
 shape_text shape_to_text(int32_t rank, const int64_t *shape);
 #define SHAPE_TEXT(layout) shape_to_text((layout)->rank, (layout)->shape).text
 
-/* ---- checks: WW_OK, or a refusal that begins with `operation` -------------------------------------------------------------
- */
+/* ---- checks: WW_OK, or a message that starts with `operation`
+   --------------------------------------------------------------- */
 
-/* Is x not NULL, is its layout valid, and is every element in its storage? `role` names it in messages: "x", "ids". */
+/* Checks that x is not NULL, its layout is valid, and every element is in its storage. `role` names it in messages: "x",
+ * "ids". */
 ww_status check_tensor(const char *operation, const char *role, const ww_tensor *x);
-ww_status check_out(const char *operation, const ww_tensor *out); /* not NULL */
+ww_status check_out(const char *operation, const ww_tensor *out); /* must not be NULL */
 ww_status check_same_device(const char *operation, const ww_tensor *x, const ww_tensor *y);
 ww_status check_same_type(const char *operation, const ww_tensor *x, const ww_tensor *y);
 ww_status check_same_shape(const char *operation, const ww_tensor *x, const ww_tensor *y);
-/* Do ids have an id type? And is each below `extent`, or skipped? The latter waits for them. */
+/* Checks that ids have an id type; below, that each is below `extent` or skipped. The latter waits for them. */
 ww_status check_ids_type(const char *operation, const ww_tensor *ids);
 ww_status check_ids(const char *operation, const ww_tensor *ids, int64_t extent);
-/* May x be written to, and do no two elements of it share a place? Dimensions that do not nest are refused with those that do.
- */
+/* Checks that x can be written, and that no two elements of it share a place. Layouts that merely do not nest are refused,
+   too. */
 ww_status check_writable(const char *operation, const char *role, const ww_tensor *x);
 ww_status check_not_read_only(const char *operation, const char *role, const ww_tensor *x);
-/* -rank..rank-1 becomes 0..rank-1. */
+/* Checks a dimension and converts -rank..rank-1 to 0..rank-1. */
 ww_status check_dim(const char *operation, const ww_tensor *x, int32_t *dim);
-/* WW_UNSUPPORTED: "sqrt: not for u8". */
+/* Fails with WW_UNSUPPORTED: "sqrt: not for u8". */
 ww_status refuse_type(const char *operation, ww_dtype dtype);
 
-/* Elements of a checked layout. */
+/* Returns the number of elements of a checked layout. */
 int64_t count_of(const ww_layout *layout);
 
-/* Do the elements lie one behind the other in row-major order? */
+/* Returns true if the elements are contiguous in row-major order. */
 bool layout_is_dense(const ww_layout *layout);
 
 /* ---- jobs ---------------------------------------------------------------------------------------------------------------- */
 
-/* The operand that a checked tensor is. */
+/* Makes an operand of a checked tensor. */
 tensor_operand operand_of(const ww_tensor *x);
 
-/* Its strides in a shape that it was broadcast to. */
+/* Makes an operand with its strides in a shape that it was broadcast to. */
 tensor_operand operand_in(const ww_tensor *x, const ww_layout *shape);
 
-/* The shape that `count` checked tensors are broadcast to, dense: sizes are counted from the last dimension, and are equal, 1
- * or missing. Refuses shapes that do not fit, both of them in the message. */
+/* Computes the shape that `count` checked tensors are broadcast to, dense: sizes are compared from the last dimension on, and
+ * must be equal, 1 or missing. If two shapes do not fit, the message has both. */
 ww_status broadcast_shapes(const char *operation, const ww_tensor *const *xs, int32_t count, ww_layout *shape);
 
-/* Sets the job's shape, count and operands' strides from a shape and the operands, simplified. The operands' strides are
- * those of `shape` when this is called. */
+/* Sets the job's shape, count and operands' strides, simplified. When this is called, the operands' strides are those of
+ * `shape`. */
 void job_simplify(elementwise_job *job, int32_t rank, const int64_t *shape);
 
-/* Do the two share bytes? May return true if the elements only interleave. */
+/* Returns true if they share bytes. May also return true if the elements only interleave. */
 bool tensors_meet(const ww_tensor *x, const ww_tensor *y);
 
 /* ---- storages and copies ------------------------------------------------------------------------------------------------- */
 
-/* What every function that makes a storage asks first. */
+/* The checks of every function that creates a storage. */
 ww_status check_new(const char *operation, ww_device *device, ww_dtype dtype, int64_t elements);
 
-/* What a tensor that is made from nothing shall be, and the checks of that. */
+/* The description of a new tensor, and its checks. */
 typedef struct new_tensor {
     const char *operation;
     ww_device *device;
@@ -102,19 +102,19 @@ typedef struct new_tensor {
 } new_tensor;
 ww_status check_new_tensor(const new_tensor *made, const ww_tensor *out);
 
-/* Makes an uninitialised storage, without checking what the public function checks. */
+/* Creates an uninitialised storage, without the checks of the public function. */
 ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_storage **out);
 
-/* Another's memory as a storage. `release` is called when the storage ends, not if this fails. */
+/* Makes a storage of another library's memory. `release` is called when the storage is freed, not if this fails. */
 ww_status storage_wrap(ww_device *device, const ww_storage *as, ww_storage **out);
 
-/* The bytes of a dense tensor, as a buffer of its own. */
+/* Returns the bytes of a dense tensor as a buffer. */
 buffer dense_bytes(const ww_tensor *x);
 
-/* Copies between checked tensors of one shape and type that do not overlap. */
+/* Copies between checked tensors of the same shape and type that do not overlap. */
 ww_status copy_apart(const ww_tensor *from, const ww_tensor *to);
 
-/* Sets every element to the bits at the low end of `bits`. */
+/* Sets every element to the low bits of `bits`. */
 ww_status set_elements(const ww_tensor *to, int64_t bits);
 
 /* ---- results ---------------------------------------------------------------------------------------------------------------
@@ -128,24 +128,24 @@ enum { RESULT_INPUTS = 4 };
 
 typedef struct result {
     const char *operation;
-    ww_tensor *out;                         /* the caller's, not NULL: with a storage, or to be given one */
-    const ww_tensor *inputs[RESULT_INPUTS]; /* what is read while the result is written; may be NULL */
-    bool by_element;                        /* each element depends on those at its own place: in place is safe */
-    bool any_strides;                       /* the backend writes to any layout; otherwise `at` is dense and aligned */
-    bool apart;                             /* something else keeps the result from being written straight */
+    ww_tensor *out;                         /* the caller's tensor, not NULL: with a storage, or empty */
+    const ww_tensor *inputs[RESULT_INPUTS]; /* tensors that are read while the result is written; may be NULL */
+    bool by_element;                        /* each element depends only on those at the same place: it may overwrite them */
+    bool any_strides;                       /* the backend can write to any layout; otherwise `at` is dense and aligned */
+    bool apart;                             /* the result must not be written directly, for another reason */
     ww_tensor at;
     bool made; /* `at` has a new storage */
 } result;
 
 ww_status result_begin(result *r, ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape);
 
-/* Fills `at` with zeros. */
+/* Sets `at` to zero. */
 ww_status result_zero(const result *r);
 
-/* Returns the status of the operation, or of what was left to do; gives a new storage back if that is not WW_OK. */
+/* Returns the operation's status, or that of the copy. If it is not WW_OK, frees a new storage. */
 ww_status result_end(result *r, ww_status status);
 
-/* Runs a job of element-wise inputs, which are broadcast to one shape, into `out`. */
+/* Broadcasts element-wise inputs to one shape and runs the job into `out`. */
 ww_status run_elementwise(const char *operation, elementwise_job *job, const ww_tensor *const *inputs, ww_dtype dtype,
                           ww_tensor *out);
 

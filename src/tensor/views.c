@@ -1,11 +1,11 @@
-/* Views: the same elements by another shape. A view retains its storage and computes nothing. */
+/* Views: the same elements with another shape. A view retains its storage and computes nothing. */
 #include <string.h>
 
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "tensor/tensor.h"
 
-/* Makes a view of x. `view` may be x itself; any other tensor with a storage would lose it. */
+/* Makes a view of x. `view` may be x itself; another tensor must not have a storage, which would be lost. */
 static ww_status give_view(const char *operation, const ww_tensor *x, const ww_layout *layout, ww_tensor *view)
 {
     if (view == x) {
@@ -100,7 +100,7 @@ ww_status ww_tensor_narrow(const ww_tensor *x, int32_t dim, int64_t first, int64
     return give_view("narrow", x, &layout, view);
 }
 
-/* A bound of a slice as Python reads it: from the end if negative, cut to the size. */
+/* Converts a bound of a slice as Python does: from the end if negative, limited to the size. */
 static int64_t slice_bound(int64_t at, int64_t size)
 {
     return min_i64(max_i64(at < 0 ? at + size : at, 0), size);
@@ -204,7 +204,7 @@ ww_status ww_tensor_broadcast_to(const ww_tensor *x, int32_t rank, const int64_t
 
 /* ---- reshape ------------------------------------------------------------------------------------------------------------- */
 
-/* The shape asked for, with the one size that may be -1 computed. */
+/* Computes the one size that may be -1. */
 static ww_status complete_shape(const ww_tensor *x, int32_t rank, const int64_t *shape, ww_layout *made)
 {
     const int64_t count = count_of(&x->layout);
@@ -252,7 +252,7 @@ static bool reshape_strides(const ww_layout *from, ww_layout *to)
         while (new >= 0 && of_new < of_old) {
             to->strides[new] = inner * of_new;
             of_new *= to->shape[new --];
-            while (of_new > of_old && next >= 0) { /* the old dimension before joins, if it lies so */
+            while (of_new > of_old && next >= 0) { /* merges the old dimension before it, if it is contiguous */
                 if (from->shape[next] != 1 && from->strides[next] != inner * of_old)
                     return false;
                 of_old *= from->shape[next--];

@@ -1,8 +1,8 @@
 /* Cutting a document into chunks.
  *
- * The document is first cut into pieces: sentences, or parts of sentences that are too long for a chunk. A piece ends behind
- * the white space that follows it, so that pieces, and chunks, leave no byte out. Then pieces are packed. The tokens of a chunk
- * are counted as a whole, because the tokens of two pieces together can be other ones than those of each.
+ * The document is first cut into pieces: sentences, or parts of sentences that are too long for a chunk. A piece includes the
+ * white space that follows it, so that pieces and chunks cover every byte. Then pieces are packed into chunks. The tokens of a
+ * chunk are counted as a whole, because two pieces together can have other tokens than each of them.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 enum {
     TOKENS_DEFAULT = 256,
     OVERLAP_DEFAULT = 32,
-    BYTES_PER_TOKEN = 16 /* a piece of this length for each token of a chunk is short enough to be counted often */
+    BYTES_PER_TOKEN = 16 /* pieces of at most this many bytes for each token of a chunk are short enough to be counted often */
 };
 
 STRUCT_INIT(ww_chunking, {.tokens = TOKENS_DEFAULT, .overlap = OVERLAP_DEFAULT})
@@ -34,8 +34,7 @@ typedef struct cutting {
     int64_t count, room;
 } cutting;
 
-/* ---- where sentences end --------------------------------------------------------------------------------------------------
- */
+/* ---- where sentences end ------------------------------------------------------------------------------------------------- */
 
 static bool is_white(char c)
 {
@@ -49,7 +48,7 @@ static int64_t skip_white(const cutting *c, int64_t at, int64_t end)
     return at;
 }
 
-/* What ends a sentence whether or not white space follows: the full stops of Chinese and Japanese. */
+/* Returns true for the full stops of Chinese and Japanese, which end a sentence even without white space. */
 static bool is_wide_stop(uint32_t character)
 {
     return character == 0x3002 || character == 0xff01 || character == 0xff1f;
@@ -60,14 +59,14 @@ static bool is_stop(uint32_t character)
     return character == '.' || character == '!' || character == '?' || character == 0x2026;
 }
 
-/* Quotes and brackets that close behind a stop. */
+/* Returns true for quotes and brackets that close after a full stop. */
 static bool is_closing(uint32_t character)
 {
     return character == '"' || character == '\'' || character == ')' || character == ']' || character == 0x201d ||
            character == 0x2019 || character == 0xbb || character == 0x300d;
 }
 
-/* Does a paragraph end with this white space? An empty line does that. */
+/* Returns true if a paragraph ends with this white space: it has an empty line. */
 static bool has_empty_line(const cutting *c, int64_t from, int64_t to)
 {
     int lines = 0;
@@ -81,11 +80,11 @@ static int64_t character_at(const cutting *c, int64_t at, uint32_t *character)
     const size_t length = utf8_read(c->text + at, (size_t)(c->bytes - at), character);
     if (length > 0)
         return (int64_t)length;
-    *character = 0; /* no UTF-8: a byte that means nothing */
+    *character = 0; /* not UTF-8: counts as a byte without a meaning */
     return 1;
 }
 
-/* The end of the sentence that begins at `at`, with the white space behind it. */
+/* Returns the end of the sentence that starts at `at`, including the white space after it. */
 static int64_t sentence_end(const cutting *c, int64_t at)
 {
     bool stopped = false;
@@ -108,8 +107,7 @@ static int64_t sentence_end(const cutting *c, int64_t at)
     return c->bytes;
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- pieces -------------------------------------------------------------------------------------------------------------- */
 
 static ww_status count_tokens(const cutting *c, int64_t start, int64_t end, int64_t *tokens)
 {
@@ -139,8 +137,8 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* The last place up to `at` where a text may be cut: behind white space, else between characters. At least one character of the
- * text, which begins at `start`, comes before it. */
+/* Returns the last place up to `at` where a text may be cut: after white space, otherwise between characters. At least one
+ * character of the text, which starts at `start`, comes before it. */
 static int64_t cut_before(const cutting *c, int64_t start, int64_t at)
 {
     uint32_t character = 0;
@@ -154,7 +152,7 @@ static int64_t cut_before(const cutting *c, int64_t start, int64_t at)
     return cut > start ? cut : start + character_at(c, start, &character);
 }
 
-/* The longest beginning of a text that fits into a chunk, found by halves; one character at least. */
+/* Finds the longest start of a text that fits in a chunk, by bisection; at least one character. */
 static ww_status longest_fit(const cutting *c, int64_t start, int64_t end, int64_t *cut, int64_t *tokens)
 {
     int64_t fits = start, beyond = min_i64(end, start + c->how.tokens * BYTES_PER_TOKEN);
@@ -203,10 +201,9 @@ static ww_status cut_pieces(cutting *c)
     return status;
 }
 
-/* ---- chunks ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- chunks -------------------------------------------------------------------------------------------------------------- */
 
-/* The end, in pieces, of the chunk that begins with piece `first`: as many as fit, one at least. */
+/* Finds the end, in pieces, of the chunk that starts with piece `first`: as many pieces as fit, at least one. */
 static ww_status chunk_end(const cutting *c, int64_t first, int64_t *end)
 {
     int64_t tokens = c->pieces[first].tokens, whole = 0;
@@ -223,7 +220,7 @@ static ww_status chunk_end(const cutting *c, int64_t first, int64_t *end)
     return status;
 }
 
-/* Where the next chunk begins: with the last pieces of this one that fit into the overlap, if a new piece fits beside them. */
+/* Returns where the next chunk starts: with the last pieces of this one that fit in the overlap, if a new piece fits, too. */
 static int64_t next_first(const cutting *c, int64_t first, int64_t end)
 {
     int64_t next = end, tokens = 0;
@@ -233,7 +230,7 @@ static int64_t next_first(const cutting *c, int64_t first, int64_t end)
     return next;
 }
 
-/* The chunk with the overlap may hold no new piece, because its tokens as a whole are more: then it goes without. */
+/* If the chunk with the overlap has too many tokens for a new piece, because it is counted as a whole, it gets no overlap. */
 static ww_status pack(const cutting *c, ww_chunk *chunks, size_t capacity, size_t *count)
 {
     int64_t first = 0, done = 0;

@@ -1,4 +1,4 @@
-/* Documents on their way in: cut into chunks, with ids, texts and payloads that say where each chunk was. */
+/* Documents that are being added: cut into chunks, with ids, texts and payloads that say where each chunk was. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,9 +22,9 @@ typedef struct chunk_rows {
     ww_chunking how;
     char **texts, **ids, **payloads;
     int64_t count, room;
-    int64_t *counts;  /* of each document: its chunks */
-    ww_chunk *chunks; /* of the document that is being cut */
-    id_list rest;     /* chunks of older versions that the new ones do not replace */
+    int64_t *counts;  /* number of chunks of each document */
+    ww_chunk *chunks; /* of the current document */
+    id_list rest;     /* chunks of older versions that the new chunks do not replace */
 } chunk_rows;
 
 static void rows_free(chunk_rows *r)
@@ -58,8 +58,8 @@ static ww_status rows_reserve(chunk_rows *r, int64_t more)
     return WW_OK;
 }
 
-/* ---- what a chunk says of itself ------------------------------------------------------------------------------------------
- */
+/* ---- the payload of a chunk
+   -------------------------------------------------------------------------------------------------- */
 
 static ww_status check_document(const ww_documents *documents, int64_t i)
 {
@@ -89,7 +89,7 @@ static ww_status check_document(const ww_documents *documents, int64_t i)
     return WW_OK;
 }
 
-/* Writes a text as JSON; returns the byte behind it. */
+/* Writes a text as JSON. Returns the next byte. */
 static char *put_json_text(char *at, const char *text)
 {
     *at++ = '"';
@@ -106,10 +106,10 @@ static char *put_json_text(char *at, const char *text)
     return at;
 }
 
-/* The fields of the chunk, then those of the document. NULL without memory. */
+/* Makes an object with the fields of the chunk, then those of the document. Returns NULL if there is not enough memory. */
 static char *make_payload(const char *source, const ww_chunk *chunk, const int64_t numbers[2], const char *payload)
 {
-    const char *own = payload ? json_root(payload) + 1 : "}"; /* behind the bracket */
+    const char *own = payload ? json_root(payload) + 1 : "}"; /* after the bracket */
     own += strspn(own, " \t\r\n");
     const size_t bytes = ESCAPED_BYTES * strlen(source) + strlen(own) + NUMBERS_BYTES;
     char *made = memory_alloc(bytes);
@@ -158,11 +158,10 @@ static ww_status take_document(chunk_rows *r, int64_t i)
     return status;
 }
 
-/* ---- the calls ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
-/* A chunk with the prefix and with what the model puts around a text must fit into the context: what does not would be cut off.
- * So a chunk of all that the model takes has less room for text. */
+/* A chunk with the prefix, and with the tokens that the model adds to a text, must fit in the context, because the rest would
+ * be cut off. So if chunks have the model's maximum length, there is less room for text. */
 static ww_status check_room(chunk_rows *r)
 {
     size_t around = 0;
@@ -180,7 +179,7 @@ static ww_status check_room(chunk_rows *r)
     return WW_OK;
 }
 
-/* Lists the chunks that an older, longer version of a document has behind the new ones. */
+/* Lists the chunks that an older, longer version of a document has after the new ones. */
 static ww_status list_rest(chunk_rows *r, const char *source, int64_t count)
 {
     char id[WW_ID_BYTES_MAX + 1];

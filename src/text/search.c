@@ -1,7 +1,7 @@
 /* Searching for texts, and the text around a hit.
  *
- * A hit that is a chunk says in its payload which one (documents.c), and its neighbours have ids that follow from that. Their
- * bytes in the document say what they share, so the text around a hit repeats nothing. */
+ * The payload of a chunk has its number (documents.c), from which the ids of its neighbours follow. The places of chunks in the
+ * document show which bytes they share, so the text around a hit repeats nothing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +17,9 @@ enum { K_DEFAULT = 10, RERANKED_DEFAULT = 100 };
 
 STRUCT_INIT(ww_text_query, {0})
 
-/* ---- the text around a hit ------------------------------------------------------------------------------------------------
- */
+/* ---- the text around a hit ----------------------------------------------------------------------------------------------- */
 
-/* Where a chunk is. */
+/* Where a chunk is in its document. */
 typedef struct chunk_place {
     const char *source; /* JSON */
     int64_t number, start, end;
@@ -50,7 +49,7 @@ static bool same_source(const chunk_place *a, const chunk_place *b)
     return length == (size_t)(json_end(b->source) - b->source) && memcmp(a->source, b->source, length) == 0;
 }
 
-/* The chunks from `expand` before a hit to as many behind it, by their ids. */
+/* Reads the chunks from `expand` before a hit to `expand` after it, by their ids. */
 static ww_status get_neighbours(ww_text *t, const char *id, const chunk_place *place, int32_t expand, ww_results **found)
 {
     const int64_t first = max_i64(0, place->number - expand), count = place->number + expand - first + 1;
@@ -74,7 +73,8 @@ static ww_status get_neighbours(ww_text *t, const char *id, const chunk_place *p
     return status;
 }
 
-/* Joins the texts of chunks that follow one another, the hit among them, without what they share; NULL without memory. */
+/* Joins the texts of consecutive chunks, including the hit, without the bytes that they share. Returns NULL if there is not
+ * enough memory. */
 static char *join(const ww_results *chunks, const chunk_place *hit)
 {
     size_t bytes = 1, at = 0;
@@ -89,7 +89,7 @@ static char *join(const ww_results *chunks, const chunk_place *hit)
         chunk_place place;
         if (!text || !place_read(ww_results_payload(chunks, 0, i), &place) || !same_source(&place, hit))
             continue;
-        if (end >= 0 && place.start > end) { /* a neighbour is missing: what is on the hit's side stays */
+        if (end >= 0 && place.start > end) { /* a neighbour is missing: only the chunks on the hit's side are used */
             if (place.number > hit->number)
                 break;
             at = 0;
@@ -111,7 +111,7 @@ static ww_status expand_hit(ww_text *t, ww_results *results, int64_t hit, int32_
     ww_results *chunks = NULL;
     chunk_place place;
     if (!id || !strrchr(id, '#') || !place_read(payload, &place))
-        return WW_OK; /* it is no chunk */
+        return WW_OK; /* the hit is not a chunk */
     ww_status status = get_neighbours(t, id, &place, expand, &chunks);
     char *joined = status == WW_OK ? join(chunks, &place) : NULL;
     if (status == WW_OK)
@@ -122,8 +122,7 @@ static ww_status expand_hit(ww_text *t, ww_results *results, int64_t hit, int32_
     return status;
 }
 
-/* ---- searching ------------------------------------------------------------------------------------------------------------
- */
+/* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
 static ww_status check_query(const ww_text_query *q, const char *function)
 {
@@ -144,7 +143,7 @@ static ww_status check_query(const ww_text_query *q, const char *function)
     return WW_OK;
 }
 
-/* The collection's query: the caller's, with vectors and words in it. */
+/* Makes the collection's query: the caller's, with the vectors and words added. */
 static ww_status make_query(ww_text *t, const ww_text_query *q, ww_match *match, ww_query *made, float **vectors)
 {
     const text_list list = {q->texts, q->count, t->kept.query_prefix, NULL, NULL};
@@ -154,7 +153,7 @@ static ww_status make_query(ww_text *t, const ww_text_query *q, ww_match *match,
     made->fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_TEXTS;
     if (q->query)
         status = struct_read(made, sizeof *made, q->query, "ww_text_search", "ww_query");
-    /* A diversity compares vectors, and needs that of the text, too. */
+    /* With a diversity, vectors are compared, so the vector of the text is needed, too. */
     if (status == WW_OK && q->count > 0 && (q->mode != WW_TEXT_WORDS || q->diversity))
         status = text_embed(t, &list, vectors);
     *match = ww_match_default();
@@ -174,10 +173,10 @@ static ww_status make_query(ww_text *t, const ww_text_query *q, ww_match *match,
     return status;
 }
 
-/* ---- a second stage -------------------------------------------------------------------------------------------------------
- */
+/* ---- reranking
+   --------------------------------------------------------------------------------------------------------------- */
 
-/* The hits of one text, by what the model says of them; a row without a text is an empty one. */
+/* Scores the hits of one text with the model. A row without a text counts as an empty text. */
 static ww_status score_hits(const ww_text_query *q, const ww_results *found, int64_t number, float *scores)
 {
     const int64_t count = ww_results_count(found, number);
@@ -193,7 +192,7 @@ static ww_status score_hits(const ww_text_query *q, const ww_results *found, int
     return status;
 }
 
-/* The best `k` hits in the order of the model's scores, in place of `found`. */
+/* Replaces `found` by the best `k` hits, in the order of the model's scores. */
 static ww_status rerank_hits(const ww_text_query *q, int64_t k, ww_results **found)
 {
     const int64_t hits = (*found)->starts[(*found)->query_count];

@@ -1,4 +1,4 @@
-/* A collection of text: its life, and texts on their way in. */
+/* A collection of text: opening and closing it, and adding texts. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,17 +42,16 @@ void ww_text_close(ww_text *text)
     memory_free(text);
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
-/* What is opened, step by step. */
+/* A collection that is being opened, step by step. */
 typedef struct opening {
     ww_store *store;
     const char *name;
     const ww_text_config *config;
     ww_text *t;
-    bool has_kept;       /* a model is kept with the collection; then it is in t->kept */
-    ww_store_model made; /* what shall be kept */
+    bool has_kept;       /* a model is recorded with the collection, in t->kept */
+    ww_store_model made; /* the record to store */
 } opening;
 
 static ww_status open_model(opening *o)
@@ -95,7 +94,7 @@ static ww_status take_text(char *to, size_t room, const char *text, const char *
     return WW_OK;
 }
 
-/* The record of the model, as it shall be kept. */
+/* Makes the record of the model to store. */
 static ww_status describe_model(opening *o)
 {
     static const char *const POOLINGS[] = {
@@ -207,10 +206,9 @@ ww_status ww_text_open(ww_store *store, const char *collection, const ww_text_co
     return status;
 }
 
-/* ---- texts ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- texts --------------------------------------------------------------------------------------------------------------- */
 
-/* The texts with the prefix before each, in one block; memory_free(). NULL without memory. */
+/* Returns the texts with the prefix before each, in one block; memory_free(). NULL if there is not enough memory. */
 static const char **with_prefix(const text_list *list)
 {
     const size_t prefix = strlen(list->prefix);

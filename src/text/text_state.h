@@ -1,4 +1,4 @@
-/* A collection of text as the files of this room see it. */
+/* A collection of text, for the files of this room. */
 #ifndef WW_TEXT_TEXT_STATE_H
 #define WW_TEXT_TEXT_STATE_H
 
@@ -11,15 +11,15 @@
 struct ww_text {
     ww_collection *collection;
     ww_model *model;
-    bool model_is_own; /* opened here */
+    bool model_is_own; /* it was opened here */
     ww_model_info info;
     ww_store_model kept;
 };
 
-/* WW_INVALID_ARGUMENT for NULL. */
+/* Fails with WW_INVALID_ARGUMENT if it is NULL. */
 ww_status text_check_handle(const ww_text *t, const char *function);
 
-/* Embeds texts with a prefix before each: count x width floats in `vectors`, memory_free(). */
+/* Embeds texts with a prefix before each. Writes count x width floats to `vectors`, memory_free(). */
 typedef struct text_list {
     const char *const *texts;
     int64_t count;
@@ -35,7 +35,7 @@ typedef struct id_list {
     int64_t count;
 } id_list;
 
-/* Embeds texts, and writes them and removes the rows with the ids of `discards` in one transaction. */
+/* Embeds texts and, in one transaction, writes them and removes the rows with the ids of `discards`. */
 ww_status text_write(ww_text *t, const ww_text_rows *rows, const id_list *discards, bool upsert);
 
 #endif
