@@ -222,7 +222,7 @@ static void rows_of_other_types_are_the_floats_that_they_are(void **state)
     }
 }
 
-/* What sift leaves out is never better than the limit's score; for dot and l2 what it keeps always is. */
+/* Rows that the sift drops are never better than the limit's score; for dot and l2, rows that it keeps always are. */
 static void sift_keeps_what_is_better(void **state)
 {
     (void)state;

@@ -109,8 +109,8 @@ static void short_forms_round_to_the_bits_of_the_canonical_ones(void **state)
     }
 }
 
-/* What lets a chip's own inverse, off by a unit, and its inverse root, off by two, stand for the right ones: whatever is that
- * near to the right value rounds to the same 16 bits. */
+/* A chip's own inverse is off by up to one unit, its inverse root by two. They may replace the exact values if every value that
+ * near to the exact one rounds to the same 16 bits. This checks that. */
 static void check_room(const char *name, uint32_t number, float value, int half, int units)
 {
     if (!(fabsf(value) < INFINITY) || value == 0.0f)
@@ -248,7 +248,7 @@ static void short_logarithms_and_powers_are_as_near_as_bounds_say(void **state)
     }
 }
 
-/* Do the bounds leave it open? If not, the canonical form has to give what they give. */
+/* Returns true if the bounds do not decide. Otherwise the canonical form must give their result. */
 static bool is_open(const char *name, math_bounds_f32 bounds, float canonical, uint32_t x, uint32_t y, int half)
 {
     const float low = widened(narrowed(bounds.low, half), half);

@@ -68,7 +68,7 @@ static void callbacks_run_on_the_callers_thread_and_cancel_cleanly(void **state)
         search.progress_user = &l;
         CHECK_FAILS(stop ? WW_CANCELLED : WW_OK, ww_collection_search(c, &search, rows, scores));
         check_told("search", &l);
-        search.progress = NULL; /* nothing was left behind: neither lock nor worker */
+        search.progress = NULL; /* no lock is held, and the workers are free */
         CHECK_OK(ww_collection_search(c, &search, rows, scores));
         more.rows.progress = NULL;
         CHECK_OK(ww_collection_upsert(c, &more.rows));

@@ -1,5 +1,5 @@
-/* The examples, as programs. Those for GPUs find on a GPU what the CPU finds, or say that there is none and exit with 77; which
- * of the two it was is printed. The others print the same on every device.
+/* Runs the examples as programs. On a GPU, those for GPUs must find the same as on the CPU; without a GPU they say so and exit
+ * with 77. The test prints which of the two happened. The others print the same on every device.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -192,7 +192,7 @@ static void compute_tensors(ww_device *device)
         ww_tensor out = {0};
         CHECK_OK(ww_device_seed(device, 7));
         UNDER(call->call(&o, &out));
-        if (out.storage && strcmp(call->name, "create") != 0) /* which leaves its elements as they come */
+        if (out.storage && strcmp(call->name, "create") != 0) /* "create" does not initialise its elements */
             note_storage(out.storage);
         note_storage(o.target.tensor.storage);
         ww_tensor_release(&out);

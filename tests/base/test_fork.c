@@ -1,4 +1,4 @@
-/* A child of fork() may not use what its parent has made, and every call says so at once; it can make its own objects.
+/* A child of fork() must not use the objects of its parent, and every call says so at once; it can make its own objects.
  *
  * Threads of the parent work while it forks, again and again, so that each lock of the device is held in some child.
  */
@@ -170,8 +170,7 @@ static void a_child_of_a_parent_at_work_is_refused_at_once(void **state)
     ww_quant_destroy(matrix);
 }
 
-/* ---- a parent that has used no GPU -----------------------------------------------------------------------------------------
- */
+/* ---- a parent that has used no GPU --------------------------------------------------------------------------------------- */
 
 static void grandchild(void)
 {

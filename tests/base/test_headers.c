@@ -1,7 +1,8 @@
-/* The public headers as a strict compiler sees them: each alone, in C and in C++, old standards and new, without a warning.
+/* Compiles the public headers with strict compilers: each header by itself, in C and in C++, old standards and new, without a
+ * warning.
  *
- * A program that uses the library should not have to excuse it. The compilers are those installed here; one that is not is
- * reported as skipped.
+ * A program that uses the library should not need exceptions for it. The test uses the installed compilers and reports the
+ * others as skipped.
  */
 #include <dirent.h>
 #include <stdio.h>

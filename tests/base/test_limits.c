@@ -167,7 +167,7 @@ static void pages_that_were_used_count_once(void **state)
     memset(first, 1, 120 * MIB);
     put_bytes("/sys/fs/cgroup/memory.current", 130 * MIB);
     assert_int_equal(large_blocks_available() / MIB, 70);
-    void *second = memory_alloc(60 * MIB); /* fits beside what was used, not beside it counted twice */
+    void *second = memory_alloc(60 * MIB); /* fits if used memory is counted once, but not if it is counted twice */
     assert_non_null(second);
     assert_null(memory_alloc(60 * MIB));
     memory_free(second);

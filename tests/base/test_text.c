@@ -73,7 +73,7 @@ static void plain_text_stays_and_orders_are_spelt(void **state)
     }
 }
 
-/* Whatever the room, the copy ends with a NUL and with a whole character. */
+/* For every buffer size, the copy ends with a NUL and contains only whole characters. */
 static void copies_are_cut_between_characters(void **state)
 {
     (void)state;

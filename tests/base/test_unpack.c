@@ -1,4 +1,4 @@
-/* What zstd packed is unpacked to the byte; what was damaged on the way is refused with a status, wherever the damage is. */
+/* Data packed by zstd is unpacked to the byte. Damaged data is refused with a status, wherever the damage is. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void what_was_packed_is_unpacked(void **state)
             if (sizes[s] < 1000000 || o == 0)
                 check_round_trip(bytes, sizes[s], options[o]);
     test_random random = {4};
-    for (size_t i = 0; i < 300000; i++) /* what cannot be packed is stored as it is */
+    for (size_t i = 0; i < 300000; i++) /* data that cannot be compressed is stored unchanged */
         bytes[i] = (char)random_bits(&random);
     check_round_trip(bytes, 300000, options[0]);
     memset(bytes, 0, sizes[4]);
@@ -83,7 +83,7 @@ static void what_was_packed_is_unpacked(void **state)
     free(bytes);
 }
 
-/* Every byte of a small file is changed in turn, and it is cut everywhere. */
+/* Changes every byte of a small file in turn, and cuts the file at every place. */
 static void what_is_damaged_is_refused(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void what_is_damaged_is_refused(void **state)
     }
     assert_true(refused > (int)packed_bytes - 8);
     for (size_t cut = 0; cut < packed_bytes; cut++) {
-        char *shorter = memcpy(malloc(cut + 1), packed, cut); /* as long as it is, for the address sanitizer */
+        char *shorter = memcpy(malloc(cut + 1), packed, cut); /* in a block of its exact length, for the address sanitizer */
         CHECK_FAILS(WW_CORRUPT_FILE, unpack("the test's file", shorter, cut, &content, &size));
         assert_non_null(strstr(ww_error_message(), "the test's file is damaged"));
         free(shorter);

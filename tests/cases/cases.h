@@ -19,23 +19,23 @@ enum { CASE_STORAGES = 64 };
 /* A case at work: what it made is ended with it. */
 typedef struct case_run {
     ww_device *device;
-    const json_t *inputs, *attrs, *case_attrs, *expected; /* attributes stand among the inputs or beside them */
+    const json_t *inputs, *attrs, *case_attrs, *expected; /* attributes can be among the inputs or separate */
     const char *op;
     ww_dtype dtype;        /* of tensors that do not say another */
     const char *type_name; /* as the case has it, which may be a quantized one */
     ww_storage *made[CASE_STORAGES];
     int made_count;
-    const char *wrong_attribute; /* its names, where one was not what it should be */
+    const char *wrong_attribute; /* the names of an attribute with an invalid value, or NULL */
 
     ww_tensor result;     /* what the operation gave */
-    double largest_error; /* of what it gave against what it got, NaN where that says nothing */
+    double largest_error; /* the largest error of the result compared with the expected numbers; NaN if unknown */
     float *coded_from;    /* what it coded to a format with given scales, element by element; taken from memory */
     double *bounds;       /* how far each element of a product may be from the expected one; NULL: as the tolerance says */
     bool encoder_is_free; /* it coded to a format that leaves scales to the encoder: another's results are other numbers */
 } case_run;
 
-/* An operation: reads its inputs, and leaves its result. A refusal of the library's is its status; an input that is not what
- * it should be is WW_CORRUPT_FILE. */
+/* An operation: reads its inputs and stores its result. If the library refuses it, it returns that status; for an invalid input
+ * it returns WW_CORRUPT_FILE. */
 typedef ww_status (*case_operation)(case_run *run);
 typedef struct case_entry {
     const char *name;
@@ -46,8 +46,7 @@ typedef struct case_entry {
 extern const case_entry cases_move[], cases_views[], cases_elementwise[], cases_index[], cases_rows[], cases_products[],
     cases_quantized[], cases_composed[];
 
-/* ---- kinds -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- kinds --------------------------------------------------------------------------------------------------------------- */
 
 /* The kind of an operation, which is said as "kind", or is its own name ("add", "broadcast_add", "sum_keepdim"): the number
  * that `of_name` has for it, or -1. Some kinds go by several names. */
@@ -56,20 +55,19 @@ const char *case_kind_text(case_run *run);
 /* The operation ("unary", "binary", "cmp", "reduce") that has such a kind, NULL if none has. */
 const char *case_family_of_kind(const char *op);
 
-/* ---- views -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- views --------------------------------------------------------------------------------------------------------------- */
 
-/* The dimension that a number means, from the last where it is negative; false if there is none. */
+/* Converts a number to a dimension, counting from the last one if it is negative. Returns false if there is no such
+ * dimension. */
 bool case_dim_of(const ww_tensor *x, int64_t dim, int32_t *out);
 
-/* ---- inputs ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- inputs -------------------------------------------------------------------------------------------------------------- */
 
-/* Names of inputs and attributes may be several, "ids|indexes": the first that is there counts, and null is not there. */
+/* Inputs and attributes can have several names, "ids|indexes": the first one that exists is used. A null counts as missing. */
 
 #define CASE_X "x|a|input|self" /* what an operation of one tensor, or the first, may be given as */
 
-/* The input of a name, or the tensor that a JSON value is; and the JSON of an input, NULL if there is none. */
+/* Returns the input with a name, or the tensor of a JSON value; below, the JSON of an input, or NULL. */
 ww_status case_input(case_run *run, const char *names, ww_tensor *out);
 ww_status case_tensor(case_run *run, const json_t *value, ww_tensor *out);
 const json_t *case_given(const case_run *run, const char *names);
@@ -80,12 +78,13 @@ ww_status case_condition(case_run *run, ww_tensor *out);
 ww_status case_layout(const json_t *value, ww_layout *layout);
 /* Takes a storage into the case's keeping. */
 ww_status case_keep(case_run *run, ww_storage *storage);
-/* The result of the case is what an operation made, if its status says so; or this storage, dense, of the shape. It is kept. */
+/* Stores the result of the case: the tensor that an operation made, if `status` is WW_OK; below, a dense storage with a
+ * shape. */
 ww_status case_give(case_run *run, ww_status status, const ww_tensor *out);
 ww_status case_give_storage(case_run *run, ww_storage *storage, int32_t rank, const int64_t *shape);
 
-/* Attributes: numbers with a default; lists of whole numbers, of which one number stands for all; texts, NULL if not there.
- * One that is there, but is something else, is noted in the case, which then fails. */
+/* Attributes: numbers with a default; lists of integers, for which a single number means a list of equal ones; texts, NULL if
+ * missing. If an attribute exists but has an invalid value, the case records that and fails. */
 const json_t *case_attribute(const case_run *run, const char *names);
 double case_number(case_run *run, const char *names, double otherwise);
 int64_t case_integer(case_run *run, const char *names, int64_t otherwise);
@@ -93,13 +92,13 @@ int32_t case_dim(case_run *run, int32_t otherwise); /* what no tensor has is ref
 bool case_truth(case_run *run, const char *names, bool otherwise);
 const char *case_text(case_run *run, const char *names);
 int32_t case_integers(case_run *run, const char *names, int64_t *out, int32_t capacity);
-/* A list of two whole numbers, or one that stands for both; false if there is none. */
+/* Reads a list of two integers, or one that counts twice. Returns false if there is none. */
 bool case_pair(case_run *run, const char *names, int64_t pair[2]);
 
 /* How many dimensions the expected result has; -1 if the case does not say. */
 int32_t case_expected_rank(const case_run *run);
 
-/* A list of whole numbers that a JSON value is: how many, also beyond the capacity; -1 if it is none. */
+/* Reads a JSON list of integers. Returns their number, which can exceed the capacity; -1 if it is not such a list. */
 int32_t json_integers(const json_t *value, int64_t *out, int32_t capacity);
 
 /* A number as JSON has it: also true, "nan", "inf". */
@@ -114,8 +113,8 @@ bool case_number_of(const json_t *value, given_number *out);
 int32_t case_dtype(const char *name);
 void case_lower(const char *text, char *lower, size_t capacity);
 
-/* The numbers of a tensor's data: as they are, and as a dense storage of a type, which is kept. The list belongs to the caller,
- * who frees it with memory_free(), after a failure, too. */
+/* The numbers of a tensor's data: as doubles, and in a dense storage of a type, which is kept. The caller frees the list with
+ * memory_free(), also after a failure. */
 typedef struct case_numbers {
     double *list;
     int64_t count;
@@ -123,8 +122,7 @@ typedef struct case_numbers {
 } case_numbers;
 ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dtype dtype, case_numbers *out);
 
-/* ---- results ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- results ------------------------------------------------------------------------------------------------------------- */
 
 /* Compares the case's result, which `status` says whether it has, with what is expected; writes into `why` what is wrong. */
 bool case_agrees(case_run *run, ww_status status, const json_t *tolerance, char *why, size_t capacity);

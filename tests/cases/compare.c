@@ -276,8 +276,8 @@ static bool a_list_agrees(const comparison *c, const json_t *expected)
     return false;
 }
 
-/* The K formats leave the choice of scales to the encoder, and points are what one encoder made. Two that stay within e of
- * their input, which was checked, are within 2e of each other. NULL where that does not apply. */
+/* For K formats, the encoder may choose the scales, and the expected values come from one encoder. Two results that are both
+ * within e of their input, which is checked, are within 2e of each other. Returns NULL if that does not apply. */
 static json_t *wider_tolerance(const case_run *run, const json_t *expected)
 {
     const json_t *most = json_object_get(expected, "max_abs_err_vs_input");

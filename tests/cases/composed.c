@@ -166,7 +166,7 @@ static ww_status run_leaky_relu(case_run *run)
 /* A case is small: ids for more than this are not made. */
 enum { IDS_MAX = 1 << 16 };
 
-/* A dimension with some before and behind it: those of its ends, or zeros, which is what the id that is skipped reads. */
+/* Extends a dimension before and after: with the elements at its ends, or with zeros, which skipped ids read. */
 static ww_status run_pad(case_run *run, bool zeros)
 {
     steps s = {.run = run};

@@ -107,7 +107,7 @@ static value read_name(reader *r)
 
 static value read_factor(reader *r);
 
-/* A number, a name, brackets; and what it is to the power of, which binds closer than a sign before it. */
+/* Reads a number, a name or brackets, and an exponent, which binds more tightly than a sign before it. */
 static value read_power(reader *r)
 {
     const char next = peek(r);
@@ -148,14 +148,14 @@ static value read_factor(reader *r)
     return x;
 }
 
-/* What is left has the sign of the divisor, as where formulas like these are written; // is divided and rounded down. */
+/* The remainder has the sign of the divisor, as in the language of these formulas; // divides and rounds down. */
 static double floored_rest(double x, double y)
 {
     const double rest = fmod(x, y);
     return rest != 0.0 && (rest < 0.0) != (y < 0.0) ? rest + y : rest;
 }
 
-/* A sign of a product, or what stands beside a factor without one: 2cos(i). */
+/* Returns true at an operator of a product, or at a factor that follows without one: 2cos(i). */
 static bool follows_in_product(const reader *r, char next)
 {
     const bool after_number = r->at > r->begin && isdigit((unsigned char)r->at[-1]);

@@ -6,10 +6,9 @@
 #include "base/memory.h"
 #include "cases/cases.h"
 
-/* ---- tensors ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
-/* A list of whole numbers that there may be; false where it is something else. */
+/* Reads an optional list of integers. Returns false if it is something else. */
 static bool read_list(const json_t *value, int32_t rank, int64_t *out)
 {
     return !value || json_is_null(value) || json_integers(value, out, WW_RANK_MAX) == rank;
@@ -66,8 +65,7 @@ ww_status case_tensor(case_run *run, const json_t *value, ww_tensor *out)
     return tensor_of(run, value, run->dtype, out);
 }
 
-/* ---- names -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- names --------------------------------------------------------------------------------------------------------------- */
 
 void case_lower(const char *text, char *lower, size_t capacity)
 {
@@ -148,10 +146,9 @@ ww_status case_condition(case_run *run, ww_tensor *out)
     return input_of(run, "cond|condition|c|mask", counts(run->dtype) ? run->dtype : WW_U8, out);
 }
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------------
- */
+/* ---- attributes ---------------------------------------------------------------------------------------------------------- */
 
-/* A whole number, also where it is written 2.0; false for what is none. */
+/* Reads an integer, also one that is written 2.0. Returns false for other values. */
 static bool whole_number(const json_t *value, int64_t *out)
 {
     const double real = json_number_value(value);
@@ -178,7 +175,7 @@ int32_t json_integers(const json_t *value, int64_t *out, int32_t capacity)
     return (int32_t)json_array_size(value);
 }
 
-/* Among the inputs, too, where a case has them there. */
+/* Also looks among the inputs, where some cases have their attributes. */
 const json_t *case_attribute(const case_run *run, const char *names)
 {
     const json_t *found = at_names(run->attrs, names);
@@ -189,7 +186,7 @@ const json_t *case_attribute(const case_run *run, const char *names)
     return found;
 }
 
-/* An attribute that is there, but is not what it should be, makes the case fail. */
+/* An attribute that exists but is invalid makes the case fail. */
 static bool is_known(case_run *run, const char *names, const json_t *value, bool readable)
 {
     if (value && !readable)

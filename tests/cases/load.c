@@ -113,7 +113,7 @@ static ww_status read_file(const char *path, text *to)
     return status;
 }
 
-/* The list in what was read; `all` is given back or becomes it. */
+/* Finds the list of cases in a file; `all` is freed or becomes the list. */
 static ww_status list_in(const char *path, json_t *all, json_t **cases)
 {
     json_t *list = json_object_get(all, "cases");

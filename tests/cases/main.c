@@ -1,7 +1,6 @@
-/* warpwave-cases FILE.json [--device D]: runs every case, says which fail and why, and ends with "N passed, M failed",
- * whatever the file holds.
+/* warpwave-cases FILE.json [--device D]: runs every case, prints which fail and why, and always ends with "N passed, M failed".
  *
- * Exit codes: 0 all passed, 1 some failed, 2 misuse, 3 the file, 4 the device.
+ * Exit codes: 0 all passed, 1 some failed, 2 wrong usage, 3 the file, 4 the device.
  */
 #include <fenv.h>
 #include <math.h>

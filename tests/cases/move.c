@@ -115,7 +115,7 @@ static ww_status run_const_set(case_run *run)
     return status == WW_OK ? ww_tensor_const_set(&view, &bits) : status;
 }
 
-/* Where the slice begins: a place a dimension, a range a dimension, or one place along `dim`. */
+/* Reads where the slice starts: an index per dimension, a range per dimension, or one index along `dim`. */
 static bool read_start(case_run *run, int32_t rank, int64_t *start)
 {
     const json_t *ranges = case_attribute(run, "ranges");

@@ -88,7 +88,8 @@ static ww_status run_max_pool2d(case_run *run)
     return run_pool(run, ww_tensor_max_pool2d);
 }
 
-/* A number or two at "scale_factor", or one each for y and x; false where there is none. Without a size they give it. */
+/* Reads one or two numbers from "scale_factor", or one each for y and x. Returns false if there are none. They are used if
+ * there is no size. */
 static bool read_factors(case_run *run, double factors[2])
 {
     const json_t *given = case_attribute(run, "scale_factor|scale|scales");

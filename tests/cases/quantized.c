@@ -13,8 +13,7 @@
 
 enum { BLOCK_ELEMENTS = 32 }; /* of the formats with one scale a block */
 
-/* ---- matrices --------------------------------------------------------------------------------------------------------------
- */
+/* ---- matrices ------------------------------------------------------------------------------------------------------------ */
 
 /* The type in "type" or in the case's dtype: "q4_K", or shorter, "q4k". */
 static ww_status quant_type(case_run *run, ww_quant_type *type)
@@ -52,7 +51,7 @@ static ww_status read_matrix(const ww_tensor *x, matrix *out)
     return status;
 }
 
-/* A tensor of any type, coded where it is. */
+/* Encodes a tensor of any type on its device. */
 static ww_status code(ww_quant_type type, const ww_tensor *x, ww_quant **coded)
 {
     ww_tensor floats = {0};
@@ -63,8 +62,7 @@ static ww_status code(ww_quant_type type, const ww_tensor *x, ww_quant **coded)
     return status;
 }
 
-/* ---- there and back --------------------------------------------------------------------------------------------------------
- */
+/* ---- there and back ------------------------------------------------------------------------------------------------------ */
 
 static double largest_difference(const float *a, const float *b, int64_t count)
 {
@@ -115,8 +113,7 @@ static ww_status run_there_and_back(case_run *run)
     return case_give(run, status, &out);
 }
 
-/* ---- products --------------------------------------------------------------------------------------------------------------
- */
+/* ---- products ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status two_inputs(case_run *run, ww_quant_type *type, ww_tensor *x, ww_tensor *w)
 {

@@ -145,7 +145,7 @@ static const struct {
     {"7", "{}", "without a shape"},
 };
 
-/* All of them in one file, each with one behind it that is right. */
+/* All invalid cases are in one file, each followed by a valid one. */
 static void a_case_that_makes_no_sense_fails_and_the_next_is_run(void **state)
 {
     enum { COUNT = sizeof senseless / sizeof *senseless };

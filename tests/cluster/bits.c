@@ -72,7 +72,7 @@ static void search_gives_the_same(const ranks *r, ww_cluster *cluster, const ww_
     const ww_answer answer = k % 2 ? WW_ANSWER_ALL : WW_ANSWER_ROOT;
     EXPECT(ww_cluster_search(cluster, &search, answer, rows, scores) == WW_OK);
     EXPECT(k == 0 || stats.rows_screened + stats.rows_scored > 0);
-    if (answer == WW_ANSWER_ROOT && r->rank != 0) /* left alone */
+    if (answer == WW_ANSWER_ROOT && r->rank != 0) /* other ranks' arrays do not change */
         EXPECT(rows[0] == INT64_C(0x5555555555555555));
     else
         expect_padded(expected, (padded){k, rows, scores, metric});

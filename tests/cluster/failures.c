@@ -147,8 +147,7 @@ void case_disagree(const ranks *r)
     ww_cluster_destroy(cluster);
 }
 
-/* ---- every allocation failing in turn, on one rank ------------------------------------------------------------------------
- */
+/* ---- every allocation failing in turn, on one rank ----------------------------------------------------------------------- */
 
 typedef ww_status (*attempt)(const ranks *r, ww_cluster *cluster);
 
@@ -249,7 +248,7 @@ static void fail_each(const ranks *r, ww_cluster *cluster, attempt call, int64_t
 {
     for (int victim = 0; victim < r->count; victim += r->count > 1 ? r->count - 1 : 1) {
         ww_status status = WW_OUT_OF_MEMORY;
-        EXPECT(call(r, cluster) == WW_OK); /* what is made once is there now */
+        EXPECT(call(r, cluster) == WW_OK); /* so that everything that is allocated only once exists */
         const int64_t held = memory_blocks_held();
         int64_t failed = 0;
         for (int64_t n = first; status != WW_OK; n++) {
@@ -279,8 +278,7 @@ void case_memory(const ranks *r)
     ww_cluster_destroy(cluster);
 }
 
-/* ---- MPI as it is ---------------------------------------------------------------------------------------------------------
- */
+/* ---- MPI as it is -------------------------------------------------------------------------------------------------------- */
 
 static void *create_elsewhere(void *argument)
 {
@@ -333,10 +331,9 @@ void case_misuse(const ranks *r_given)
     EXPECT(strstr(ww_error_message(), "finalised"));
 }
 
-/* ---- a rank that does not come --------------------------------------------------------------------------------------------
- */
+/* ---- a rank that does not come ------------------------------------------------------------------------------------------- */
 
-/* Each rank in turn, the root too, comes too late: the others name it, and it learns that they are gone. */
+/* Each rank in turn, including the root, is too late: the others name it, and it learns that they have given up. */
 void case_timeout(const ranks *r)
 {
     for (int late = 0; late < r->count; late++) {
@@ -357,7 +354,7 @@ void case_timeout(const ranks *r)
         snprintf(name, sizeof name, ": rank %d of %d did not", late, r->count);
         if (r->rank != late)
             EXPECT(strstr(ww_error_message(), name));
-        /* Of no use any more, and says so without asking the other ranks. */
+        /* The cluster is lost, and says so without contacting the other ranks. */
         EXPECT(ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores) == WW_TIMEOUT);
         EXPECT(strstr(ww_error_message(), "can only be destroyed"));
         EXPECT(ww_collection_count(ww_cluster_collection(cluster)) == 20);

@@ -79,7 +79,7 @@ static void expect_same_lists(const listed *l)
     }
 }
 
-/* The same answer by both, with what is proven; returns how much was. */
+/* Expects the same answer from both, with the same number of proven hits, and returns that number. */
 static int64_t expect_same_answers(const ranks *r, const listed *l, const ww_query *given)
 {
     static int64_t rows[ASKED * LISTED];
@@ -226,7 +226,7 @@ void case_ivf_life(const ranks *r)
     }
     for (query.nprobe = 1; query.nprobe < 9; query.nprobe += 3)
         expect_same_answers(r, l, &query);
-    if (r->count > 1) { /* an index of one rank alone is none of all */
+    if (r->count > 1) { /* an index that was built by one rank for itself is not an index over ranks */
         ww_results *none = NULL;
         query.queries = l->queries[0], query.query_count = ASKED, query.dim = LISTED_DIM;
         if (r->rank == r->count - 1)

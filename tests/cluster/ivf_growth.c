@@ -99,8 +99,7 @@ static void build(const grown *g)
     EXPECT(ww_collection_build_ivf(g->whole, &config) == WW_OK);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------------
- */
+/* ---- comparing ----------------------------------------------------------------------------------------------------------- */
 
 static void lists_of(ww_collection *c, int64_t *lists)
 {
@@ -114,7 +113,7 @@ static void lists_of(ww_collection *c, int64_t *lists)
         }
 }
 
-/* Every live row of this rank is in the list in which it is in the one collection. */
+/* Every live row of this rank is in the same list as in the single collection. */
 static void expect_same_lists(const grown *g)
 {
     static int64_t part[ALL], whole[ALL];
@@ -173,8 +172,7 @@ static void expect_same_all(const grown *g)
         expect_same_answer(g, nprobe);
 }
 
-/* ---- cases ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- cases --------------------------------------------------------------------------------------------------------------- */
 
 static void calibrate(const grown *g)
 {
@@ -254,7 +252,7 @@ void case_ivf_end(const ranks *r)
     EXPECT(ww_cluster_drop_ivf(g->cluster) == WW_OK);
     EXPECT(!g->shard->index && ww_cluster_drop_ivf(g->cluster) == WW_NOT_FOUND);
     build(g);
-    if (r->rank == 0) /* one rank drops its part alone: what is left can be dropped by all */
+    if (r->rank == 0) /* one rank drops its part by itself; then all ranks can drop the rest */
         EXPECT(ww_collection_drop_ivf(g->shard) == WW_OK);
     EXPECT(r->count == 1 || ww_cluster_drop_ivf(g->cluster) == WW_OK);
     EXPECT(!g->shard->index);
@@ -268,8 +266,7 @@ void case_ivf_end(const ranks *r)
     grown_free(g);
 }
 
-/* ---- faults ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- faults -------------------------------------------------------------------------------------------------------------- */
 
 /* Without memory for a split the lists stay, and the answer is right nevertheless; without memory to compact or to merge no row
  * is lost. Whatever fails, all ranks have the same lists. */

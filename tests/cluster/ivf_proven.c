@@ -1,5 +1,6 @@
-/* What a search over ranks calls proven is true, whatever the ranks have done to their shards: rows come, change and go, lists
- * are split and merged, and some ranks compact their shards by themselves while others do not. */
+/* Hits that a search over ranks calls proven are correct, whatever the ranks have done to their shards: rows were added,
+ * changed and removed, lists were split and merged, and some ranks compacted their shards by themselves while others did not.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ typedef struct proofs {
     ww_metric metric;
     test_random random;
     bool rounded;          /* to integers, so that rows of different lists and ranks have equal scores */
-    float rows[ALL][WIDE]; /* of all ranks, as they are now */
+    float rows[ALL][WIDE]; /* the current rows of all ranks */
     bool live[ALL];        /* on the rank that has them */
     char ids[ALL][16];     /* "0", "1", ... */
     float queries[ASKED][WIDE];
@@ -58,8 +59,7 @@ static proofs *proofs_of(const ranks *r, ww_metric metric, bool rounded)
     return &p;
 }
 
-/* ---- changes --------------------------------------------------------------------------------------------------------------
- */
+/* ---- changes ------------------------------------------------------------------------------------------------------------- */
 
 /* Gives every `step`-th row of [first, end) new values; a row that does not exist is added. */
 static void write_rows(proofs *p, int64_t first, int64_t end, int64_t step, bool spread)
@@ -102,8 +102,7 @@ static void clear_last(proofs *p)
     EXPECT(p->r->rank != last || ww_collection_clear(p->shard) == WW_OK);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------------
- */
+/* ---- comparing ----------------------------------------------------------------------------------------------------------- */
 
 static double score_of(const proofs *p, int64_t q, int64_t row)
 {
@@ -214,8 +213,7 @@ static void expect_proofs(proofs *p)
     ww_results_destroy(exact);
 }
 
-/* ---- the case -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the case ------------------------------------------------------------------------------------------------------------ */
 
 static int64_t lists_split(const proofs *p)
 {

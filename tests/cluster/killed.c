@@ -1,6 +1,6 @@
-/* A rank is killed or stopped while all ranks build an index, or compact: the others get a status within the timeout, keep
- * their old index, and can continue with their shards. check-killed starts this so that the launcher leaves the others alone,
- * and ends it. */
+/* A rank is killed or stopped while all ranks build an index or compact. The others get a status within the timeout, keep their
+ * old index, and can continue with their shards. check-killed starts this program in such a way that the launcher does not end
+ * the other ranks, and ends them itself. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* MPI calls fail, in turn, on one rank: it returns what MPI said, the others name it, and no rank hangs. This file replaces the
- * MPI calls that the library makes; they do what MPI does (PMPI_...) until it is their turn to fail. */
+/* MPI calls fail, in turn, on one rank: it returns MPI's message, the others name that rank, and no rank hangs. This file
+ * replaces the MPI calls of the library; they call the real ones (PMPI_...) except for the one that must fail. */
 #include <string.h>
 
 #include "cluster/ranks.h"

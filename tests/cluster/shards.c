@@ -77,7 +77,7 @@ static int stop_at_once(long long done, long long total, void *user)
     return 1;
 }
 
-/* A slice that is not finite, or that is cancelled, leaves the shard empty, and later calls work. */
+/* A slice with a number that is not finite, or that is cancelled, leaves the shard empty, and later calls work. */
 static void bad_slice(const ranks *r)
 {
     static float rows[64][DIM];
@@ -205,7 +205,7 @@ void case_store(const ranks *r)
             EXPECT(rank >= 0 && rank < r->count);
         }
     ww_results_destroy(got);
-    EXPECT(ww_cluster_build_ivf(cluster, NULL) == WW_UNSUPPORTED); /* whoever writes a store changes its lists alone */
+    EXPECT(ww_cluster_build_ivf(cluster, NULL) == WW_UNSUPPORTED); /* a store's writer decides about its lists, not the ranks */
     EXPECT(ww_cluster_compact(cluster, NULL, NULL) == WW_OK);
     query.where = "payload->>'$.n' < 40"; /* every rank's own filter */
     EXPECT(ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &got) == WW_OK);

@@ -1,7 +1,7 @@
-/* What an executed kernel asks of the chip, for performance.py: for every access to global memory the cache lines it touches
- * and the bytes it uses of them, for every access to LDS the cycles that its banks take, and for every wait how much was
- * loading. What an instruction does is told by access_t, one for each address of code; performance.py makes them of the
- * disassembly. Loads come back in the order in which they were issued, as on the chips. */
+/* Counts for performance.py what an executed kernel requests from the chip: for every access to global memory, the cache lines
+ * it touches and the bytes it uses of them; for every access to LDS, the cycles that its banks take; for every wait, how many
+ * loads are pending. access_t describes the instruction at an address of code; performance.py makes these from the disassembly.
+ * Loads return in the order in which they were issued, as on the chips. */
 #ifndef CODEOBJECTS_COUNT_H
 #define CODEOBJECTS_COUNT_H
 

@@ -206,7 +206,7 @@ static uint32_t scalar_of(const uint32_t *in, const uint32_t *sg, uint32_t opera
 {
     return operand < 128 ? sg[operand] : operand == 255 ? in[2] : operand <= 192 ? operand - 128 : 192 - operand;
 }
-/* Each lane takes from the other sixteen of its 32 the lane that its four bits say. A lane that is gone gives nothing. */
+/* Each lane reads from the other sixteen of its 32 the lane that its four bits select. A lane that has ended has no value. */
 static void permlanex(const entry_t *e, const uint32_t *in, const uint32_t *sg, uint32_t *vg, int ws)
 {
     const uint64_t which = scalar_of(in, sg, e->off0) | (uint64_t)scalar_of(in, sg, e->off1) << 32;

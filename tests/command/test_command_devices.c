@@ -110,7 +110,7 @@ static void the_table_names_each_device(void **state)
     command_free(&result);
 }
 
-/* Test equipment is never taken for a card: its devices say what they are, in the table and in the JSON. */
+/* Test equipment is never mistaken for a card: its devices say in the table and in the JSON that they are emulated. */
 static void a_stand_in_is_marked_as_one(void **state)
 {
     (void)state;
@@ -239,7 +239,7 @@ static void demo_recognises_digits(void **state)
     command_free(&result);
 }
 
-/* Into a file there are no escape sequences; each picture is eight lines of shades, and neighbours stand beside it. */
+/* A file gets no escape sequences. Each picture has eight lines of shades, with its neighbours next to it. */
 static void demo_draws_plain_shades_into_a_file(void **state)
 {
     (void)state;

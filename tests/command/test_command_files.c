@@ -1,5 +1,5 @@
-/* What the command does with files: it never writes over what it reads, takes pipes and standard input, reads ids from a
- * column, names the place of a number that is not finite; and its exit codes and JSON failures. */
+/* The command and files: it never overwrites its input, accepts pipes and standard input, reads ids from a column, and reports
+ * the place of a number that is not finite; its exit codes and JSON failures. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #include "support/data/golden.h"
 #include "support/data/random.h"
 
-/* A model of a matrix, a norm, a vector, a bias, matrices whose rows fit no block of 256, or none at all, and one that is left.
- */
+/* A model with a matrix, a norm, a vector, a bias, matrices whose rows are not a multiple of 256 or of 32, and a tensor that
+ * stays unchanged. */
 static const char *model(void)
 {
     static test_bytes b;

@@ -1,5 +1,6 @@
-/* Files, paths and arguments with bytes that a terminal would obey: whatever the command prints of them, on stdout or stderr,
- * is text that moves no cursor and turns no direction of writing, and with --json it is ASCII that reads back as it was.
+/* Files, paths and arguments with bytes that control a terminal: everything that the command prints of them, on stdout or
+ *stderr, is text that neither moves the cursor nor changes the writing direction, and with --json it is ASCII that decodes to
+ *the original.
  *
  * What is plain is decided here by a list of byte sequences, not by the function that is tested.
  */
@@ -27,7 +28,7 @@ static const char *const orders[] = {
 };
 enum { ORDERS = sizeof orders / sizeof *orders, ORDERS_UTF8 = 4 };
 
-/* Sequences that must not be in what is printed, whatever stands around them. */
+/* Sequences that must not appear in the output, in any context. */
 static const char *const forbidden[] = {
     "\xd8\x9c",     "\xe2\x80\x8e", "\xe2\x80\x8f", "\xe2\x80\xa8",     "\xe2\x80\xa9", "\xe2\x80\xaa",
     "\xe2\x80\xab", "\xe2\x80\xac", "\xe2\x80\xad", "\xe2\x80\xae",     "\xe2\x81\xa6", "\xe2\x81\xa7",

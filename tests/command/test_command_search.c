@@ -8,8 +8,7 @@
 #include "cli/json.h"
 #include "command/search_files.h"
 
-/* ---- naive answers --------------------------------------------------------------------------------------------------------
- */
+/* ---- naive answers ------------------------------------------------------------------------------------------------------- */
 
 typedef struct candidate {
     float score;
@@ -72,8 +71,7 @@ static void check_results(const json_t *report, ww_metric metric, int64_t skip, 
     }
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------------------------
- */
+/* ---- answers ------------------------------------------------------------------------------------------------------------- */
 
 static void results_equal_a_naive_search_for_each_metric(void **state)
 {
@@ -86,7 +84,7 @@ static void results_equal_a_naive_search_for_each_metric(void **state)
     }
 }
 
-/* Scores are those of the numbers as they are stored: the answers beside a naive search of the rounded rows. */
+/* Scores are those of the stored numbers: the answers are compared with a naive search of the rounded rows. */
 static void rows_are_stored_as_their_type_says(void **state)
 {
     (void)state;
@@ -309,8 +307,7 @@ static void the_table_shows_the_first_queries(void **state)
     command_free(&result);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------------------------------------
- */
+/* ---- refusals ------------------------------------------------------------------------------------------------------------ */
 
 #define SEARCH_IN(base_path, ...)                                                                                              \
     "search", "--base", base_path, "--queries", scratch_path("queries.fbin"), "-k", "2", "--metric", "l2", __VA_ARGS__

@@ -363,7 +363,7 @@ static void wrong_command_lines_are_refused(void **state)
     COMMAND_SAYS(2, "--min-score does not go", "store", "search", store, "docs", "--vector", "[1,0,0]", "--min-score", "1");
     COMMAND_SAYS(2, "must end in .jsonl", "store", "export", store, "docs", scratch_path("x.txt"));
     COMMAND_SAYS(0, "created", "store", "create", store, "second", "--dim",
-                 "3"); /* of one collection the name may be left out */
+                 "3"); /* if there is only one collection, its name may be omitted */
     COMMAND_SAYS(2, "--collection NAME is missing", "search", "--store", store, "--queries", "q.npy");
     COMMAND_SAYS(2, "--base FILE is missing", "search", "--queries", "q.npy");
     COMMAND_SAYS(2, "beside --store", "search", "--store", store, "--collection", "docs", "--queries", "q.npy", "--metric",

@@ -54,7 +54,7 @@ static void terminal_start(terminal *t, int columns, const char *const *environm
     posix_spawn_file_actions_destroy(&actions);
 }
 
-/* Reads what is there; false when the command has closed the terminal. One that takes too long is ended. */
+/* Reads the available bytes. Returns false when the command has closed the terminal. Ends a command that takes too long. */
 static bool terminal_read(terminal *t)
 {
     struct pollfd ready = {.fd = t->master, .events = POLLIN};

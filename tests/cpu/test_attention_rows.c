@@ -1,6 +1,6 @@
-/* Rows that one call of attention's loops takes together have the bits that each has alone with scalar code, with every
- * instruction set: also rows that have no key in common, as tokens far from each other behind a window. Sizes of heads are
- * whole vectors of every set, and half a vector of AVX-512 more.
+/* If one call of attention's loops processes several rows, each has the same bits as by itself with scalar code, for every
+ * instruction set. That includes rows without a common key, such as tokens far apart with a window. Head sizes are whole
+ * vectors of every set, and also half a vector of AVX-512 more.
  */
 #include <string.h>
 
@@ -103,7 +103,7 @@ static void rows_have_the_bits_together_that_each_has_alone(void **state)
     assert_true(sets > 0);
 }
 
-/* A cache of f16 as floats: every number of elements that is whole pieces, and nothing behind them. */
+/* Converts a cache of f16 to floats: every number of elements that consists of whole pieces, and writes nothing after them. */
 static void f16_becomes_floats_with_every_set(void **state)
 {
     (void)state;

@@ -55,7 +55,7 @@ static void meet(meeting *m, const instruction_set *set, const screen_products *
     set->bound_strips(&rows, UNIT_ROWS, &m->runs);
 }
 
-/* What was told of the groups, which come in their order. */
+/* The calls that the test received, in the order of groups. */
 typedef struct told {
     int32_t groups, row_count;
     int32_t products[GROUPS][GROUP_PRODUCTS];

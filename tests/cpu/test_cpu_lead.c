@@ -140,7 +140,7 @@ static screen_limits limits_of(const coded *c, const float best[QUERIES])
     return limits;
 }
 
-/* What the leading codes of all queries together say of a unit. */
+/* The answer of the leading codes of all queries together about a unit. */
 static bool group_may_keep(const coded *c, const instruction_set *set, int32_t row, const screen_limits *limits)
 {
     static lead_rows lead;

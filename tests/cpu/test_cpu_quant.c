@@ -19,7 +19,7 @@ static const int32_t types[] = {BLOCK_Q4_0,   BLOCK_Q4_1,   BLOCK_Q5_0,  BLOCK_Q
                                 BLOCK_IQ4_NL, BLOCK_IQ4_XS, BLOCK_MXFP4, BLOCK_F32,  BLOCK_F16,  BLOCK_BF16};
 enum { TYPES = sizeof types / sizeof *types };
 
-/* Each way of each instruction set that this machine has, one after the other. */
+/* One of the ways of each instruction set that this machine has. */
 typedef struct way {
     const instruction_set *isa;
     const quant_set *set;
@@ -44,8 +44,8 @@ static way scalar(void)
     return ways[find_ways(ways) - 1]; /* the last in the table */
 }
 
-/* Blocks of any bytes, but for their factors: f16 numbers between 2^-9 and 2, of either sign. Every third row has codes that
- * are all at an end. */
+/* Blocks of random bytes, except that their factors are f16 numbers between 2^-9 and 2, of either sign. In every third row all
+ * codes are extreme. */
 static char *make_blocks(uint64_t seed, int32_t type, int64_t rows, int64_t blocks)
 {
     test_random random = {seed};
@@ -185,7 +185,7 @@ static void products_have_the_scalar_bits_whatever_the_shape(void **state)
             check_shape(types[t], &shapes[s]);
 }
 
-/* A long row, of which every accumulator has several blocks, and more columns than are taken together. */
+/* A long row, in which every accumulator has several blocks, and more columns than are processed together. */
 static void long_rows_and_many_columns_too(void **state)
 {
     (void)state;

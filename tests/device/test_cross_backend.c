@@ -1,8 +1,8 @@
-/* One answer: the same vectors and queries on every backend that is here give the same rows with the same score bits.
+/* One answer: the same vectors and queries give the same rows with the same score bits on every available backend.
  *
- * Backends: the CPU with each of its instruction sets, the emulated GPUs, the stand-in for ROCm where it was built, and the
- * real GPUs that WARPWAVE_TEST_DEVICES names ("cuda:0"). The first, the CPU without any vector instructions, is what the others
- * are compared with. WARPWAVE_PARITY_FILE names a file to write the table of results to (`make parity` writes
+ * Backends: the CPU with each of its instruction sets, the emulated GPUs, the stand-in for ROCm if it was built, and the real
+ * GPUs that WARPWAVE_TEST_DEVICES names ("cuda:0"). The first one, the CPU without vector instructions, is the reference for
+ * the others. The table of results is written to the file that WARPWAVE_PARITY_FILE names (`make parity` writes
  * docs/evidence/parity.md).
  */
 #include <math.h>
@@ -18,12 +18,12 @@
 
 enum { BACKENDS_MAX = 16, CASES_MAX = 96 };
 
-/* A thousand, but for builds in which each takes ten times as long. */
+/* 1000, except in builds that take ten times as long per query. */
 enum { MANY_QUERIES = TEST_INSTRUMENTED ? 150 : 1000 };
 
 typedef struct cross_backend {
     char label[40];
-    char what[160]; /* for the table: what it is and how it was run */
+    char what[160]; /* for the table: the case, and how it was run */
     ww_device *device;
 } cross_backend;
 
@@ -281,7 +281,7 @@ static void take_device(const char *id, const char *how)
     char what[160];
     if (ww_device_open(id, &device) != WW_OK) {
         print_error("%s: %s\n", id, ww_error_message());
-        exit(1); /* a device that is there, or was named, and cannot be opened is a failure */
+        exit(1); /* a device that exists, or was named, and cannot be opened is a failure */
     }
     snprintf(what, sizeof what, "%s: %.80s, %.31s, waves of %d", how, device->info.name, device->info.arch,
              device->info.wave_size);
@@ -313,7 +313,7 @@ static void take_everybody(void)
     const bool stood_in = (!named || !strstr(named, "rocm")) && access(BUILD_DIR "/standin/libamdhip64.so", R_OK) == 0;
     if (stood_in) {
         setenv("WARPWAVE_HIP_LIBRARY", BUILD_DIR "/standin/libamdhip64.so", 0);
-        /* Two chips have both wave sizes; the table is made with all that the stand-in is usually asked for. */
+        /* Two chips have both wave sizes; the table is made with all chips of the stand-in. */
         setenv("WARPWAVE_STANDIN",
                getenv("WARPWAVE_PARITY_FILE") ? "chips=gfx90a,gfx942,gfx1030,gfx1100" : "chips=gfx90a,gfx1100", 0);
     }

@@ -23,7 +23,7 @@ enum { ROWS = 200, DIM = 32 };
 #define RADIUS_SEARCH                                                                                                          \
     "search --base rows.csv --id-column name --queries rows.csv --query-id-column name --metric l2 --radius 3 --device cpu"
 
-/* Everything that reads, writes or reports; OUT stands for a file that is there already. */
+/* All commands that read, write or report; OUT stands for a file that exists already. */
 static const char *const commands[] = {
     "search --base base.fbin --queries queries.npy -k 3 --device cpu --out-neighbors OUT.ibin --out-distances other.fbin",
     "search --base base.fbin --queries queries.npy -k 3 --device cpu --json",
@@ -96,7 +96,7 @@ static int make_files(void **state)
     return 0;
 }
 
-/* No vendor's runtime is loaded: what is tested is ours, and AMD's ends the process where there is no memory. */
+/* No vendor's runtime is loaded: this tests our code, and AMD's runtime aborts the process if it runs out of memory. */
 static const char no_runtimes[] = "export WARPWAVE_CUDA_LIBRARY=/none/libcuda.so WARPWAVE_HIP_LIBRARY=/none/libamdhip64.so";
 
 /* Runs `cd SCRATCH; SETTING warpwave COMMAND REDIRECTION` and takes its outputs. */
@@ -230,7 +230,7 @@ static void reports_to_a_full_device_a_closed_pipe_or_nowhere(void **state)
             check_failed(ways[way], commands[c], &result);
             command_free(&result);
         }
-        /* The reader is gone before the first byte: it has closed its end when the command begins. */
+        /* The reader has closed its end before the command writes its first byte. */
         command_result result = run_in_scratch("{ sleep 0.05; ", commands[c], "; echo $? > code; } | true");
         size_t size;
         char *code = scratch_content(scratch_path("code"), &size);
@@ -272,7 +272,7 @@ static void reports_to_a_file_that_may_not_grow(void **state)
     fault_count("limit of a file's size", faults);
 }
 
-/* What is closed would be the next file that is opened, and a report would be written into a model. */
+/* The next file that is opened would get the number of a closed descriptor, and a report would be written into a model. */
 static void a_closed_standard_output_does_not_become_a_file(void **state)
 {
     (void)state;
@@ -284,7 +284,7 @@ static void a_closed_standard_output_does_not_become_a_file(void **state)
 
 /* ---- limits -------------------------------------------------------------------------------------------------------------- */
 
-/* With less and less room for its memory the command says so or does all of it. */
+/* With less and less memory, the command either fails with a message or does all of its work. */
 static void memory_that_is_limited(void **state)
 {
     (void)state;
@@ -294,10 +294,10 @@ static void memory_that_is_limited(void **state)
     }
     struct stat command;
     assert_int_equal(stat(COMMAND_PATH, &command), 0);
-    const int least = 25 + (int)(command.st_size >> 20); /* so that it can be loaded, with whatever kernels are in it */
+    const int megabytes_min = 25 + (int)(command.st_size >> 20); /* enough to load it, with any number of kernels in it */
     long refused = 0;
     for (int c = 0; c < COMMANDS; c++)
-        for (int megabytes = 400; megabytes >= least; megabytes /= 2) {
+        for (int megabytes = 400; megabytes >= megabytes_min; megabytes /= 2) {
             char limit[64];
             snprintf(limit, sizeof limit, "ulimit -v %d;", megabytes * 1024);
             command_result result = run_in_scratch(limit, commands[c], "");

@@ -168,7 +168,7 @@ static bool is_lost(int number)
     return emulated_driver.error_class(number) == DRIVER_ERROR_LOST;
 }
 
-/* After a failure the message names the call; a device that was not lost works; one that was says so until it is closed. */
+/* After a failure, the message names the call. A device that was not lost works; a lost one reports that until it is closed. */
 static void check_after(ww_device *device, body work, ww_status status, int number, bool *seen)
 {
     const char *victim = faulty_victim();

@@ -1,5 +1,5 @@
 /* One query that reads high planes when memory or the driver fails, at every allocation and call in turn: a failed search
- * leaves the collection as it was, nothing leaks, and it can be made again. Without memory for planes it does without them. */
+ * leaves the collection unchanged, leaks nothing, and can be repeated. Without memory for planes it reads codes. */
 #include "base/memory.h"
 #include "device/backend.h"
 #include "support/collections.h"

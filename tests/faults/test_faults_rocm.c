@@ -46,7 +46,7 @@ static const char *device_name(long n)
     return n % 2 ? "rocm:1" : "rocm:0";
 }
 
-/* What the host keeps is there and right, whatever became of the device. */
+/* The host's data still exists and is correct, whatever happened to the device. */
 static void check_host_side(ww_collection *c, bool unchanged)
 {
     char text[64] = "";
@@ -114,8 +114,8 @@ static void check_reached(const collection_call *call, long n)
         assert_true(n > 2);
 }
 
-/* Fails each HIP call of an operation in turn. Where that fails, too, the collection stays as it was; where the library made up
- * for it (memory that was short until it gave some back), a fresh one takes its place. */
+/* Fails each HIP call of an operation in turn. If the operation fails, too, the collection must be unchanged. If the library
+ * recovered (by freeing memory), the test continues with a new collection. */
 static void fail_each_call_of(const collection_call *call, int number)
 {
     ww_device *device = NULL;
@@ -290,7 +290,8 @@ static void memory_that_runs_out_leaves_a_collection_that_works(void **state)
     }
 }
 
-/* The loss shows where the host waits for the kernels of a search; afterwards the device is refused until it is opened anew. */
+/* The loss is detected when the host waits for the kernels of a search. Afterwards the device is refused until it is opened
+ * again. */
 static void a_device_lost_in_mid_search_says_so_until_it_is_opened_again(void **state)
 {
     (void)state;

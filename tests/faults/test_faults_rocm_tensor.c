@@ -38,7 +38,7 @@ static bool fail_call(const tensor_call *call, long n, int number, bool loses)
     rocm.configure("memory=64MiB");
     CHECK_OK(ww_device_open(n % 2 ? "rocm:1" : "rocm:0", &device));
     tensor_operands o = tensor_operands_make(device);
-    CHECK_OK(ww_device_trim(device)); /* so that memory is asked from the driver */
+    CHECK_OK(ww_device_trim(device)); /* so that memory comes from the driver */
     set(n, number);
     const ww_status status = call->call(&o, &out);
     const bool failed = rocm.victim() != NULL;

@@ -1,6 +1,6 @@
 /* Every writer and reader of files with each of its system calls failing in turn, in the library: the call returns a status and
- * a message, and the old file is as it was; no file or descriptor is left. A call that is interrupted, or does half of its
- * work, changes nothing. Also: threads that cannot be created. */
+ * a message, the old file is unchanged, and no file or descriptor is left. An interrupted or partial call changes nothing.
+ * Also: threads that cannot be created. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,8 +267,8 @@ static bool read_with_fault(int r, inject_kind kind, long n)
     return inject_fired();
 }
 
-/* A file that tells about the machine and cannot be read is no failure, so that a status is only asked of the file itself: the
- * first open is its, and what is read is right or refused. */
+/* A file that describes the machine may be unreadable without a failure. So a status is only expected when the file itself
+ * fails: the first open is for it, and its contents are either read correctly or refused. */
 static void a_reader_with_a_failure_gives_a_status_and_holds_nothing(void **state)
 {
     (void)state;

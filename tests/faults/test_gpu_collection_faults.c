@@ -39,7 +39,7 @@ static ww_status replace_some(ww_collection *collection)
     return status;
 }
 
-/* Rows that are on the device, some of them for ids that are there; every third a payload. */
+/* Upserts rows that are on the device, some with existing ids, and every third with a payload. */
 static ww_status replace_by_a_tensor(ww_collection *collection)
 {
     test_random random = {14};
@@ -300,7 +300,7 @@ static void memory_that_runs_out_in_an_add_leaves_a_collection_that_works(void *
     ww_device *device = NULL;
     ww_status status = WW_OK;
     test_random random = {12};
-    emulated_set_memory((3 << 20) + (200 << 10)); /* what is left beside the rows is enough to search them */
+    emulated_set_memory((3 << 20) + (200 << 10)); /* the remaining memory is enough to search the rows */
     CHECK_OK(ww_device_open("emulator:64", &device));
     ww_collection *collection = collection_make(device, 512, WW_DOT);
     for (int64_t turn = 0; turn < 100 && status == WW_OK; turn++) {

@@ -165,7 +165,7 @@ static void calls_of_a_members_driver_may_fail(void **state)
     ww_device_close(device);
 }
 
-/* A collection on two members, of which the first is lost and the second has no room for all rows beside its own. */
+/* A collection on two members. The first is lost, and the second has no room for all rows besides its own. */
 static ww_collection *make_tight(ww_device **device)
 {
     enum { WIDE = 256, MANY = 768 }; /* 0.75 MiB of rows and 0.2 of codes */
@@ -184,7 +184,7 @@ static ww_collection *make_tight(ww_device **device)
     return c;
 }
 
-/* Whatever fails while the lost rows are written again, segment by segment: the next attempt brings the rest. */
+/* If writing the lost rows again fails, segment by segment, the next attempt moves the rest. */
 static void writing_lost_rows_again_may_fail_and_go_on(void **state)
 {
     (void)state;
@@ -333,7 +333,7 @@ static ww_collection *make_far(ww_device *device, ww_vector_type type)
     return c;
 }
 
-/* Rows on the host outlive the member that searched them, whether it is a GPU that is lost or a CPU that is dropped. */
+/* Rows on the host outlive the member that searched them, both a lost GPU and a dropped CPU. */
 static void rows_on_the_host_come_back_when_their_member_is_dropped(void **state)
 {
     (void)state;

@@ -84,7 +84,7 @@ static ww_status multiply_queued(const subject *s, float *result)
     return product(s, &s->few, &options, result);
 }
 
-/* Behind a norm, and added to what is there. */
+/* With a norm before it, and results that are added to y. */
 static ww_status multiply_fused(const subject *s, float *result)
 {
     const int64_t shape[2] = {2, ROWS}, cols = COLS;

@@ -145,7 +145,7 @@ static ww_status call_coded(ww_quant *q)
     return status;
 }
 
-/* Gated, and added to what is there, which a failure leaves alone. */
+/* With a gate, and results that are added to y, which does not change after a failure. */
 static ww_status call_fused(ww_quant *q)
 {
     static const int64_t shape[2] = {2, ROWS};

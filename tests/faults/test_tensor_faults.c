@@ -71,7 +71,7 @@ static void every_operation_survives_a_failure_of_every_allocation(void **state)
     }
 }
 
-/* On a CPU a product of this size takes memory of its own, beside that of its result. */
+/* On a CPU, a product of this size allocates memory besides that of its result. */
 static void a_large_product_survives_a_failure_of_every_allocation(void **state)
 {
     const int64_t shape[] = {416, 416};
@@ -85,7 +85,7 @@ static void a_large_product_survives_a_failure_of_every_allocation(void **state)
     int64_t n = 0;
     while (status != WW_OK) {
         ww_tensor out = {0};
-        CHECK_OK(ww_device_trim(cpu)); /* so that memory is asked for */
+        CHECK_OK(ww_device_trim(cpu)); /* so that memory is really allocated */
         const int64_t blocks = memory_blocks_held();
         memory_fail_at(++n);
         status = ww_tensor_matmul(&x, &x, WW_MATH_CANONICAL, &out);
@@ -121,7 +121,7 @@ static void fail_each_driver_call(const tensor_call *call, int number, bool lose
         faulty_arm(&emulated_driver, 0, 0, NULL);
         CHECK_OK(gpu_open(&backend_emulator, &faulty_driver, (int32_t)(n % 2), &device));
         tensor_operands o = tensor_operands_make(device);
-        CHECK_OK(ww_device_trim(device)); /* so that memory is asked from the driver */
+        CHECK_OK(ww_device_trim(device)); /* so that memory comes from the driver */
         faulty_arm(&emulated_driver, n, number, NULL);
         const ww_status status = call->call(&o, &out);
         failed = faulty_victim() != NULL;

@@ -1,4 +1,5 @@
-/* Matrices: what opens, what it says of itself, what its rows are in every format, and what is refused at the door. */
+/* Matrices: which files open, their descriptions, their rows in every format, and which files are refused when they are
+ * opened. */
 #include "support/check.h"
 
 #include <fcntl.h>
@@ -334,7 +335,7 @@ static void a_file_cut_short_while_open_is_an_error_and_not_a_signal(void **stat
         assert_int_equal(truncate(scratch_path(names[i]), 4100), 0);
         CHECK_FAILS(WW_CORRUPT_FILE, ww_matrix_read_f32(matrix, 0, 1000, out));
         assert_non_null(strstr(ww_error_message(), "offset 4100"));
-        CHECK_OK(ww_matrix_read_f32(matrix, 0, 10, out)); /* what is still there can be read */
+        CHECK_OK(ww_matrix_read_f32(matrix, 0, 10, out)); /* the remaining rows can be read */
         ww_matrix_close(matrix);
         free(content);
         free(out);

@@ -1,4 +1,4 @@
-/* CSV: what is taken, what is refused and where, and that every number is the nearest f32 in every locale. */
+/* CSV: which files are accepted, which are refused and where, and that every number is the nearest f32 in every locale. */
 #include "support/check.h"
 
 #include <locale.h>
@@ -226,7 +226,7 @@ static void a_large_table_is_read_whole(void **state)
     free(expected);
 }
 
-/* A number at the end of a file that is still being written may be half a number. */
+/* The last number of a file that is still being written may be incomplete. */
 static void a_file_that_grows_while_it_is_read_is_refused(void **state)
 {
     (void)state;

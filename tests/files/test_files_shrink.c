@@ -155,7 +155,7 @@ static void tensors_of_a_model_that_was_cut_are_refused(void **state)
     assert_int_equal(memory_blocks_held(), held);
 }
 
-/* With a map, touching what is gone would be SIGBUS. */
+/* With a memory map, reading the missing part would raise SIGBUS. */
 static void a_pointer_stays_good_when_the_file_is_cut(void **state)
 {
     (void)state;

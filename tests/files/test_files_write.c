@@ -1,4 +1,5 @@
-/* Writing: what is written reads back, an old file is replaced by a whole new one or stays, and nothing else is left behind. */
+/* Writing: written files can be read back, an old file is replaced by a complete new one or not at all, and no other file is
+ * left behind. */
 #include "support/check.h"
 
 #include <fcntl.h>
@@ -200,7 +201,7 @@ static void what_cannot_be_written_is_refused_and_nothing_is_made(void **state)
     assert_int_equal(scratch_open_files(), open_files);
 }
 
-/* A pipe has no old content to keep, and gets the bytes as they are; so has /dev/null. */
+/* A pipe has no old content to keep, and is written directly; so is /dev/null. */
 static void a_pipe_and_a_device_are_written_to_as_they_are(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* Any bytes as a document: chunks cover every byte, each starts at or before the end of the previous one, and fits unless it is
- * a single character. The first two bytes are the tokens per chunk and the overlap. The tokenizer is a simple one: a token per
- * four bytes of a word, plus one for a text with an odd number of bytes, so that tokens of joined pieces do not add up.
+ * a single character. The first two bytes are the tokens per chunk and the overlap. The tokenizer is simple: a token per four
+ * bytes of a word, plus one for a text with an odd number of bytes, so that the tokens of joined pieces do not add up.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* What is taken has an id for every row, and numbers beside it. */
+/* An accepted file has an id for every row, and numbers. */
 static void fuzz_csv_ids(const uint8_t *bytes, size_t size, const char *column)
 {
     file_source source;

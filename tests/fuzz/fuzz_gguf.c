@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* Whatever kind it is, at most the getters of that kind give it, and none reads outside. */
+/* At most the getters of a value's kind return it, and none reads outside the file. */
 static void fuzz_gguf_getters(const ww_gguf *g, const ww_gguf_value *v)
 {
     uint64_t u;

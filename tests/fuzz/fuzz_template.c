@@ -1,4 +1,4 @@
-/* Any bytes as a chat template and, behind the first line that is only "---", as the variables it is run over: both are refused
+/* Any bytes as a chat template, and the bytes after the first line that is only "---" as its variables: they are either refused
  * with a message, or the template writes UTF-8, the same each time, with the conversation's parts in order. Nothing stays
  * allocated.
  */

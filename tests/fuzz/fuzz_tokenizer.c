@@ -21,7 +21,7 @@ typedef struct fuzz_input {
     ww_gguf_span text;
 } fuzz_input;
 
-/* The next line; false if it is empty or there is none. */
+/* Reads the next line. Returns false if it is empty or there is none. */
 static bool fuzz_line(const char **next, const char *end, ww_gguf_span *line)
 {
     const char *stop = *next < end ? memchr(*next, '\n', (size_t)(end - *next)) : NULL;

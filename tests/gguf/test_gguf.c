@@ -242,8 +242,7 @@ static int count_up(long long done, long long total, void *user)
     return 0;
 }
 
-/* ---- several as one, and what is seen on the way ---------------------------------------------------------------------------
- */
+/* ---- several as one, and what is seen on the way ------------------------------------------------------------------------- */
 
 enum { JOINED_COLS = 1024, JOINED_BYTES = JOINED_COLS / 32 * 34 };
 
@@ -310,8 +309,8 @@ static void tensors_that_are_alike_are_loaded_as_one_matrix(void **state)
     free(bytes);
 }
 
-/* What is said to be finite decodes to finite numbers, wherever in a block infinite bits are; and the other way round, but for
- * formats that are not looked at. */
+/* Weights that are called finite decode to finite numbers, wherever infinite bits are in a block. The reverse also holds,
+ * except for formats whose weights are not checked. */
 static void finite_weights_are_seen_by_the_factors_of_blocks(void **state)
 {
     ww_device *cpu;
@@ -394,8 +393,7 @@ static void a_writer_refuses_what_a_reader_would(void **state)
     assert_int_equal(access(scratch_path("never.gguf"), F_OK), -1);
 }
 
-/* ---- failures ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- failures ------------------------------------------------------------------------------------------------------------ */
 
 static const char *faulty_path;
 static ww_device *faulty_device;
@@ -453,7 +451,7 @@ static void fail_every_allocation(const char *name, ww_status (*call)(void))
     assert_true(n > 4 && n < 1000);
 }
 
-/* Among many names a writer finds each that is there, and no other; looking at all of them each time would take long. */
+/* A writer finds every existing name among many, and no other; comparing with all of them each time would take long. */
 static void a_writer_knows_many_names(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Metadata of a GGUF file by name and type: exact or refused, with the key and what is there in the message. And a tensor of a
- * type that no version knows beside others, which load. */
+/* Metadata of a GGUF file by name and type: converted exactly or refused, with the key and the stored type in the message.
+ * Also, a tensor of an unknown type next to others, which can be loaded. */
 #include <math.h>
 #include <string.h>
 
@@ -100,7 +100,7 @@ static void numbers_are_given_exactly(void **state)
     ww_gguf_close(g);
 }
 
-/* A refusal says the file, the key and what is there, and leaves the value alone. */
+/* A message names the file, the key and the stored type; the caller's variable does not change. */
 static void what_would_change_is_refused(void **state)
 {
     (void)state;

@@ -35,7 +35,7 @@ static void good(test_bytes *b)
     put_zeros(b, 36 + 28 + 12);
 }
 
-/* The bytes stand alone in a block of their size, so that the address sanitizer sees one too many. */
+/* The bytes are in a block of their exact size, so that the address sanitizer detects reads after the end. */
 static ww_status open_copy(const unsigned char *bytes, size_t size, ww_gguf **g)
 {
     unsigned char *copy = malloc(size ? size : 1);

@@ -1,5 +1,5 @@
-/* The numbers and structs of src/gpu/driver/cuda_api.h against those of NVIDIA's cuda.h: compiled and run by
- * check-cuda-numbers, where there is such a header. Says what differs, and exits with 1 then. */
+/* Compares the numbers and structs of src/gpu/driver/cuda_api.h with NVIDIA's cuda.h. check-cuda-numbers compiles and runs it
+ * if that header is installed. Prints differences, and exits with 1 if there are any. */
 #include <stdio.h>
 
 #include <cuda.h>

@@ -1,8 +1,8 @@
-/* How a search of one query waits for its answer, and which way it goes through the rows.
+/* How a search of one query waits for its answer, and in which direction it reads the rows.
  *
- * The emulator does nothing before it is waited for. Here it stands below a table whose launches are waited for at once, which
- * is how a GPU looks that is faster than the host; or under a table that only says that it need not be waited for, which is
- * how one looks that has hung for a while.
+ * The emulator does nothing before the host waits. To imitate a GPU that is faster than the host, this test wraps its driver so
+ * that launches are waited for at once; to imitate one that hangs for a while, it wraps it so that the driver claims that there
+ * is nothing to wait for.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -81,8 +81,8 @@ static found search(ww_collection *collection, uint64_t seed)
     return best;
 }
 
-/* Searches several times, there and back, and compares with the CPU. The waits of all but the first search, which makes what a
- * search needs, are left in `waits`. */
+/* Searches several times, in both directions, and compares with the CPU. Counts in `waits` the waits of all searches except the
+ * first, which makes what searches need. */
 static void check_searches(ww_collection *collection, ww_collection *truth)
 {
     for (uint64_t seed = 1; seed <= SEARCHES; seed++) {

@@ -1,5 +1,5 @@
-/* Copies from a program's own memory keep up with the copy engine: at least 70% of what pinned memory reaches. Measured on a
- * real GPU, where it means something; an emulated one has no engine, and the test says so. */
+/* Copies from ordinary memory reach at least 70% of the bandwidth of pinned memory. Measured on a real GPU; an emulated one has
+ * no copy engine, and the test says so. */
 #include "support/devices.h"
 
 #include <stdlib.h>

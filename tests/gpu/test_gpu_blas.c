@@ -1,5 +1,5 @@
-/* Products by the vendor's BLAS, small ones of every type, shape and transposition, against a plain reference in double. On a
- * GPU whose BLAS is not installed it is refused in words, and so it is where there is none to install. */
+/* Products by the vendor's BLAS, small ones of every type, shape and transposition, against a plain reference in double. If the
+ * GPU's BLAS is not installed, or does not exist, products are refused with a message. */
 #include "support/devices.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Which embedded code suits which chip, and what an old driver is told about PTX. */
+/* Which embedded code runs on which chip, and the message for a driver that is too old for the PTX. */
 #include "support/check.h"
 
 #include <stdio.h>

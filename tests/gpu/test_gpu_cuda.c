@@ -33,8 +33,7 @@ enum { SHARED_BYTES = 227 << 10 }; /* a block's, as the stand-in says */
         }                                                                                                                      \
     } while (0)
 
-/* The stand-in says that it is an sm_90. What is expected of other chips is about a library with kernels for all of NVIDIA's.
- */
+/* The stand-in says that it is an sm_90. Expectations about other chips need a library with kernels for all NVIDIA chips. */
 static void need_kernels(const char *chip)
 {
     if (embedded_find("rows", chip) != NULL)

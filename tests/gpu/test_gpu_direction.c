@@ -26,7 +26,7 @@ static int watch_launch(driver_function function, driver_stream stream, const dr
     return emulated_driver.launch(function, stream, launch);
 }
 
-/* Searches for rows at both ends and in the middle, for each of them both ways: it is there, and the answers are alike. */
+/* Searches for rows at both ends and in the middle, each in both directions: the row is found, and both answers are equal. */
 static void search_again_and_again(int32_t index, ww_screen screen)
 {
     ww_device *device = NULL;

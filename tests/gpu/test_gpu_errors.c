@@ -38,8 +38,7 @@ static bool is_nobodys(void)
     return is("", "", "", "", 0);
 }
 
-/* ---- without a vendor ------------------------------------------------------------------------------------------------------
- */
+/* ---- without a vendor ---------------------------------------------------------------------------------------------------- */
 
 static void a_thread_without_a_failure(void)
 {
@@ -80,8 +79,7 @@ static void a_caller_with_an_older_struct_gets_what_it_has_room_for(void **state
     assert_int_equal(older.canary, 77);
 }
 
-/* ---- the emulator ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the emulator -------------------------------------------------------------------------------------------------------- */
 
 static void a_vendors_failure_stays_while_the_message_quotes_it(void **state)
 {
@@ -98,7 +96,7 @@ static void a_vendors_failure_stays_while_the_message_quotes_it(void **state)
     assert_int_equal(detail().status, WW_UNSUPPORTED);
     (void)ww_fail(WW_UNSUPPORTED, "something else");
     assert_true(is_nobodys());
-    (void)ww_fail(WW_UNSUPPORTED, "%s", before); /* what is gone does not come back */
+    (void)ww_fail(WW_UNSUPPORTED, "%s", before); /* an old message does not come back */
     assert_true(is_nobodys());
     faulty_arm(&emulated_driver, 0, 0, NULL);
 }
@@ -114,8 +112,7 @@ static void memory_that_our_own_watch_refuses_is_nobodys(void **state)
     ww_device_close(device);
 }
 
-/* ---- the vendors -----------------------------------------------------------------------------------------------------------
- */
+/* ---- the vendors --------------------------------------------------------------------------------------------------------- */
 
 static standin rocm;
 

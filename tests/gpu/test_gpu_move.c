@@ -1,5 +1,5 @@
-/* A GPU that is lost in the middle of a search: a collection with a host copy moves on and answers as before; one without says
- * what it still has. The device is the emulator behind a driver that fails when told to. */
+/* A GPU that is lost in the middle of a search: a collection with a host copy moves to another device and answers as before;
+ * one without reports what is left. The device is the emulator with a driver that fails on demand. */
 #include "support/collections.h"
 
 #include <string.h>

@@ -101,8 +101,7 @@ static void *far_away(int64_t gib)
     return (void *)(uintptr_t)(gib << 30);
 }
 
-/* ---- the jobs: what a caller asked for, and how many blocks that is at least -----------------------------------------------
- */
+/* ---- the jobs: what a caller asked for, and how many blocks that is at least --------------------------------------------- */
 
 static ww_status softmax_of_67108864_rows(ww_device *device)
 {
@@ -327,8 +326,8 @@ static void nothing_is_cut_that_cuda_takes_whole(void **state)
     run_jobs(&OF_CUDA, false);
 }
 
-/* A driver with few blocks in each direction: each limit is asked for, and what goes past it is refused before the driver is
- * asked. */
+/* A driver that allows only few blocks in each dimension: each limit is read, and a larger grid is refused before the driver is
+ * called. */
 static void a_launch_past_a_limit_is_refused(void **state)
 {
     (void)state;

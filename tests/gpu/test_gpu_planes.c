@@ -1,5 +1,5 @@
-/* High planes of codes on GPUs: their bits are those that arithmetic/screen.h says, one query that reads them finds what it
- * finds without, they follow every change of the rows, and whoever needs their memory gets it. */
+/* High planes of codes on GPUs: their bits are as arithmetic/screen.h defines them, a query that reads them finds the same rows
+ * as without, they follow every change of the rows, and other allocations can take their memory. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +61,7 @@ static void check_same(const answer *a, const answer *b, const char *name, int32
     assert_int_equal(a->stats.repeated_queries + b->stats.repeated_queries, 0);
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------------------------
- */
+/* ---- answers ------------------------------------------------------------------------------------------------------------- */
 
 /* A zero row among those of a dataset; with and without a mask. */
 static void check_dataset(ww_device *device, const dataset *d, int32_t dim, ww_metric metric)
@@ -104,8 +103,8 @@ static void one_query_by_planes_gives_the_bits_of_whole_codes(void **state)
     pretend_screen(device, false);
 }
 
-/* Waves that take many rows each: what planes leave in waits until there are as many rows as lanes, or another segment begins,
- * and planes that exclude too little are left out for a while. */
+/* Waves that process many rows each: rows that their planes do not exclude wait until there is one per lane, or another segment
+ * starts, and planes that exclude too little are skipped for a while. */
 static void waves_that_take_many_rows_give_the_same_bits(void **state)
 {
     enum { DIM = 128, PART = 1100, PARTS = 5, ROWS = PART * PARTS };
@@ -139,8 +138,7 @@ static void waves_that_take_many_rows_give_the_same_bits(void **state)
     pretend_screen(device, false);
 }
 
-/* ---- the planes themselves ------------------------------------------------------------------------------------------------
- */
+/* ---- the planes themselves ----------------------------------------------------------------------------------------------- */
 
 /* A search that has taken the planes of a collection. */
 typedef struct taken {
@@ -290,8 +288,7 @@ static void planes_are_read_for_one_query_alone(void **state)
     pretend_screen(device, false);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
 static bool has_planes(ww_collection *c)
 {

@@ -1,4 +1,5 @@
-/* Which way a GPU searches: by what it costs, by trial where that is close, and never so that a result changes. */
+/* How a GPU chooses between ways of searching: by their cost, and by trials if the costs are close. The result never
+ * changes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,7 @@
 #include "support/data/datasets.h"
 #include "support/devices.h"
 
-/* ---- the model ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the model ----------------------------------------------------------------------------------------------------------- */
 
 static bool screened_on_an_h200(int64_t rows, int32_t dim, int64_t queries, double admitted)
 {
@@ -49,8 +49,7 @@ static void the_model_takes_the_better_way_of_what_was_measured(void **state)
     assert_false(screened_on_an_h200(1000000, 128, 8, 0.001)); /* few rows are admitted: those are soon scored */
 }
 
-/* ---- trials ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- trials -------------------------------------------------------------------------------------------------------------- */
 
 static void trials_end_with_the_quicker_way(void **state)
 {
@@ -77,8 +76,7 @@ static void trials_end_with_the_quicker_way(void **state)
     free(trials);
 }
 
-/* ---- searches -------------------------------------------------------------------------------------------------------------
- */
+/* ---- searches ------------------------------------------------------------------------------------------------------------ */
 
 static ww_search_stats search(ww_collection *c, const float *queries, int64_t count, int32_t dim, int64_t *rows, float *scores)
 {
@@ -138,8 +136,8 @@ static int64_t screened_rows_min(ww_device *device, int64_t queries, int32_t dim
     }
 }
 
-/* Nothing is forced: every shape of the screen at the size from which on users have it, with the sample and lists that they
- * have. A card tries both ways where they are close, so it is asked until it has. */
+/* Nothing is forced: every shape of the screen runs at a size at which users get it, with its usual sample and lists. If two
+ * ways are close, a card tries both, so the test repeats the search until it has. */
 static void every_shape_is_screened_unforced_and_gives_the_cpus_bits(void **state)
 {
     static const int64_t batches[] = {1, 4, 8, 40};

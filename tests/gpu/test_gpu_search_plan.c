@@ -1,4 +1,4 @@
-/* How a search is cut up: whatever is asked for, no list can overflow, nothing is left out, and the device is filled. */
+/* How a search is divided: for every request, no list can overflow, no row is left out, and the device is busy. */
 #include "gpu/search/screen_plan.h"
 #include "gpu/search/search_plan.h"
 #include "kernels/search/search_args.h"

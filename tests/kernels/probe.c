@@ -7,7 +7,7 @@ DEVICE uint32_t global_index(void)
     return (block_index_y() * block_count() + block_index()) * block_size() + thread_index();
 }
 
-/* Eight numbers a thread: where it is. */
+/* Each thread writes eight numbers about where it runs. */
 KERNEL(probe_place, probe_args, 1024)
 {
     uint32_t *mine = args.words + (size_t)global_index() * 8;
@@ -49,7 +49,7 @@ KERNEL(probe_ballot, probe_args, 1024)
     args.words[i] = (uint32_t)wave_any(lane() == args.n) << 1 | (uint32_t)wave_all(thread_index() < args.n);
 }
 
-/* Lanes from the parameter on leave; the rest vote and sum their numbers, not counting those that left. */
+/* Lanes from the parameter on end; the others vote and sum their numbers, without those that ended. */
 KERNEL(probe_leave_early, probe_args, 1024)
 {
     if (lane() >= args.parameter)
@@ -107,7 +107,7 @@ KERNEL(probe_atomics, probe_args, 1024)
         atomic_add_u32(&args.words[0], AT(in_block, 0));
 }
 
-/* The last block to finish, told by a counter, sums what all of them left: memory ordered across blocks. */
+/* The last block to finish, which a counter determines, sums the results of all blocks: memory is ordered across blocks. */
 KERNEL(probe_last_block, probe_args, 256)
 {
     SHARED(uint32_t, is_last, 1);

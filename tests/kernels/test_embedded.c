@@ -105,7 +105,7 @@ static void every_kernel_is_there_for_every_chip_that_can_use_it(void **state)
         check_chip(embedded_chip(c));
 }
 
-/* What a build left as a file is what the library gives, to the byte. */
+/* The library contains the same bytes as the file that the build wrote. */
 static void it_is_what_the_build_compiled(void **state)
 {
     (void)state;

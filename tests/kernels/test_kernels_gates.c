@@ -179,7 +179,7 @@ static void adversarial_rows_give_the_cpus_bits(void **state)
         kinds[count++] = d;
     for (int kind = 0; kind < count; kind += 1 + TEST_INSTRUMENTED)
         for (int number = 0; number < METRICS * DIMS; number++)
-            if (!slow || number == kind % (METRICS * 4)) /* of short rows, each metric and length in turn */
+            if (!slow || number == kind % (METRICS * 4)) /* for short rows, each metric and length in turn */
                 check_collection(device, kinds[kind], number, &done);
     const int64_t gates = has_gates(device) ? done.gates : 0;
     printf("%lld searches of adversarial rows on %s, %lld of them through gates: all have the bits of the CPU\n",

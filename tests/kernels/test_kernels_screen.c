@@ -31,7 +31,7 @@ static float canonical_sum_of_squares(const float *x, int32_t padded)
     return acc[0];
 }
 
-/* Where the code of element `element` of row `row` stands on a GPU, in bytes. */
+/* The offset of the code of element `element` of row `row` on a GPU, in bytes. */
 static uint64_t code_place(int32_t chunks, int64_t row, int32_t element)
 {
     static const int32_t behind[4] = {0, 32, 16, 48};

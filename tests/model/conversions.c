@@ -19,7 +19,7 @@ ww_status folder_convert(ww_device *device, const char *type)
 int64_t convert_with_faults(const convert_job *job)
 {
     convert_report report;
-    CHECK_OK(convert_folder(job, &report)); /* what the device keeps for the next time is there now */
+    CHECK_OK(convert_folder(job, &report)); /* so that memory that the device keeps for reuse is already allocated */
     const int64_t held = memory_blocks_held();
     for (int64_t n = 1;; n++) {
         unlink(job->out_path);

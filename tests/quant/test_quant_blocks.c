@@ -1,5 +1,5 @@
-/* Blocks as the reference makes them, on every device: coding gives the reference's bytes, or a smaller error where a format
- * leaves the choice; decoding gives its floats bit for bit; and every device gives the CPU's bytes.
+/* Blocks of the reference, on every device: encoding gives the reference's bytes, or a smaller error if the format leaves a
+ * choice; decoding gives its floats bit for bit; and every device gives the CPU's bytes.
  */
 #include <math.h>
 #include <stdlib.h>

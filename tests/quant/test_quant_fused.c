@@ -1,5 +1,5 @@
-/* Products with what stands beside them in a model, a norm or a gate in front and an addition behind: the bits of calls one
- * after the other, on every device, whichever way that does it; and what is refused.
+/* Products together with neighbouring operations of a model, a norm or a gate before and an addition after: the bits of
+ * separate calls, on every device and in every way; and refused arguments.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void compare(const char *what, const fused_case *c, const ww_tensor *expe
     free(a);
 }
 
-/* What the calls one after the other give. */
+/* Computes the results with separate calls. */
 static ww_tensor one_by_one(const fused_tensors *t, const ww_quant_product *asked)
 {
     ww_quant_product plain = ww_quant_product_default();
@@ -136,8 +136,8 @@ static void products_with_their_neighbours_have_the_bits_of_calls_one_by_one(voi
         check_case(*state, &cases[i]);
 }
 
-/* Thread blocks that stay, with one row of sixteen after the other, as where a copy engine brings the rows. Every format; rows
- * that begin anywhere; columns of less than a stage and of many; a last sixteen that is not full. */
+/* Thread blocks that stay and process one set of sixteen rows after the other, as on chips with a copy engine. Every format;
+ * rows that start at any alignment; columns shorter than a stage and much longer; a last set that is not full. */
 static void thread_blocks_that_stay_have_the_same_bits(void **state)
 {
     static const fused_case cases[] = {
@@ -247,8 +247,7 @@ static void what_cannot_be_coded_is_nan_in_its_column(void **state)
     free_tensors(&t);
 }
 
-/* ---- the edges of what can be coded ----------------------------------------------------------------------------------------
- */
+/* ---- the edges of what can be coded -------------------------------------------------------------------------------------- */
 
 /* A magnitude, the largest of its block: at an edge of what the column's codes can hold, or just beyond it. */
 typedef struct edge_case {
@@ -261,7 +260,7 @@ enum { EDGE_ROWS = 20, EDGE_COLS = 4352 };
 
 typedef struct edge_result {
     ww_status status;  /* of a product that waits, */
-    char message[256]; /* which names the block that is refused */
+    char message[256]; /* names the block that is refused */
     float waited[EDGE_ROWS], queued[EDGE_ROWS];
 } edge_result;
 
@@ -328,9 +327,9 @@ static void check_edge(ww_device *device, ww_device *cpu, const edge_case *c, in
                      (double)expected.waited[i]);
 }
 
-/* From 65520 * 127 on the factor of a block of 32 is beyond f16; blocks of 256 have a factor of f32, and codes from 2^-120 on.
- * A column at either side of such an edge, in its first chunk or at its end, is coded or refused as the CPU does it, by the
- * product itself, in both forms, and by a kernel before it. */
+/* From 65520 * 127 on, the factor of a block of 32 does not fit in f16; blocks of 256 have an f32 factor, and codes from 2^-120
+ * on. A column on either side of such a limit, in its first chunk or at its end, is encoded or refused as on the CPU: by the
+ * product itself, in both forms, and by a separate kernel. */
 static void columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_cpu(void **state)
 {
     static const edge_case cases[] = {

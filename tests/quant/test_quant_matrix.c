@@ -96,7 +96,7 @@ static void plain_types_take_rows_of_any_length_and_a_stride(void **state)
     free(x);
 }
 
-/* Behind the last row there are zeros, however the matrix was made. */
+/* The last row is followed by zeros, however the matrix was made. */
 static void the_padding_is_zero(void **state)
 {
     ww_device *device = *state;
@@ -119,7 +119,8 @@ static void the_padding_is_zero(void **state)
     free(x);
 }
 
-/* However rows lie on a device, their bytes come back: also of a part of them, and when they came in pieces of odd sizes. */
+/* Whatever the layout of rows on a device, their bytes can be read back: also a part of them, and if they were written in
+ * pieces of odd sizes. */
 static void blocks_come_back_as_they_came(void **state)
 {
     static const int64_t cols[] = {256, 2048, 2304, 5120};

@@ -144,7 +144,8 @@ static float defined_product(const coded_block *a, const float *scale_a, const c
     return ((acc[0] + acc[4]) + (acc[2] + acc[6])) + ((acc[1] + acc[5]) + (acc[3] + acc[7]));
 }
 
-/* Of many rows of many blocks: sums of two terms often round to the same, fused or not, and that must show. */
+/* With many rows of many blocks: sums of two terms often round to the same number, fused or not, and the difference must
+ * show. */
 static void a_product_is_what_the_definition_says(void **state)
 {
     enum { ROWS = 16, K = 2048, BLOCKS = K / 32 };
@@ -330,7 +331,7 @@ static void queued_products_see_what_was_queued_before(void **state)
     free(w);
 }
 
-/* Products that need not wait for each other, and some that must: every third takes what the one before it made. */
+/* Products that need not wait for each other, and some that must: every third uses the result of the one before it. */
 static void queued_products_do_not_mix_up_their_activations(void **state)
 {
     enum { ROWS = 512, K = 512, TIMES = 24 };

@@ -1,5 +1,5 @@
-/* Products that are queued, and begin before those in front of them have ended: what they read is what was made, and what
- * others keep on the same stream stays as it is.
+/* Queued products that start before the previous ones have ended: their inputs are complete, and other data on the same stream
+ * is not overwritten.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -81,8 +81,8 @@ static void functions_of_bf16(ww_device *device, const ww_tensor *x, ww_unary op
     CHECK_OK(ww_device_synchronize(device));
 }
 
-/* Functions of bf16 are looked up, on some chips, in tables that lie in the memory of the same stream, behind the numbers that
- * tables are made of: what a product spoils there the next function shows. */
+/* On some chips, functions of bf16 use tables in the memory of the same stream, which are made from numbers before them. If a
+ * product overwrites these, the next function shows it. */
 static void products_leave_tables_of_functions_alone(void **state)
 {
     enum { MOST = 1 << 18, N = 8, K = 256 };

@@ -161,7 +161,7 @@ static void rows_are_decoded_into_tensors(void **state)
     free(x);
 }
 
-/* A row longer than what a CPU decodes at a time, and a number of blocks that no group divides. */
+/* A row longer than a CPU decodes at a time, with a number of blocks that is not a multiple of a group. */
 static void long_rows_are_decoded_too(void **state)
 {
     enum { LONG = 2048 + 96 };

@@ -1,5 +1,5 @@
-/* Products of quantized matrices with so many columns that they go by tiles: the CPU's bits with wgmma and without, where
- * blocks of threads share a tile and where one takes all accumulators of it in turn.
+/* Products of quantized matrices with so many columns that tiles are used: the CPU's bits with and without wgmma, if thread
+ * blocks share a tile and if one computes all its accumulators in turn.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void tiles_shared_by_blocks_of_threads_have_the_cpus_bits(void **state)
         check_tiles(*state, small[t], 67, 35, 352);
         check_tiles(*state, large[t], 67, 35, 512);
     }
-    check_tiles(*state, WW_QUANT_Q5_1, 131, 130, 352); /* a whole tile, and what is left of the next */
+    check_tiles(*state, WW_QUANT_Q5_1, 131, 130, 352); /* a whole tile and a part of the next */
     check_tiles(*state, WW_QUANT_Q4_K, 131, 130, 512);
     check_tiles(*state, WW_QUANT_IQ4_NL, 67, 35, 352);
     check_tiles(*state, WW_QUANT_MXFP4, 67, 35, 352);

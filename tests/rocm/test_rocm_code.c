@@ -1,5 +1,5 @@
-/* What stands behind code that is compiled on the machine: the cache on disk, which is believed only when it is as it was
- * written, and the square root that old compilers have to be helped with. */
+/* Code that is compiled at run time: the cache on disk, which is only used if it is unchanged, and the square root that old
+ * compilers need help with. */
 #include "support/check.h"
 
 #include <fcntl.h>

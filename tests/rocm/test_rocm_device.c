@@ -1,7 +1,8 @@
-/* ROCm's host code over the stand-in: what is found, what is said of it, which code is taken, and whose device is current
- * after.
+/* ROCm's host code on the stand-in: which devices are found, how they are described, which code is used, and which device is
+ * current afterwards.
  *
- * The library opens a runtime once for a process, so each test is a process of its own. */
+ * The library opens a runtime only once per process, so each test is a separate process.
+ */
 #include "support/kernels.h"
 #include "support/pretend/pretend.h"
 #include "support/process.h"
@@ -106,7 +107,7 @@ static void in_rocms_home(void)
     in_the_folder_that("ROCM_HOME");
 }
 
-/* A library that is there and has nothing to do with GPUs. */
+/* A library that exists and has nothing to do with GPUs. */
 static const char *another_library(void)
 {
     static Dl_info info;
@@ -128,7 +129,7 @@ static void by_a_relative_path(void)
     EXPECT(absence_has("WARPWAVE_HIP_LIBRARY is 'libamdhip64.so.6', which is not an absolute path"));
 }
 
-/* A file that is called like a newer runtime and is none does not hide the older one beside it. */
+/* A file with the name of a newer runtime that is not one does not hide the older runtime next to it. */
 static void beside_a_newer_runtime_without_symbols(void)
 {
     char folder[512];
@@ -256,7 +257,7 @@ static void look_at_pci_addresses(void)
     }
 }
 
-/* The runtime hides and orders devices by these variables, and the numbers here are those of what it leaves. */
+/* The runtime hides and orders devices by these variables, and our numbers count the remaining devices. */
 static void look_at_visible_devices(void)
 {
     static const char *const hidden[][4] = {/* ROCR_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, rocm:0, rocm:1 */
@@ -341,7 +342,7 @@ static void choose_code_for_rocm_5(void)
     EXPECT(scratch_teardown(NULL) == 0);
 }
 
-/* hipRTC is a library of its own there. What a build has for the chip's family is refused, so that it must be compiled. */
+/* With ROCm 7, hipRTC is a separate library. The code for the chip's family is refused, so that it must be compiled. */
 static void compile_with_rocm_7(void)
 {
     EXPECT(scratch_setup(NULL) == 0);

@@ -1,5 +1,5 @@
-/* Fast products on AMD's chips where rocBLAS is not installed: which kernel multiplies on which chip. That the kernels are
- * right is for other tests (tests/quant, tests/tensor, tests/codeobjects); here the stand-in tells their names. */
+/* Fast products on AMD's chips if rocBLAS is not installed: which kernel multiplies on which chip. Other tests check the
+ * kernels' results (tests/quant, tests/tensor, tests/codeobjects); here the stand-in reports their names. */
 #include "support/standin.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@ static int launches;
 static float weights[TILES_MAX * TILE * COLS], values[COLUMNS_MAX * COLS];
 static uint16_t halves[ROWS * ROWS]; /* small enough that f16 and bf16 have them all */
 
-/* Products are not computed: their names are what is asked for. */
+/* Does not compute products: only the kernels' names matter. */
 static void note_launch(const standin_launch *launch)
 {
     if (launches < LAUNCHES_MAX)

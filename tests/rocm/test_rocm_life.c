@@ -1,5 +1,5 @@
-/* A device's life on the stand-in for ROCm: which one "auto" is, ten thousand rows stored, searched, grown and shrunk on both
- * wave sizes, and in which order everything is given back.
+/* A device's life on the stand-in for ROCm: which one "auto" opens, ten thousand rows stored, searched, grown and shrunk with
+ * both wave sizes, and the order in which everything is freed.
  */
 #include "support/collections.h"
 #include "support/process.h"
@@ -38,8 +38,7 @@ static void expect_all_well(void)
     EXPECT(standin_alive(&rocm) == 0);
 }
 
-/* ---- the order of ending ---------------------------------------------------------------------------------------------------
- */
+/* ---- the order of ending ------------------------------------------------------------------------------------------------- */
 
 static void end_everything(void)
 {
@@ -130,8 +129,7 @@ static void the_context_ends_last(void **state)
     assert_null(strstr(strstr(ended, "module "), "stream ")); /* no stream outlives the code that may run on it */
 }
 
-/* ---- which device "auto" is ------------------------------------------------------------------------------------------------
- */
+/* ---- which device "auto" is ---------------------------------------------------------------------------------------------- */
 
 static bool has_chip(const char *chip)
 {
@@ -142,7 +140,7 @@ static bool has_chip(const char *chip)
 }
 
 /* Opens "auto" and expects a device of that backend. The stand-in for CUDA says that it is an sm_90: a build without kernels
- * for one passes it over. */
+ * for that skips it. */
 static void expect_auto(const char *backend_name, const char *otherwise)
 {
     ww_device *device = NULL;
@@ -260,8 +258,7 @@ static void auto_is_cuda_then_rocm_then_the_cpu(void **state)
     in_a_process(with_neither, SECONDS);
 }
 
-/* ---- ten thousand rows -----------------------------------------------------------------------------------------------------
- */
+/* ---- ten thousand rows --------------------------------------------------------------------------------------------------- */
 
 typedef struct answers {
     int64_t rows[QUERIES * K];

@@ -1,5 +1,5 @@
-/* The numbers and shapes in src/gpu/driver/hip_api.h against AMD's own header, where one is installed, of ROCm 5 or 6.
- * Elsewhere there is nothing to compare with, and the test says so. */
+/* Compares the numbers and layouts in src/gpu/driver/hip_api.h with AMD's header of ROCm 5 or 6, if one is installed; otherwise
+ * the test says that there is nothing to compare with. */
 #include "support/check.h"
 
 #include "gpu/blas/rocblas_api.h"

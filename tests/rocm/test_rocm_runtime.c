@@ -22,7 +22,7 @@
 
 enum { SECONDS_TO_START = 60, SECONDS_TO_COMPILE = 480, SECONDS_TO_COMPILE_ALL = 3600, QUICK_MODULES = 3 };
 
-/* As the library looks for it; skips if it is not installed. */
+/* Opens the runtime as the library does; skips the test if it is not installed. */
 static void *open_runtime(void)
 {
     static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};

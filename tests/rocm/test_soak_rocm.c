@@ -96,14 +96,14 @@ static void shrink(ww_collection *c, test_random *random)
     CHECK_OK(ww_collection_clear(c));
 }
 
-/* Kinds begin on one device or the other, and go by the screen, which small collections leave out, or not. Returns the bytes on
- * the devices when the collection was largest. */
+/* Kinds start on different devices, and use the screen or not; without it, small collections are searched directly. Returns the
+ * bytes on the devices when the collection was largest. */
 static int64_t cycle(ww_device *const *devices, int64_t number)
 {
     test_random random = {(uint64_t)(number % KINDS) + 1};
     standin_counts full;
     for (int i = 0; i < 2; i++) {
-        /* Left alone, the first searches try both ways, and later ones make planes; each needs different memory. */
+        /* By default, the first searches try both ways, and later ones make planes; each needs different memory. */
         devices[i]->tuning.screen = devices[i]->tuning.planes = TUNING_ALWAYS;
         devices[i]->tuning.screen_list_capacity = (int32_t)(number / 2 % 2);
     }
@@ -163,7 +163,7 @@ static void memory_stays_flat(void **state)
            (long long)cycles, (long long)(batch_rows * BATCHES), (long long)dim, seconds, (long long)first.resident_bytes,
            (long long)now.resident_bytes, (long long)full[0], (long long)first.there.bytes, (long long)now.there.bytes,
            (long long)first.host_blocks, (long long)now.host_blocks);
-#if !defined(__SANITIZE_ADDRESS__) /* which keeps what was freed for a while */
+#if !defined(__SANITIZE_ADDRESS__) /* it keeps freed memory for a while */
     assert_true(now.resident_bytes <= first.resident_bytes + RSS_SLACK_BYTES);
 #endif
     ww_device_close(devices[0]);

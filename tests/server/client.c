@@ -187,7 +187,7 @@ json_t *http_json(const char *file, int line, http_expected expected, const char
         fail_msg("%s:%d: %s %s: status %d, not %d: %s", file, line, method, path, a.status, expected.status,
                  a.body ? a.body : "");
     json_t *value = json_loadb(a.body, a.length, JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &error);
-    json_t *exact = json_loadb(a.body, a.length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error); /* but for integers above 2^63 */
+    json_t *exact = json_loadb(a.body, a.length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error); /* except for integers above 2^63 */
     if (!value)
         fail_msg("%s:%d: %s %s: no JSON: %s: %s", file, line, method, path, error.text, a.body);
     http_free(&a);

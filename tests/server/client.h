@@ -31,7 +31,8 @@ http_answer http_receive(int connection);
 /* One request over its own connection. `body` may be NULL. Returns status 0 if nothing listens. */
 http_answer http_ask(int port, const char *method, const char *path, const char *body);
 
-/* Bytes as they are over a connection of their own, and the status of the answer; the second closes its side behind them. */
+/* Send bytes unchanged over a new connection, and return the status of the answer; the second one closes its side
+ * afterwards. */
 int http_raw_status(int port, const char *bytes);
 int http_cut_status(int port, const char *bytes);
 

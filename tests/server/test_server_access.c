@@ -1,4 +1,4 @@
-/* Who may ask, and how much: keys, origins, full queues, stopping. */
+/* Access and limits: keys, origins, full queues, stopping. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-/* Fusion of hits: the order and the scores of what the server answers, beside the definition followed word by word. */
+/* Fusion of hits: the order and the scores of the server's answers, compared with a literal implementation of the
+ * definition. */
 #include "support/check.h"
 
 #include <math.h>
@@ -119,7 +120,7 @@ static void searches_that_found_nothing_are_fused_into_nothing(void **state)
     memory_free(s.found);
 }
 
-/* In a tenth of a second; comparing each hit with each would take minutes. */
+/* It takes a tenth of a second; comparing each hit with every other would take minutes. */
 static void many_hits_are_fused_quickly(void **state)
 {
     (void)state;

@@ -25,7 +25,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    ASK_STATUS(port, 200, "GET", "/collections", NULL); /* it is still there */
+    ASK_STATUS(port, 200, "GET", "/collections", NULL); /* the server is still running */
     server_test_end(running);
     return scratch_teardown(state);
 }

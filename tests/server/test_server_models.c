@@ -51,8 +51,7 @@ static int end(void **state)
     return scratch_teardown(state);
 }
 
-/* ---- embeddings ------------------------------------------------------------------------------------------------------------
- */
+/* ---- embeddings ---------------------------------------------------------------------------------------------------------- */
 
 static json_t *vector_at(json_t *answer, size_t i)
 {
@@ -206,8 +205,7 @@ static void prefixes_of_a_collection_stand_before_its_texts(void **state)
     json_decref(answer);
 }
 
-/* ---- texts -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- texts --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct text {
     char bytes[1024];
@@ -223,7 +221,7 @@ static int collect(const char *piece, size_t bytes, void *user)
     return 0;
 }
 
-/* What the library generates behind a prompt. */
+/* Generates with the library, after a prompt. */
 static void generate_here(const char *prompt, text *out)
 {
     ww_session *session = NULL;
@@ -353,7 +351,7 @@ static void a_stop_ends_the_text_before_it(void **state)
     json_decref(answer);
 }
 
-/* The text of an answer to a chat with what is asked for besides. */
+/* The text of the answer to a chat with additional fields. */
 static void answer_with(const char *asked, text *out)
 {
     char body[512];

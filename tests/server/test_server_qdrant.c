@@ -1,4 +1,4 @@
-/* Qdrant's API over HTTP: what is asked is answered, with the bits of the same calls in the process, also under load. */
+/* Qdrant's API over HTTP: requests are answered with the same bits as calls in the process, also under load. */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>

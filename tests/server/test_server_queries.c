@@ -205,7 +205,7 @@ static void add_scrambled(int count)
 static void pages_have_every_point_once_in_order(void **state)
 {
     (void)state;
-    enum { COUNT = 17001, PAGE = 2500 }; /* more rows than are read at once, of which the last page has the rest */
+    enum { COUNT = 17001, PAGE = 2500 }; /* more rows than are read at once; the last page has the rest */
     add_scrambled(COUNT);
     int64_t next = 0;
     for (char offset[64] = "null"; strcmp(offset, "end") != 0;) {

@@ -1,4 +1,4 @@
-/* The command stops: by SIGTERM it finishes what it has begun, and whatever ends it, no write that was answered is lost. */
+/* Stopping the command: on SIGTERM it finishes what it has begun, and however it ends, no acknowledged write is lost. */
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -88,7 +88,7 @@ static int end_under_load(int number)
         atomic_store(&ended[i], false);
         assert_int_equal(pthread_create(&threads[i], NULL, write_points, (void *)i), 0);
     }
-    /* Not before each writer has had answers, and then a moment that is not that of an answer. */
+    /* Waits until each writer has had answers, and then for a moment, so as not to stop right after an answer. */
     for (bool busy = true; busy;) {
         busy = false;
         for (int i = 0; i < WRITERS; i++)

@@ -13,7 +13,7 @@ typedef struct code_kernel {
     uint64_t explicit_bytes; /* of the arguments that the caller gives */
     uint64_t kernarg_bytes;  /* with those that the runtime adds */
     uint64_t wave_size, threads_max, shared_bytes, scratch_bytes, registers;
-    const void *owner; /* for who loads it: the module it was found in */
+    const void *owner; /* for the loader: the module that contains it */
 } code_kernel;
 
 typedef struct code_object {
@@ -24,7 +24,7 @@ typedef struct code_object {
     code_kernel kernels[CODE_KERNELS_MAX];
 } code_object;
 
-/* Reads it; NULL, or what is wrong with it. The ELF's own headers say how long it is. */
+/* Reads a code object. Returns NULL, or what is wrong with it. The ELF headers give its length. */
 const char *code_object_read(const void *image, code_object *out);
 
 /* The length according to the headers; 0 if it is not an ELF file. */

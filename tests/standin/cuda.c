@@ -41,7 +41,7 @@ int standin_one_more(void **handle, size_t bytes)
     return *handle != NULL ? NV_SUCCESS : NV_ERROR_OUT_OF_MEMORY;
 }
 
-/* Where a call that makes a context current was made to fail, what is given back is taken all the same. */
+/* If a call that makes a context current is made to fail, the handle is freed anyway. */
 int standin_one_less(void *handle)
 {
     if (current == NULL && standin_victim() == NULL)

@@ -1,4 +1,4 @@
-/* What the files of the stand-in for libcuda share: counters, injected faults, and the work of a stream. */
+/* Shared by the files of the stand-in for libcuda: counters, injected faults, and the work of a stream. */
 #ifndef TESTS_STANDIN_CUDA_PARTS_H
 #define TESTS_STANDIN_CUDA_PARTS_H
 
@@ -25,21 +25,19 @@ CUDA_FUNCTIONS(FUNCTION)
 CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
 #undef FUNCTION
 
-/* ---- for tests ------------------------------------------------------------------------------------------------------------
- */
+/* ---- for tests ----------------------------------------------------------------------------------------------------------- */
 
 /* Contexts, memory, streams, events, modules and graphs that were not given back. */
 EXPORT long standin_alive(void);
-/* From now on the n-th call of `call`, or of any if that is NULL, answers with `number`; n = 0: none does. A call that gives
- * something back does it and fails then. A number that means a lost device stays, until this is called again. */
+/* From now on, the n-th call of `call`, or of any function if that is NULL, returns `number`; n = 0: none does. A call that
+ * frees something frees it and then fails. A number that means a lost device stays until this is called again. */
 EXPORT void standin_fail(const char *call, long n, int number);
 /* The call that was made to fail since, or NULL. */
 EXPORT const char *standin_victim(void);
 /* Kernels that would have run: launches, those of graphs included. */
 EXPORT long standin_launched(void);
 
-/* ---- between the files ----------------------------------------------------------------------------------------------------
- */
+/* ---- between the files --------------------------------------------------------------------------------------------------- */
 
 /* Is there a current context on this thread? */
 int standin_here(void);
@@ -70,7 +68,7 @@ typedef struct stream_work {
 
 /* Bytes of a stream, for who makes one. */
 size_t standin_stream_bytes(void);
-/* Does the work at once, or adds it to what the stream records; its number. */
+/* Does the work at once, or adds it to what the stream records; returns a CUDA status. */
 int standin_work(void *on, const stream_work *work);
 /* The number of a call that waits for a stream, or has others wait for it: refused while it records, and the recording is
  * spoiled. */

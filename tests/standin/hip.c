@@ -301,7 +301,7 @@ int hipStreamDestroy(void *stream)
     return standin_give("hipStreamDestroy", number);
 }
 
-/* What a kernel did wrong has no way through HIP; it is worth a line. */
+/* HIP cannot report what a kernel did wrong, so it is printed. */
 static int waited(int number)
 {
     if (number == AMD_ERROR_LAUNCH_FAILURE || number == AMD_ERROR_ILLEGAL_ADDRESS) {
@@ -371,8 +371,7 @@ int hipEventElapsedTime(float *milliseconds, void *from, void *to)
     return standin_result(emulated_event_elapsed(from, to, milliseconds));
 }
 
-/* ---- recorded work ---------------------------------------------------------------------------------------------------------
- */
+/* ---- recorded work ------------------------------------------------------------------------------------------------------- */
 
 int hipStreamBeginCapture(void *stream, int mode)
 {
@@ -397,7 +396,7 @@ int hipStreamEndCapture(void *stream, void **graph)
     return standin_result(judged != 0 ? judged : number);
 }
 
-/* What is launched is the graph itself, which then has two names, each to be given back. */
+/* The executable graph is the graph itself, with a second handle; both must be destroyed. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): as HIP has it */
 int hipGraphInstantiate(void **made, void *graph, void **error_node, char *log, size_t log_bytes)
 {

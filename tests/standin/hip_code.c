@@ -181,7 +181,7 @@ bool standin_emulate(const standin_launch *launch)
     return kernel != NULL && emulator_launch(kernel, launch->arguments, launch->arguments_bytes, &shape, fault);
 }
 
-/* What is queued for the executor: the launch, and behind it the arguments. */
+/* The queued work of the executor: the launch, followed by the arguments. */
 typedef struct handed_over {
     standin_launch launch;
     _Alignas(16) unsigned char arguments[];

@@ -1,4 +1,4 @@
-/* What the files of the stand-in for libamdhip64 share: live objects, injected failures, and the thread's current device. */
+/* Shared by the files of the stand-in for libamdhip64: live objects, injected failures, and the thread's current device. */
 #ifndef TESTS_STANDIN_HIP_PARTS_H
 #define TESTS_STANDIN_HIP_PARTS_H
 
@@ -23,7 +23,7 @@ int standin_result(int number);
 /* The end of a function that gives something back: its own number, or the one it is to fail with. */
 int standin_give(const char *call, int number);
 int standin_last_error(void); /* and forgets it */
-bool standin_is_lost(void);   /* then nobody can make a device current any more, and what is given back is taken all the same */
+bool standin_is_lost(void);   /* then no device can be made current any more, but handles are freed anyway */
 
 void standin_add_handle(handle_kind kind, int device, const void *value);
 /* The device that a live handle is of, or -1. One that is not alive is a misuse by `call`, unless that is NULL. */

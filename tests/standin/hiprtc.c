@@ -18,7 +18,7 @@
 enum { SUCCESS = 0, INVALID_INPUT = 3, INVALID_PROGRAM = 4, COMPILATION = 6 };
 
 typedef struct program {
-    char module[64]; /* "" if the source is none of ours */
+    char module[64]; /* "" if the source is not one of ours */
     bool headers;    /* all that it needs are there */
     char *code;
     size_t bytes;
@@ -78,7 +78,7 @@ int hiprtcDestroyProgram(void **destroying)
     return SUCCESS;
 }
 
-/* Writes the chip's number into the header and its name over the other's wherever that stands. */
+/* Writes the chip's number to the header, and replaces the other chip's name everywhere. */
 static void rename_chip(program *p, const char *from, const standin_chip *to)
 {
     Elf64_Ehdr header;

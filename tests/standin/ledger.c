@@ -65,7 +65,7 @@ int standin_judge(const char *call)
         victim = call;
         lost = is_loss(number) ? number : lost;
         if (lost != 0)
-            emulated_lose(); /* what was queued is not done on a device that is gone */
+            emulated_lose(); /* a lost device does not do its queued work */
     }
     pthread_mutex_unlock(&lock);
     last_error = number != 0 ? number : last_error;
@@ -221,8 +221,7 @@ int standin_enter(int device)
     return standin_result(number != AMD_SUCCESS ? number : emulated_driver.context_swap(contexts[device], &ignored));
 }
 
-/* ---- for tests ------------------------------------------------------------------------------------------------------------
- */
+/* ---- for tests ----------------------------------------------------------------------------------------------------------- */
 
 void standin_configure(const char *text)
 {

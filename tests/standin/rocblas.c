@@ -126,7 +126,7 @@ static double scalar(const void *from, int compute)
 
 /* ---- products ------------------------------------------------------------------------------------------------------------ */
 
-/* With beta 0 what was in c is not read: it may be anything. */
+/* With beta 0, c is not read: it may have any contents. */
 static void multiply(const void *arguments)
 {
     const product *p = arguments;

@@ -62,7 +62,8 @@ static void read_failure(const char *text)
         fprintf(stderr, "stand-in: fail=FUNCTION:N:NUMBER is meant, not '%s'\n", text);
 }
 
-/* Leaves the devices that the variable lists, in its order; a number that is none ends the list, as it does for AMD. */
+/* Keeps the devices that the variable lists, in its order. A number that does not exist ends the list, as with AMD's
+ * runtime. */
 static void hide_devices(const char *variable)
 {
     const char *list = getenv(variable);

@@ -26,7 +26,7 @@
 
 enum { STANDIN_DEVICES_MAX = 8, STANDIN_MEMORY_DEFAULT_GIB = 4 };
 
-/* What is alive: all 0 when everything was given back. */
+/* Objects that exist: all 0 when everything was freed. */
 typedef struct standin_counts {
     int64_t blocks, bytes, pinned, streams, events, modules, handles; /* handles: of rocBLAS and hipRTC */
 } standin_counts;
@@ -56,15 +56,14 @@ typedef struct standin_launch {
 } standin_launch;
 typedef void (*standin_executor)(const standin_launch *launch);
 STANDIN_EXPORT void standin_execute_with(standin_executor executor);
-/* For an executor that ran none or some of the blocks: runs them all as the kernel's emulated twin. False if that fails. */
+/* For an executor that did not run all blocks: runs them all with the emulated kernel. Returns false if that fails. */
 STANDIN_EXPORT bool standin_emulate(const standin_launch *launch);
 
-/* ---- between the libraries of the stand-in ---------------------------------------------------------------------------------
- */
+/* ---- between the libraries of the stand-in ------------------------------------------------------------------------------- */
 
 /* Queues a host call on a HIP stream that is alive, with a copy of its arguments; a HIP number. */
 STANDIN_EXPORT int standin_queue(void *stream, void (*call)(const void *arguments), const void *arguments, size_t bytes);
-/* Do these bytes lie in live memory of the device that is current on this thread? */
+/* Returns true if these bytes are in allocated memory of this thread's current device. */
 STANDIN_EXPORT bool standin_on_device(const void *address, size_t bytes);
 /* The number that a call must answer with, or 0. */
 STANDIN_EXPORT int standin_judge(const char *call);
@@ -72,8 +71,7 @@ STANDIN_EXPORT void standin_misused(const char *what);
 /* One more (+1) or less (-1) handle of rocBLAS or hipRTC. */
 STANDIN_EXPORT void standin_count_handle(int change);
 
-/* ---- settings (settings.c) ------------------------------------------------------------------------------------------------
- */
+/* ---- settings (settings.c) ----------------------------------------------------------------------------------------------- */
 
 typedef struct standin_chip {
     const char *name;

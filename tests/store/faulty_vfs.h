@@ -36,7 +36,7 @@ static struct {
     vfs_fault fault;
     int64_t calls, fail_at; /* syncs alone, if the fault is the power */
     bool tripped, dead;
-    vfs_image *images; /* of files as they were synced */
+    vfs_image *images; /* of files as they were last synced */
 } vfs;
 
 typedef struct vfs_file {
@@ -124,7 +124,7 @@ static inline int vfs_sync(sqlite3_file *file, int flags)
 {
     if (vfs_fails(true))
         return SQLITE_IOERR_FSYNC;
-    (void)flags; /* the real disk need not: what a power failure keeps is kept here */
+    (void)flags; /* the real disk need not sync: this file keeps what survives a power failure */
     const char *name = ((vfs_file *)file)->name;
     if (name && vfs.armed && vfs.fault == VFS_POWER)
         vfs_note(name);

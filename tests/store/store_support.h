@@ -48,7 +48,7 @@ static inline ww_status work_replace(ww_collection *collection, ww_rows rows)
     return status == WW_OK ? ww_collection_upsert(collection, &rows) : status;
 }
 
-/* Operation `number` of a workload: the same one each time, whatever was done before. It never fails for what it asks. */
+/* Operation `number` of a workload: always the same one, whatever was done before. It never fails because of its arguments. */
 static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_t number)
 {
     test_random random = {seed * 1000003 + (uint64_t)number};
@@ -165,7 +165,7 @@ static inline bool texts_are_in_step(ww_collection *collection)
 
 static ww_synchronous work_synchronous; /* off where a test is of something else */
 
-/* Opens the store and its collection "work", which is made if it is not there. */
+/* Opens the store and its collection "work", which is created if it does not exist. */
 static inline ww_status work_open(const char *path, ww_device *device, ww_store **store, ww_collection **collection)
 {
     ww_collection_config config = ww_collection_config_default();
@@ -186,8 +186,8 @@ static inline void work_close(ww_store *store, ww_collection *collection)
     ww_store_close(store);
 }
 
-/* What is in the file, after whatever happened to it, is `model`, or what `model` is after operation `next`; then that is done
- * to the model, too. Returns how many operations were done. */
+/* The file must equal `model`, or `model` after operation `next`, whatever happened to the file. In the second case the
+ * operation is done on the model, too. Returns the number of operations in the file. */
 static inline int64_t work_verify(const char *path, ww_device *device, ww_collection *model, uint64_t seed, int64_t next)
 {
     ww_store *store = NULL;

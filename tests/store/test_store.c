@@ -54,7 +54,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* The same hits but for the rows' numbers, which are a matter of where they are kept. */
+/* Expects the same hits except for the rows' numbers, which depend on where rows are stored. */
 static void check_same(const ww_results *a, const ww_results *b)
 {
     assert_int_equal(ww_results_query_count(a), ww_results_query_count(b));

@@ -1,11 +1,10 @@
-/* Attacks on a store's files while nobody has them open: damaged databases and damaged logs. Whatever was damaged, calls return
- * a status that says what it is, and what is left of a log is whole. */
+/* Attacks on a store's files while no process has them open: damaged databases and damaged logs. For any damage, calls return a
+ * status that describes it, and the remaining part of a log is complete. */
 #include <sys/wait.h>
 
 #include "store/attack.h"
 
-/* ---- damaged databases ----------------------------------------------------------------------------------------------------
- */
+/* ---- damaged databases --------------------------------------------------------------------------------------------------- */
 
 static void check_status(ww_status status, const char *what, int64_t number)
 {
@@ -100,8 +99,7 @@ static void damaged_databases_are_told_as_such(void **state)
     free(copy);
 }
 
-/* ---- damaged logs ---------------------------------------------------------------------------------------------------------
- */
+/* ---- damaged logs -------------------------------------------------------------------------------------------------------- */
 
 enum { LOGGED = 10 };
 
@@ -124,7 +122,7 @@ static void leave_a_log(void)
     assert_int_equal(ended, 0);
 }
 
-/* What is left must be what some number of operations left: none half, none without those before it. */
+/* The remaining state must be that after some number of operations, without a partial or missing one. */
 static int64_t check_prefix(ww_collection *const *models, int64_t number)
 {
     ww_store *store = NULL;

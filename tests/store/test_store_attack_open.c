@@ -1,6 +1,6 @@
-/* Attacks on a store while it is written: processes that are killed beside others, files that are cut short, removed or
- * replaced under an open store, disks that are full for a while. Whatever happens, calls return a status that says what it is,
- * answers are whole, and what was acknowledged is there. */
+/* Attacks on a store while it is written: processes are killed next to others, files are cut short, removed or replaced under
+ * an open store, disks are full for a while. In every case calls return a status that describes it, answers are complete, and
+ * acknowledged writes are not lost. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -10,8 +10,7 @@
 #include "store/attack.h"
 #include "store/faulty_vfs.h"
 
-/* ---- processes that are killed --------------------------------------------------------------------------------------------
- */
+/* ---- processes that are killed ------------------------------------------------------------------------------------------- */
 
 enum { WRITERS = 3, SLOTS = 12 };
 
@@ -143,10 +142,9 @@ static void writers_that_are_killed_beside_others_lose_nothing(void **state)
     assert_true(writes > kills);
 }
 
-/* ---- files that are attacked while they are open --------------------------------------------------------------------------
- */
+/* ---- files that are attacked while they are open ------------------------------------------------------------------------- */
 
-/* Works on the store until something fails; what fails must say what it is. */
+/* Works on the store until something fails; the failure must have a message. */
 static void work_until_refused(bool exclusive, int begun)
 {
     ww_device *device = NULL;
@@ -256,8 +254,7 @@ static void files_attacked_while_open_end_no_process(void **state)
     print_message("%lld processes\n", (long long)number);
 }
 
-/* ---- full disks -----------------------------------------------------------------------------------------------------------
- */
+/* ---- full disks ---------------------------------------------------------------------------------------------------------- */
 
 /* The index of words in the file, by FTS5's own check. */
 static void check_words(int64_t number)

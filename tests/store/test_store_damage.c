@@ -1,5 +1,5 @@
-/* Files that are not what they should be: refused with a status that says so, or repaired, never a crash and never a wrong
- * answer. And names and texts that mean harm. */
+/* Damaged files are refused with a status that says so, or repaired, without a crash or a wrong answer. Also harmful names and
+ * texts. */
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -55,7 +55,7 @@ static void edit(const char *sql)
     sqlite3_close(db);
 }
 
-/* Opens, searches, looks at every row, checks and writes, and returns the first failure. Whatever it is, it is told. */
+/* Opens, searches, reads every row, checks and writes. Returns the first failure, which must have a message. */
 static ww_status use(void)
 {
     ww_store *store = NULL;
@@ -145,7 +145,7 @@ static void destroy_page(const char *table)
     close(file);
 }
 
-/* The collection "calm" beside "work": everything that can be asked of it works, whatever "work" has become. */
+/* The collection "calm" next to "work": all calls on it work, whatever happened to "work". */
 static void check_calm(const char *what, ww_collection *model)
 {
     ww_store *store = NULL;

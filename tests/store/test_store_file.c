@@ -1,5 +1,5 @@
-/* The file of a store and what happens to it from outside: removed, replaced, in a folder that cannot be written, used by one
- * process alone, and a process that goes to another folder. */
+/* The file of a store and what happens to it from outside: removed, replaced, in a read-only folder, used exclusively by one
+ * process, and a process that changes its working directory. */
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ static int teardown(void **state)
     return scratch_teardown(state);
 }
 
-/* A name beside `file`, in a buffer that is used again. */
+/* A name next to `file`, in a buffer that is reused. */
 static const char *beside(const char *file, const char *suffix)
 {
     static char name[4200];
@@ -128,8 +128,7 @@ static void a_process_that_goes_to_another_folder_keeps_its_file(void **state)
     assert_int_equal(chdir(before), 0);
 }
 
-/* ---- one process alone ----------------------------------------------------------------------------------------------------
- */
+/* ---- one process alone --------------------------------------------------------------------------------------------------- */
 
 static bool is_mapped(const char *name)
 {
@@ -201,7 +200,7 @@ static void an_exclusive_store_maps_nothing_and_keeps_other_processes_out(void *
     work_close(store, collection);
     (void)work_verify(path, cpu, model, 41, 20);
     ww_collection_destroy(model);
-    /* SQLite would share the mapping of a connection that is there, and lock nobody out. */
+    /* SQLite would share the mapping of an existing connection, and lock out no other process. */
     ww_store *shared = NULL;
     CHECK_OK(work_open(path, cpu, &shared, &collection));
     CHECK_FAILS(WW_BUSY, ww_store_open(path, cpu, &config, &store));
@@ -213,7 +212,7 @@ static void an_exclusive_store_maps_nothing_and_keeps_other_processes_out(void *
     assert_false(is_mapped("file.db"));
     work_close(shared, collection);
     ww_store_close(store);
-    char *fresh = strdup(scratch_path("fresh.db")); /* and one that is new */
+    char *fresh = strdup(scratch_path("fresh.db")); /* a new one */
     ww_collection_config made = ww_collection_config_default();
     made.name = "new", made.dim = 3;
     CHECK_OK(ww_store_open(fresh, cpu, &config, &store));
@@ -272,8 +271,7 @@ static void a_shared_store_maps_only_its_shm(void **state)
     work_close(store, collection);
 }
 
-/* ---- a folder that cannot be written --------------------------------------------------------------------------------------
- */
+/* ---- a folder that cannot be written ------------------------------------------------------------------------------------- */
 
 static char *folder, *kept; /* and the store in it */
 
@@ -323,7 +321,7 @@ static void read_what_is_in_the_wal_as_nobody(void)
     _exit(0);
 }
 
-/* Another user, who may write there, writes while the file is open here. */
+/* Another user, who may write there, changes the file while it is open here. */
 static void read_what_changes_as_nobody(void)
 {
     ww_store *store = NULL;

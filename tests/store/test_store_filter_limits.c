@@ -1,5 +1,5 @@
-/* Filters that are made to take long or much memory: whatever the text, a search is over soon after `filter_ms`, and takes
- * memory in proportion. And the functions that stand in the place of SQLite's own give the same results. */
+/* Filters that are made to take much time or memory: for every text, a search ends soon after `filter_ms`, and takes memory in
+ * proportion. The functions that replace SQLite's own give the same results. */
 #include "support/check.h"
 
 #include <stdio.h>

@@ -13,7 +13,7 @@ typedef struct gaps {
     ww_collection *docs;
 } gaps;
 
-/* A collection of which every third row is gone. */
+/* A collection in which every third row was removed. */
 static gaps gaps_make(void)
 {
     gaps g = {.path = strdup(scratch_path("full.db"))};

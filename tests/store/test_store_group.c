@@ -107,7 +107,7 @@ static void rows_on_the_host_are_a_matter_of_the_config(void **state)
     assert_int_equal(info.rows, WW_ROWS_HOST);
     assert_true(info.bytes_rows_host > 0);
     work_close(store, stored);
-    ww_store_config opening = ww_store_config_default(); /* of one that is there the store's config says it */
+    ww_store_config opening = ww_store_config_default(); /* an existing collection is opened with the store's config */
     for (int place = 0; place <= 2; place++) {
         opening.rows = (ww_row_place)place;
         if (place == 2) {

@@ -1,11 +1,10 @@
-/* The index of a collection in a store: its lists are those of the same rows in memory, it is there when the file is opened
- * again, and damage to it never harms the rows. */
+/* The index of a collection in a store: its lists are those of the same rows in memory, it exists after the file is opened
+ * again, and damage to it never affects the rows. */
 #include <warpwave/ranking.h>
 
 #include "store/indexed_store.h"
 
-/* ---- lists ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- lists --------------------------------------------------------------------------------------------------------------- */
 
 static void lists_of_a_store_are_those_of_the_same_rows_in_memory(void **state)
 {
@@ -153,8 +152,7 @@ static void hits_that_are_ranked_again_are_not_proven(void **state)
     scene_free(s);
 }
 
-/* ---- damage -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- damage -------------------------------------------------------------------------------------------------------------- */
 
 static void damage_to_the_index_never_harms_the_rows(void **state)
 {

@@ -4,8 +4,7 @@
 
 #include "store/indexed_store.h"
 
-/* ---- writes -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- writes -------------------------------------------------------------------------------------------------------------- */
 
 static void the_index_follows_every_write(void **state)
 {
@@ -94,13 +93,12 @@ static void a_build_that_is_cancelled_leaves_the_old_index(void **state)
     scene_free(s);
 }
 
-/* ---- compact ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- compact ------------------------------------------------------------------------------------------------------------- */
 
 enum { MANY_LISTS = 20 };
 
-/* Removes what is in every third list but for a row of each second one of them, in the store and in memory. In a store, where
- * removed rows leave their lists at once, others could become too large; so few do not make them that. */
+/* Removes the rows of every third list, except for one row of every second of these, in the store and in memory. In a store,
+ * removed rows leave their lists at once, and other lists could become too large; with so few rows they do not. */
 static void empty_lists(scene *s)
 {
     const ivf *index = s->memory->index;
@@ -165,8 +163,7 @@ static void a_damaged_list_keeps_compact_from_changing_anything(void **state)
     scene_free(s);
 }
 
-/* ---- processes --------------------------------------------------------------------------------------------------------------
- */
+/* ---- processes ----------------------------------------------------------------------------------------------------------- */
 
 /* The other process does what the letters that it reads say, and answers each. */
 static void other_process(int orders, int answers)
@@ -236,7 +233,7 @@ static void another_process_sees_the_index_and_its_changes(void **state)
     CHECK_OK(ww_collection_describe_ivf(s->stored, &info));
     assert_true(info.lists_split > splits && info.rows_added == EXTRA);
     ww_results *some = query_lists(s->stored, s->queries, QUERIES, K, 2);
-    reopen(s); /* what follows the file step by step is what is read from it at once */
+    reopen(s); /* following the file step by step gives the same as reading it at once */
     ww_results *again = query_lists(s->stored, s->queries, QUERIES, K, 2);
     check_same_results(some, again);
     ww_results_destroy(some);

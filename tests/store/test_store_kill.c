@@ -32,7 +32,7 @@ static void work_until_killed(const char *path, uint64_t seed, int64_t next, int
     }
 }
 
-/* Hears of the next operation that was acknowledged, which the model does, too; false: there is none any more. */
+/* Reads the next acknowledged operation and does it on the model, too. Returns false at the end. */
 static bool hear(int acknowledged, ww_collection *model, uint64_t seed, int64_t *next)
 {
     int64_t done;

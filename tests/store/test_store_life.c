@@ -311,7 +311,7 @@ static void a_collection_moves_to_another_device(void **state)
     ww_collection_destroy(model);
 }
 
-/* So many replaced rows that the log of removals is cut, behind the back of a second handle. */
+/* Replaces so many rows that the log of removals is cut, unnoticed by a second handle. */
 static void who_is_behind_the_log_reads_everything_anew(void **state)
 {
     ww_device *device = *state;
@@ -446,7 +446,7 @@ static void files_are_as_small_as_their_pages_allow(void **state)
         assert_true(page_milli_bytes(page_bytes_for(bytes), bytes) >= bytes * 1000);
 }
 
-/* Of 2,000 rows 200 stay: the file is as large as one that never had the others. */
+/* Of 2,000 rows 200 remain: the file becomes as small as one that never had the others. */
 static void compacting_gives_space_back_to_the_file_system(void **state)
 {
     ww_device *device = *state;
@@ -490,7 +490,7 @@ static void compacting_gives_space_back_to_the_file_system(void **state)
     free(values);
 }
 
-/* Every type of rows: stored as it is, found with the bits of a collection in memory. */
+/* Every type of rows: stored unchanged, and found with the same bits as in a collection in memory. */
 static void rows_of_every_type_are_kept_as_they_are(void **state)
 {
     ww_device *device = *state;

@@ -1,5 +1,5 @@
-/* A document that is replaced while the disk fills up. The collection has texts, an index and a map; a replacement that fails
- * leaves all of them as they were, and one that succeeds changes all of them. */
+/* Replaces a document while the disk fills up. The collection has texts, an index and a map; a replacement that fails leaves
+ * all of them unchanged, and one that succeeds changes all of them. */
 #include <warpwave/map.h>
 
 #include "store/faulty_vfs.h"

@@ -239,7 +239,7 @@ static void a_renamed_collection_has_everything(void **state)
     pair_free(&p);
 }
 
-/* Each allocation of each call on a selection fails in turn, and nothing has changed then. */
+/* Each allocation of each call on a selection fails in turn, and then nothing has changed. */
 static ww_status select_everything(ww_collection *c)
 {
     const ww_selection some = filtered("{\"kind\": \"k1\"}");

@@ -1,5 +1,5 @@
-/* Texts of rows in a store: kept beside payloads, found by their words alone or together with vectors, and in step with the
- * rows whatever is written. */
+/* Texts of rows in a store: stored next to payloads, found by their words, with or without vectors, and consistent with the
+ * rows after every write. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static int teardown(void **state)
     return scratch_teardown(state);
 }
 
-/* The ids that words find, one behind the other: "ac". */
+/* The ids that words find, concatenated: "ac". */
 static const char *words_find(const char *words, const char *where)
 {
     static char ids[64];
@@ -398,7 +398,7 @@ static void every_allocation_may_fail(void **state)
     CHECK_OK(write_and_find());
     const int64_t held = memory_blocks_held();
     int64_t failures = 0;
-    int successes = 0; /* one after the other: an allocation that only makes things faster may fail unnoticed */
+    int successes = 0; /* successes in a row: if an allocation only makes things faster, its failure is not noticed */
     for (int64_t n = 1; successes < 12; n++) {
         memory_fail_at(n);
         const ww_status status = write_and_find();

@@ -22,8 +22,7 @@ static void release(ww_device *device, buffer *memory)
     device->backend->tensors->release(device, memory);
 }
 
-/* ---- what the cache keeps ---------------------------------------------------------------------------------------------------
- */
+/* ---- what the cache keeps ------------------------------------------------------------------------------------------------ */
 
 static void rotate(const attention_scene *s, float *head, int32_t position)
 {
@@ -50,8 +49,7 @@ static void round_head(const attention_shape *shape, float *x)
     }
 }
 
-/* ---- the scene --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the scene ----------------------------------------------------------------------------------------------------------- */
 
 static float *randoms(test_random *random, int64_t count, float by)
 {
@@ -76,7 +74,7 @@ static void make_tables(attention_scene *s)
     s->rope_sines = buffer_of(s->device, s->sines, bytes);
 }
 
-/* Pages of a sequence do not lie side by side; what nobody wrote is NaN. A layer of another shape is in front. */
+/* Pages of a sequence are not contiguous; unwritten memory is NaN. A layer of another shape precedes this one. */
 static void make_pages(attention_scene *s)
 {
     const attention_shape *shape = &s->shape;
@@ -133,8 +131,7 @@ void scene_free(attention_scene *s)
     free(s->sines);
 }
 
-/* ---- tokens -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- tokens -------------------------------------------------------------------------------------------------------------- */
 
 attention_tokens tokens_make(const attention_scene *s, test_random *random, int64_t count)
 {
@@ -241,8 +238,7 @@ attention_job scene_job(const attention_scene *s, const attention_tokens *t, att
                            .out = t->device_out.data};
 }
 
-/* ---- the definition ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the definition ------------------------------------------------------------------------------------------------------ */
 
 static float fold(float *a)
 {

@@ -49,8 +49,8 @@ void tokens_free(const attention_scene *scene, attention_tokens *tokens);
 /* The jobs; store() and attend() also run them. */
 attention_batch scene_batch(const attention_scene *scene, const attention_tokens *tokens);
 void scene_store(const attention_scene *scene, const attention_tokens *tokens);
-/* Keys and values of the tokens side by side in one row, as one projection leaves them, in `memory`, to be released; q is
- * rotated where it is. */
+/* Keys and values of a token in one row, as one projection gives them, in `memory`, which the caller releases; q is rotated in
+ * place. */
 attention_store_job scene_store_job(const attention_scene *scene, const attention_tokens *tokens, buffer *memory);
 /* All tokens of the scene, in pieces of `piece`. */
 void scene_fill(const attention_scene *scene, test_random *random, int64_t piece);

@@ -34,7 +34,7 @@ typedef struct snapshot {
 
 snapshot snapshot_take(ww_collection *collection);
 bool snapshot_equal(const snapshot *a, const snapshot *b);
-/* The same but for the figures, which name the device: what a collection that has moved keeps. */
+/* The same except for the statistics, which name the device: what a moved collection keeps. */
 bool snapshot_equal_but_figures(const snapshot *a, const snapshot *b);
 void snapshot_free(snapshot *taken);
 

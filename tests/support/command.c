@@ -130,7 +130,7 @@ void command_says(const char *file, int line, int expected, const char *text, co
                     result.out, result.err);
         fail();
     }
-    /* With --json a failure is told on stdout, too. */
+    /* With --json, a failure is also reported on stdout. */
     const bool told = strncmp(result.out, "{\n  \"error\": true", 17) == 0;
     if (expected == 0 ? *result.err : *result.out && !told) {
         print_error("%s:%d: output where there should be none:\n%s\n%s\n", file, line, result.out, result.err);

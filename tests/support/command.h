@@ -19,8 +19,8 @@ command_result command_run(const char *const *arguments);                   /* e
 command_result program_run(const char *path, const char *const *arguments); /* the same, with the name in front */
 void command_free(command_result *result);
 
-/* Programs that are started from now on begin under this rounding mode, as if a library that is loaded before them had called
- * fesetround(); FE_TONEAREST: as usual. The test must depend on the target preload_rounding. */
+/* Programs that are started from now on run with this rounding mode, as if a preloaded library had called fesetround();
+ * FE_TONEAREST: as usual. The test must depend on the target preload_rounding. */
 void command_round(int mode);
 
 /* For a test that gives the command an environment of its own: no look for leaks, which may take seconds. */

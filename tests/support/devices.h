@@ -28,7 +28,7 @@ bool test_is_long(void);
 
 /* Is it emulated? Then a test takes smaller sizes. */
 bool device_is_slow(ww_device *device);
-/* Is it a GPU that is not emulated? */
+/* Returns true if it is a real GPU. */
 bool device_is_quick_gpu(ww_device *device);
 
 #endif

@@ -11,7 +11,7 @@
 #include "support/devices.h"
 #include "support/tensors.h"
 
-/* More than what a block of a kernel takes at once, 16 bytes at a time, and elements one by one. */
+/* More elements than a block of a kernel processes at once, 16 bytes at a time, plus a few for the element-wise rest. */
 static inline int64_t tile_and_some(ww_dtype dtype)
 {
     const int64_t bytes = (int64_t)ww_dtype_bytes(dtype);
@@ -78,7 +78,7 @@ static inline uint64_t unary_integer(ww_unary op, ww_dtype dtype, uint64_t bits)
     }
 }
 
-/* Of floats the functions themselves, one element after the other: what they are worth is measured elsewhere. */
+/* For floats the element functions themselves, one element after the other; other tests measure their accuracy. */
 static inline uint64_t unary_float(ww_unary op, ww_dtype dtype, long double number)
 {
     const float f = (float)number;

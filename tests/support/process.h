@@ -1,4 +1,4 @@
-/* Runs a test in its own process: for what a library does only once, and for libraries that may not return. */
+/* Runs a test in its own process: for actions that a library does only once, and for libraries that may not return. */
 #ifndef TESTS_SUPPORT_PROCESS_H
 #define TESTS_SUPPORT_PROCESS_H
 

@@ -13,7 +13,7 @@ typedef struct scene {
     ww_collection *collection;
     atomic_bool done; /* set by the writer when it ends; readers end then */
     atomic_int faults;
-    atomic_int answers; /* that readers have had */
+    atomic_int answers; /* number of answers that readers have received */
     int rounds;         /* of writes */
 } scene;
 

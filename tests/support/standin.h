@@ -21,8 +21,8 @@ typedef struct standin {
 bool standin_has_kernels(void);
 #define STANDIN_WITHOUT_KERNELS "this build has no kernels for gfx90a and gfx1100, which the stand-in for ROCm stands for"
 
-/* Opens the stand-in with the face of ROCm 5, 6 or 7 and has the library use it, rocBLAS and hipRTC included. False, with a
- * line that begins with SKIP, if this build has no kernels for the chips it stands for. Once for a process. */
+/* Opens the stand-in as ROCm 5, 6 or 7 and makes the library use it, including rocBLAS and hipRTC. Returns false, with a line
+ * that starts with SKIP, if this build has no kernels for the stand-in's chips. Once per process. */
 bool standin_open(int rocm, const char *settings, standin *out);
 
 /* How many things are alive in it, and a text that names them, in memory of the thread. */

@@ -1,6 +1,6 @@
-/* Recorded steps: a step of several operations, as a model makes one for a token, is recorded once and replayed a hundred
- * times, with other contents of memory each time, and has the bits of the step that is not recorded; what cannot be recorded is
- * refused; failures leave nothing behind.
+/* Recorded steps: a step of several operations, such as a model's step for a token, is recorded once and replayed a hundred
+ * times, each time with other contents of memory, and has the bits of a step that is not recorded. Operations that cannot be
+ * recorded are refused, and failures leave nothing behind.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "support/faults/faulty_driver.h"
 #include "tensor/tensor.h"
 
-/* So wide that several thread blocks code what they multiply, and wait for each other's codes. */
+/* So wide that several thread blocks encode its factors, and wait for each other's codes. */
 enum { HEADS = 3, SIZE = 32, WIDTH = 1152, ROW = (HEADS + 2) * SIZE, REPLAYS = 100, CONTEXT = 300 };
 
 /* A layer: norm, one product for q, k and v, the cache, attention, a product back, the sum. */
@@ -86,7 +86,7 @@ static void step_free(layer_step *s)
     ww_quant_destroy(s->back);
 }
 
-/* What a token brings. */
+/* Writes the inputs of a token. */
 static ww_status step_feed(const layer_step *s, int32_t position)
 {
     test_random random = {.state = (uint64_t)position + 1000};
@@ -127,7 +127,7 @@ static ww_status step_attention(const layer_step *s)
     return status == WW_OK ? s->tensors->attention(s->device, &attend) : status;
 }
 
-/* The step itself: memory for the norm and for the product back is taken and given back in it. */
+/* Does the step. It allocates and frees memory for the norm and for the product back. */
 static ww_status step_run(const layer_step *s)
 {
     ww_tensor normed = {0}, back = {0}, qkv = s->qkv, y = s->y;
@@ -159,7 +159,7 @@ static void replays_have_the_bits_of_the_step(void **state)
     tensor_recording *recording = NULL;
     float expected[WIDTH], got[WIDTH];
     const bool records = recorded.tensors->record_begin != NULL;
-    assert_true(records || (*(ww_device **)state)->backend->on_host); /* a CPU does what it is asked at once */
+    assert_true(records || (*(ww_device **)state)->backend->on_host); /* a CPU works at once, without recording */
     for (int32_t position = 0; position < REPLAYS + 1; position++) {
         const int32_t jump = position < 60 ? position : position + 150; /* into the next chunk */
         CHECK_OK(step_feed(&direct, jump));
@@ -360,6 +360,6 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(every_driver_call_may_fail)};
-    const bool again = getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* on the stand-in, after the emulated driver had its turn */
+    const bool again = getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* on the stand-in, after the emulated driver */
     return RUN_ON_EVERY_DEVICE("recorded steps", tests) + (again ? 0 : cmocka_run_group_tests(others, NULL, NULL));
 }

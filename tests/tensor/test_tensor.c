@@ -18,8 +18,7 @@ static void check_elements(const char *what, const ww_tensor *out, const test_te
     free(bytes);
 }
 
-/* ---- storages
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- storages ------------------------------------------------------------------------------------------------------------ */
 
 static void storages_hold_what_they_were_given(void **state)
 {
@@ -89,8 +88,7 @@ static void a_storage_may_be_released_while_it_is_in_use(void **state)
     assert_int_equal(memory.pooled_bytes, 0);
 }
 
-/* ---- copies
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- copies -------------------------------------------------------------------------------------------------------------- */
 
 static void any_layout_becomes_dense(void **state)
 {
@@ -323,8 +321,8 @@ static void names_lead_there_and_back(void **state)
     assert_int_equal(ww_dtype_bytes((ww_dtype)99), 0);
 }
 
-/* Larger than a tile, and no multiple of one: two dimensions change places, alone and with others before, between and behind.
- */
+/* Larger than a tile, and not a multiple of one: two dimensions are exchanged, with and without others before, between and
+   after them. */
 static void turned_tensors_become_dense(void **state)
 {
     static const int64_t shapes[][4] = {{1, 70, 1, 131}, {3, 65, 2, 9}, {2, 8, 3, 200}, {1, 7, 1, 90}};

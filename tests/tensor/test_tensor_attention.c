@@ -1,4 +1,4 @@
-/* ww_tensor_attention() on every device: what it refuses, with nothing changed, and that it is what the jobs compute. */
+/* ww_tensor_attention() on every device: refused arguments change nothing, and results equal those of the jobs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -155,7 +155,7 @@ static void one_dimension_is_a_height_of_one(void **state)
     }
 }
 
-/* Infinite weights meet the padding: 0 times infinity is NaN, everywhere alike. */
+/* Infinite weights are multiplied with the padding: 0 times infinity is NaN on every device. */
 static void extremes_have_the_canonical_bits(void **state)
 {
     test_random random = {24};

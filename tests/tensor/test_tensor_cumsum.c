@@ -7,7 +7,8 @@
 
 /* ---- running sums -------------------------------------------------------------------------------------------------------- */
 
-/* By the definition: within chunks of 64 one after the other; the sums of chunks the same way; those before in front. */
+/* By the definition: one after the other within chunks of 64; the sums of chunks in the same way; the sums of earlier chunks
+ * first. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): T is a type */
 #define RUNNING(name, T, ADD)                                                                                                  \
     static void running_##name(const T *x, T *y, int64_t n)                                                                    \
@@ -49,7 +50,7 @@ static void running_i64_above(const int64_t *x, int64_t *y, int64_t n)
     running_i64(x, y, n);
 }
 
-/* The bits of one line of x, which begins at element `first` and goes by `step`. */
+/* Computes the bits of one line of x, which starts at element `first` with stride `step`. */
 static void expect_line(const test_tensor *x, int64_t first, int64_t step, int64_t n, uint64_t *want)
 {
     const ww_dtype dtype = ww_tensor_dtype(&x->tensor);

@@ -4,8 +4,7 @@
 #include "support/elementwise.h"
 #include "support/pretend/pretend.h"
 
-/* ---- casts -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- casts --------------------------------------------------------------------------------------------------------------- */
 
 static void check_cast(ww_device *device, test_random *random, ww_dtype from, ww_dtype to, test_layout style)
 {
@@ -52,10 +51,9 @@ static void every_small_float_is_cast_exactly(void **state)
     }
 }
 
-/* ---- arithmetic -------------------------------------------------------------------------------------------------------------
- */
+/* ---- arithmetic ---------------------------------------------------------------------------------------------------------- */
 
-/* By its definition, with exponents as large as the tests have them only for the bases where that ends soon. */
+/* By the definition. Large exponents are only tested with bases for which this ends soon. */
 static uint64_t power(int64_t x, int64_t y)
 {
     uint64_t result = 1;
@@ -297,8 +295,7 @@ static void rows_may_repeat_lie_apart_or_be_unaligned(void **state)
             check_rows(*state, &random, types[t], way);
 }
 
-/* ---- sizes and ranks --------------------------------------------------------------------------------------------------------
- */
+/* ---- sizes and ranks ----------------------------------------------------------------------------------------------------- */
 
 static void every_rank_and_empty_tensors_work(void **state)
 {

@@ -76,7 +76,7 @@ static void safetensors_become_tensors(void **state)
         CHECK_OK(ww_tensor_load_safetensors(*state, path, ww_dtype_name((ww_dtype)type), &x));
         check_loaded(&x, type);
         CHECK_OK(ww_safetensors_find(file, ww_dtype_name((ww_dtype)type), &index));
-        CHECK_OK(ww_safetensors_load(file, index, *state, &x)); /* into what is there */
+        CHECK_OK(ww_safetensors_load(file, index, *state, &x)); /* into an existing tensor */
         check_loaded(&x, type);
         ww_tensor_release(&x);
     }

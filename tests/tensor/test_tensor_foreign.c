@@ -58,8 +58,7 @@ static bool is_emulated(ww_device *device)
     return strcmp(info.backend, "emulator") == 0;
 }
 
-/* ---- addresses -------------------------------------------------------------------------------------------------------------
- */
+/* ---- addresses ----------------------------------------------------------------------------------------------------------- */
 
 static void wrapped_memory_is_used_where_it_lies(void **state)
 {
@@ -396,7 +395,7 @@ static void an_export_outlives_everything_else(void **state)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* Memory that others were told of is not handed out again: they may still use it. */
+/* Memory whose address other libraries know is not reused: they may still use it. */
 static void exported_memory_does_not_go_to_the_pool(void **state)
 {
     ww_device_info info = ww_device_info_default();
@@ -453,7 +452,7 @@ static void a_capsule_deletes_what_nobody_has_taken(void **state)
     assert_true(after.ours_bytes < before.ours_bytes);
 }
 
-/* In the emulator a stream does nothing before it is waited for, so work that is not waited for is not seen. */
+/* In the emulator a stream does nothing before something waits for it, so unfinished work shows. */
 static void streams_wait_for_each_other(void **state)
 {
     if (!is_emulated(*state)) {
@@ -487,7 +486,7 @@ static void streams_wait_for_each_other(void **state)
     CHECK_OK(ww_tensor_data(&y, &made));
     assert_int_equal(emulated_driver.copy_out(other, host, made, sizeof got), 0);
     assert_int_equal(emulated_driver.stream_synchronize(other), 0);
-    assert_true(host[0] != 14.0f); /* nobody had it wait */
+    assert_true(host[0] != 14.0f); /* nothing made it wait */
     CHECK_OK(ww_device_signal_stream(*state, other));
     assert_int_equal(emulated_driver.copy_out(other, host, made, sizeof got), 0);
     assert_int_equal(emulated_driver.stream_synchronize(other), 0);

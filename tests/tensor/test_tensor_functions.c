@@ -95,7 +95,7 @@ static void functions_of_16_bits_are_right_for_every_value(void **state)
         }
 }
 
-/* With a number beside it: often enough that a GPU makes a table for that, and another for the next number. */
+/* With a parameter: often enough that a GPU makes a table for it, and another one for the next value. */
 static void check_numbered(ww_device *device, bool elu, ww_dtype dtype, float number, int64_t times)
 {
     int64_t count;

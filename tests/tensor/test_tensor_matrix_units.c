@@ -13,12 +13,11 @@
 static const ww_dtype types[] = {WW_F16, WW_BF16, WW_F32};
 enum { TYPES_COUNT = sizeof types / sizeof *types };
 
-/* How a matrix lies: its rows one after the other with `gap` elements between them, or its columns; from element `offset` on.
- */
+/* The layout of a matrix: its rows, or its columns, with `gap` elements between them, from element `offset` on. */
 typedef struct lying {
     bool transposed;
     int64_t gap, offset;
-    bool strided; /* every other element is none of it */
+    bool strided; /* every other element does not belong to it */
 } lying;
 
 typedef struct size {

@@ -6,7 +6,7 @@
 #include "support/devices.h"
 #include "support/tensors.h"
 
-/* Of the known answers of Random123, those whose counter has the form that is used here. */
+/* Those of Random123's known answers whose counter has the form used here. */
 static void the_generator_gives_its_published_words(void **state)
 {
     (void)state;

@@ -118,8 +118,7 @@ static void long_reductions_go_by_runs(void **state)
             }
 }
 
-/* Results side by side are made by blocks that share them, and the last of those finishes: twice, so that what they count in is
- * as it was. */
+/* Blocks share adjacent results, and the last of them finishes. Run twice, to show that their counters are reset. */
 static void columns_of_several_runs_are_exact(void **state)
 {
     test_random random = {27};

@@ -1,4 +1,4 @@
-/* Tensors that do not fit, or are none, are refused before anything is done, with what is wrong in the message. */
+/* Invalid or unsuitable tensors are refused before anything is done, with the reason in the message. */
 #include <string.h>
 
 #include "support/devices.h"

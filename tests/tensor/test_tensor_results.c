@@ -1,4 +1,4 @@
-/* Results: tensors that carry their shape, or are written where the caller wants them, whatever they overlap; broadcasting. */
+/* Results: empty tensors that receive them, or existing ones that overlap the inputs in any way; broadcasting. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static void check_given(const tensor_call *call, const tensor_operands *o, const
     ww_tensor_release(&out);
 }
 
-/* Random numbers go on, and what looks at a storage that is there takes no other. */
+/* Random numbers continue, and a query of an existing storage has no result. */
 static bool is_repeatable(const tensor_call *call)
 {
     static const char *const others[] = {"uniform", "normal", "transpose", "wrap", "dlpack"};
@@ -205,7 +205,7 @@ static void refused_ids_leave_the_result_alone(void **state)
 
 /* ---- what overlaps ------------------------------------------------------------------------------------------------------- */
 
-/* What `call` makes of x into itself is what it makes elsewhere. */
+/* `call` with x as its own result gives the same as with another result. */
 typedef ww_status (*onto)(const ww_tensor *x, ww_tensor *out);
 
 static void check_onto_itself(ww_device *device, const char *what, onto call)

@@ -279,7 +279,7 @@ static void softmax_of_what_is_not_finite_is_defined(void **state)
     check_not_finite(*state, WW_BF16, 24 * units_of(*state) + 4, 4096);
 }
 
-/* What is made of x step by step, each from what the one before has left, among others that need nothing of each other. */
+/* Results that are computed step by step, each from the previous one, among others that are independent. */
 enum { CHAIN_RESULTS = 5 };
 
 static void make_chain(ww_device *device, const test_tensor *x, const test_tensor *w, bool wait,
@@ -336,7 +336,7 @@ static void what_is_queued_sees_what_was_queued_before(void **state)
     }
 }
 
-/* Along the first dimension of a transposed view: the same numbers as along the last of what it is a view of. */
+/* Along the first dimension of a transposed view: the same numbers as along the last dimension of the original. */
 static void softmax_takes_any_dimension_of_any_view(void **state)
 {
     test_random random = {24};
@@ -451,8 +451,7 @@ static void rope_turns_pairs_of_both_kinds(void **state)
         }
 }
 
-/* ---- refusals
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- refusals ------------------------------------------------------------------------------------------------------------ */
 
 static void what_does_not_fit_is_refused(void **state)
 {

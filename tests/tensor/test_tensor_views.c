@@ -114,7 +114,7 @@ static void views_that_are_none_are_refused(void **state)
     ww_tensor_release(&x);
 }
 
-/* Of any layout: what is given has the elements in their order; what is refused is not dense. */
+/* For any layout: a reshape that succeeds keeps the elements in order; one that fails is of a tensor that is not dense. */
 static void a_reshape_keeps_the_order(void **state)
 {
     test_random random = {12};
@@ -247,7 +247,7 @@ static void what_is_no_shape_or_range_is_refused(void **state)
     ww_tensor_release(&out);
 }
 
-/* Any layout, to the host and from it; nothing beside it is touched. */
+/* Any layout, to the host and from it; other elements do not change. */
 static void the_host_reads_and_writes_any_view(void **state)
 {
     test_random random = {14};
@@ -268,7 +268,7 @@ static void the_host_reads_and_writes_any_view(void **state)
             memcpy(x.host + (size_t)test_tensor_place(&x.tensor.layout, i) * bytes, &bits, bytes);
         }
         CHECK_OK(ww_tensor_write(&x.tensor, dense));
-        memset(dense, 0x55, (size_t)count * bytes); /* which may be changed at once */
+        memset(dense, 0x55, (size_t)count * bytes); /* the caller may change it at once */
         uint8_t *now = storage_bytes(x.tensor.storage);
         assert_memory_equal(now, x.host, (size_t)ww_storage_elements(x.tensor.storage) * bytes);
         free(now);

@@ -156,8 +156,7 @@ static void prefixes_are_kept_and_put_before_texts(void **state)
     ww_text_close(t);
 }
 
-/* ---- chunks ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- chunks -------------------------------------------------------------------------------------------------------------- */
 
 static size_t chunks_of(const ww_model *model, const char *text, int64_t tokens, int64_t overlap, ww_chunk *chunks, size_t room)
 {
@@ -216,7 +215,7 @@ static void chunks_leave_nothing_out_and_fit(void **state)
         int64_t end = 0;
         for (size_t i = 0; i < count; i++) {
             size_t own = 0;
-            assert_true(chunks[i].start <= end && chunks[i].end > end); /* it goes on where the last ended, or before that */
+            assert_true(chunks[i].start <= end && chunks[i].end > end); /* it starts where the previous one ended, or earlier */
             assert_true(i == 0 || chunks[i].start > chunks[i - 1].start);
             assert_true(((unsigned char)text[chunks[i].start] & 0xc0) != 0x80);
             CHECK_OK(ww_model_tokenize(ww_text_model(t), text + chunks[i].start, (size_t)(chunks[i].end - chunks[i].start),

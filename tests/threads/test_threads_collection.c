@@ -34,7 +34,7 @@ static void check_answer(scene *s, const int64_t *rows, const float *scores)
         blame(s, "rows that are always there, found", stable);
 }
 
-/* Looks a row up that is always there; what is found may be renumbered between two calls, but never be absent. */
+/* Looks up a row that always exists. It may be renumbered between two calls, but is never missing. */
 static void look_around(scene *s, unsigned number)
 {
     char id[32], text[32];

@@ -1,6 +1,6 @@
-/* Stress: a collection grows, shrinks, is compacted and searched by eight threads at once, for a while; every answer that can
- * be checked is, and in the end the device's memory is where it began. Two seconds by default on a real GPU and half of one on
- * an emulated; WARPWAVE_STRESS_SECONDS says otherwise. */
+/* Stress: eight threads at once grow, shrink, compact and search a collection for a while. Every answer that can be checked is
+ * checked, and at the end the device's memory is as at the start. It runs two seconds on a real GPU and half a second on an
+ * emulated one; WARPWAVE_STRESS_SECONDS sets another time. */
 #include "support/devices.h"
 
 #include <pthread.h>

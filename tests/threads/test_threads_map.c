@@ -1,5 +1,5 @@
-/* Maps made and updated beside a writer: each is complete, finite and without duplicate rows, whatever the writer did
- * meanwhile; the last one has every row.
+/* Maps are made and updated while a writer works: each map is complete, finite and without duplicate rows; the last one has
+ * every row.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -17,8 +17,8 @@
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3, DIM = 40, QUERIES = 20, K = 10, ROWS_SLOW = 700, ROWS_MAX = 10400 };
 
-/* By how many floats a threshold is too good: one, and so many that it is twice and more what it should be, or better than any
- * score. */
+/* By how many units in the last place a threshold is too good: one, and so many that it is at least twice what it should be, or
+ * better than any score. */
 static const uint32_t steps[] = {1, 1u << 12, 1u << 18, 1u << 21, 1u << 24, 1u << 28};
 enum { STEPS = sizeof steps / sizeof *steps };
 
@@ -119,7 +119,7 @@ static int64_t wrong_queries(const answer *a, const answer *b, int64_t queries)
     return wrong;
 }
 
-/* With thresholds that are too good by so many floats: what comes out if nobody looks at the certificate, and what does. */
+/* With thresholds that are too good by so much: the results without a check of the certificate, and with it. */
 static void check_lowered(const pair *p, const char *kind, struct shape shape, uint32_t by)
 {
     answer plain, unproven, mended;
@@ -195,7 +195,7 @@ static void every_answer_that_a_wrong_threshold_spoils_is_mended(void **state)
     assert_true(seen.wrong > seen.searches && seen.repeated >= seen.wrong / 2); /* or nothing was tested */
 }
 
-/* A threshold that is better than every score leaves nothing at all: the k-th result is missing. */
+/* A threshold that is better than every score leaves no result: the k-th one is missing. */
 static void a_missing_result_is_found(void **state)
 {
     pair p = pair_make(*state, "random normal", WW_L2);
@@ -233,8 +233,7 @@ static void full_lists_are_mended_too(void **state)
     }
 }
 
-/* ---- queries and range searches ---------------------------------------------------------------------------------------------
- */
+/* ---- queries and range searches ------------------------------------------------------------------------------------------ */
 
 static void check_same(const ww_results *a, const ww_results *b, int64_t queries)
 {
@@ -269,7 +268,7 @@ static void a_query_is_mended_as_a_search_is(void **state)
     pair_free(&p);
 }
 
-/* Of a range the threshold is known: it is the bound. One that is better is proof enough, whatever was lost by it. */
+/* In a range search the threshold is known: it is the bound. A better one is proof enough, whatever rows it lost. */
 static void a_range_whose_threshold_is_not_its_bound_is_mended(void **state)
 {
     for (int m = 0; m < METRICS; m += device_is_slow(*state) ? 2 : 1) {
@@ -312,7 +311,7 @@ static void a_range_whose_threshold_is_not_its_bound_is_mended(void **state)
     }
 }
 
-/* Every allocation fails in turn, those of the repetition too: a status, nothing left behind, and the right answer when none
+/* Every allocation fails in turn, also those of the repeated search: a status, no leak, and the right answer when none
  * fails. */
 static void no_memory_for_a_repetition_is_a_status(void **state)
 {

@@ -64,7 +64,8 @@ static ww_damage_report check(ww_collection *c, ww_status expected)
     return report;
 }
 
-/* With a bit of `row` flipped the check says that row and, if it is not 0, that kind alone; and with the bit back nothing. */
+/* With a bit of `row` flipped, the check reports that row and, if it is not 0, only that kind; with the bit restored,
+ * nothing. */
 static void check_flip(ww_collection *c, const buffer *of, size_t offset, int bit, int64_t row, uint32_t kind)
 {
     flip(c, of, offset, bit);

@@ -1,6 +1,7 @@
 /* A child of fork() and its parent's collection: every call is refused at once, whatever the parent's threads were doing.
  *
- * One of them writes all the time and others search, so that in most children the lock is held by a thread that is not there.
+ * One of them writes all the time and others search, so in most children the lock is held by a thread that does not exist
+ * there.
  */
 #include <pthread.h>
 #include <stdatomic.h>

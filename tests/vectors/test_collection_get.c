@@ -1,4 +1,4 @@
-/* Many rows at once: getting them by ids and handles, giving them other payloads, and removing those that are there. */
+/* Many rows at once: getting them by ids and handles, changing their payloads, and removing them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +85,7 @@ static void rows_come_in_the_order_of_the_list(void **state)
     ww_collection_destroy(c);
 }
 
-/* All rows of one moment, by their handles and then in pieces: what a program does that visits rows beside writers. */
+/* A snapshot of all rows, by their handles and then in pieces, as a program reads rows while others write. */
 static void without_a_list_all_rows_come_in_order(void **state)
 {
     const char *gone[] = {"row0", "row70"};

@@ -7,7 +7,7 @@
 
 enum { NAMES = 300, HANDLES_MAX = 1 << 16 };
 
-/* What is known of each name: its handle while it is there, else -1. */
+/* The known state of each name: its handle while it exists, otherwise -1. */
 typedef struct model {
     ww_collection *collection;
     test_random random;
@@ -38,7 +38,7 @@ static int64_t handle_of(ww_collection *c, const char *id)
     return handle;
 }
 
-/* Upserts a run of names: those that are there keep their handle, the others get one that nobody had. */
+/* Upserts some names: existing ones keep their handle, the others get a new one that was never used. */
 static void upsert_some(model *m, bool only_new)
 {
     char texts[NAMES][32];
@@ -136,7 +136,7 @@ static void handles_stay_when_a_collection_moves(void **state)
     for (int i = 1; i < 4; i++)
         assert_int_equal(handle_of(c, ids[i]), i);
     add_rows(c, ids, 1, false);
-    assert_int_equal(handle_of(c, "a"), 4); /* a thing that is removed and added again is a new one */
+    assert_int_equal(handle_of(c, "a"), 4); /* a name that is removed and added again is new */
     ww_collection_destroy(c);
     ww_device_close(device);
 }

@@ -8,8 +8,8 @@
 #include "vectors/collection.h"
 #include "vectors/ids/automatic_ids.h"
 
-/* Ids go in and out at random around the table's full load, where buckets overflow into the next ones. Whatever the order, an
- * id that is in is found and one that is out is not. */
+/* Random ids are added and removed around the table's full load, where buckets overflow into the next ones. In any order,
+ * existing ids are found and others are not. */
 static void crowded_buckets_lose_nothing(void **state)
 {
     enum { IDS = 3000 };

@@ -1,4 +1,4 @@
-/* Moving a collection: what it keeps, what a failure leaves, and what a host copy is worth when a device is lost. */
+/* Moving a collection: what it keeps, its state after a failure, and the use of a host copy when a device is lost. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -215,7 +215,7 @@ static void a_failure_of_every_allocation_leaves_it_where_it_was(void **state)
     ww_device_close(other);
 }
 
-/* Makes each call of `faulty` fail in turn while the collection moves from `from` to `to`, one of which it is. */
+/* Makes each call of `faulty` fail in turn while the collection moves from `from` to `to`; `faulty` is one of these two. */
 static void fail_each_call(ww_device *faulty, ww_device *from, ww_device *to, long count, bool after_work)
 {
     faulty_attach(faulty);

@@ -182,7 +182,7 @@ static void counts_strides_and_null_pointers(void **state)
     s.batch.rows.count = -1;
     refuse(&s, WW_INVALID_ARGUMENT, "count is -1");
     s.batch.rows.payloads = NULL;
-    s.batch.rows.count = WW_ROWS_MAX; /* with those that are there, too many */
+    s.batch.rows.count = WW_ROWS_MAX; /* together with the existing rows, too many */
     refuse(&s, WW_OUT_OF_RANGE, "4294967295");
     s.batch.rows.count = INT64_MAX;
     refuse(&s, WW_OUT_OF_RANGE, "4294967295");

@@ -198,7 +198,7 @@ static void extreme_values_are_scored_canonically(void **state)
     }
 }
 
-/* Finite vectors whose distance is not: the rows are found all the same, behind the others, and told from padding. */
+/* Finite vectors whose distance is infinite: the rows are found anyway, after the others, and differ from padding. */
 static void an_infinite_distance_is_a_result(void **state)
 {
     float vectors[3] = {1.8e19f, -1.8e19f, 0.0f};

@@ -87,10 +87,9 @@ static void check_same(ww_collection *a, ww_collection *b)
     CHECK_OK(ww_collection_check(a, NULL, NULL, NULL));
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
-/* In three adds, so that one begins in the middle of 64 rows. */
+/* In three adds, so that one starts in the middle of 64 rows. */
 static void compare_rows(ww_device *device, ww_vector_type type, ww_dtype dtype, ww_metric metric)
 {
     float *numbers = whole_numbers((uint64_t)type + 1, (int64_t)ROWS * DIM);
@@ -226,8 +225,7 @@ static void a_tensor_may_be_on_any_device(void **state)
     free(numbers);
 }
 
-/* ---- queries --------------------------------------------------------------------------------------------------------------
- */
+/* ---- queries ------------------------------------------------------------------------------------------------------------- */
 
 static void check_results(ww_results *a, ww_results *b)
 {
@@ -351,8 +349,7 @@ static void memory_of_others_is_searched_in_place(void **state)
     free(numbers);
 }
 
-/* ---- without the host ------------------------------------------------------------------------------------------------------
- */
+/* ---- without the host ---------------------------------------------------------------------------------------------------- */
 
 static const backend *real;
 static int64_t through_host, here, searched_here;
@@ -409,8 +406,7 @@ static void what_is_on_the_device_does_not_pass_through_the_host(void **state)
     free(numbers);
 }
 
-/* ---- refusals --------------------------------------------------------------------------------------------------------------
- */
+/* ---- refusals ------------------------------------------------------------------------------------------------------------ */
 
 static void check_refused(ww_collection *c, const ww_rows *rows, ww_status status, const char *says)
 {

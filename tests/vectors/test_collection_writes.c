@@ -300,8 +300,7 @@ static void a_cancelled_write_leaves_no_trace(void **state)
     ww_collection_destroy(c);
 }
 
-/* ---- a model: what is in the collection, by id, and in which order it came --------------------------------------------------
- */
+/* ---- a model: what is in the collection, by id, and in which order it came ----------------------------------------------- */
 
 enum { MODEL_IDS = 120 };
 
@@ -317,7 +316,7 @@ typedef struct model {
 static const char *model_id(int number)
 {
     static char texts[MODEL_IDS][80];
-    /* of all lengths, and many alike but for their ends */
+    /* of all lengths, many of which differ only at the end */
     snprintf(texts[number], sizeof texts[number], "%.*sid%d", number % 40, "-----------------------------------------", number);
     return texts[number];
 }

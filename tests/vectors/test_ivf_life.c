@@ -1,5 +1,5 @@
-/* An index over time: lists that removals leave tiny are merged, removed rows free what they had, and a higher recall reads at
- * least as many lists of every query. */
+/* An index over time: lists that become tiny by removals are merged, removed rows free their memory, and a higher recall reads
+ * at least as many lists for every query. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static void check_exact_by_all_lists(ww_collection *c, const float *queries)
     ww_results_destroy(exact);
 }
 
-/* What is proven after a merge is still true. */
+/* Proofs are still true after a merge. */
 static void check_proofs(ww_collection *c, const float *queries)
 {
     ww_results *exact = query_lists(c, queries, QUERIES, 5, 0);

@@ -1,4 +1,4 @@
-/* What a query with nprobe says to be proven is true: the first hits are those of the exact search, whatever the data. */
+/* Hits that a query with nprobe calls proven are correct: they are the first hits of the exact search, for all data. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

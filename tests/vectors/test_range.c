@@ -1,5 +1,5 @@
-/* Range search: all rows within a bound, to the bit those that ww_score() over all rows says, on every device, by the screen
- * and without it, whatever the data, the mask, the limit and the number of queries. */
+/* Range search: finds the rows within a bound that ww_score() gives for all rows, to the bit, on every device, with and without
+ * the screen, for all data, masks, limits and numbers of queries. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,7 @@
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3 };
 
-/* ---- what there is to find ------------------------------------------------------------------------------------------------
- */
+/* ---- what there is to find ----------------------------------------------------------------------------------------------- */
 
 /* A collection and what is in it, with a copy of the rows. */
 typedef struct shelf {
@@ -67,7 +66,7 @@ static void shelf_remove(shelf *s, int64_t row)
     s->gone[row] = true;
 }
 
-/* What is asked. */
+/* The request. */
 typedef struct asked {
     const float *queries;
     int64_t count;
@@ -104,8 +103,7 @@ static int64_t wanted_keys(const shelf *s, const asked *a, int64_t query, uint64
     return count;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- asking -------------------------------------------------------------------------------------------------------------- */
 
 static ww_query range_of(const shelf *s, const asked *a, ww_search_stats *stats)
 {
@@ -182,8 +180,7 @@ static void check_shape(const shelf *s, asked a, int shape)
     check_range(s, &a);
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- tests --------------------------------------------------------------------------------------------------------------- */
 
 /* At the bound, one step within it and one step outside: rows at exactly that distance are in, and nothing is a step too far.
  */

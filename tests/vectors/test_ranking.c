@@ -143,7 +143,7 @@ static void hits_are_grouped_by_a_field(void **state)
     ww_results_destroy(found);
 }
 
-/* The second group begins behind the first 3,000 rows. */
+/* The second group starts after the first 3,000 rows. */
 static void groups_are_filled_however_far_they_are(void **state)
 {
     (void)state;

@@ -17,8 +17,7 @@ static const ww_vector_type types[] = {WW_VECTOR_F16, WW_VECTOR_BF16, WW_VECTOR_
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { TYPES = 4, METRICS = 3 };
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
 /* A number that f16 or bf16 round, with large, tiny and denormal ones among them; or one that the bytes hold. */
 static float number_of(test_random *random, ww_vector_type type, int64_t row)
@@ -64,8 +63,7 @@ static void numbers_free(numbers *n)
     free(n->held);
 }
 
-/* ---- twins ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- twins --------------------------------------------------------------------------------------------------------------- */
 
 /* A collection of the type, and one of f32 on the CPU with the same values. */
 typedef struct twins {
@@ -226,8 +224,7 @@ static void check_get(const twins *t)
     }
 }
 
-/* ---- tests ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- tests --------------------------------------------------------------------------------------------------------------- */
 
 static void ask_everything(const twins *t, test_random *random, int64_t count, bool few)
 {
@@ -345,7 +342,7 @@ static void search_one_place(ww_collection *c, const float *place, int32_t dim, 
     free(scores);
 }
 
-/* The screen excludes rows of bytes by themselves, whatever the metric and the number of queries. */
+/* The screen excludes rows of bytes by their own values, for every metric and number of queries. */
 static void rows_of_bytes_are_their_own_screen(void **state)
 {
     enum { DIM = 128, PLACES = 64 };
@@ -408,7 +405,7 @@ static void halves_take_half_of_the_memory(void **state)
     }
 }
 
-/* Adds one row of four numbers of which the third is `x`, behind one that fits. */
+/* Adds one row of four numbers, the third of which is `x`, after one that fits. */
 static ww_status add_one(ww_collection *c, float x)
 {
     const float vectors[8] = {1, 2, 3, 4, 1, 2, x, 4};

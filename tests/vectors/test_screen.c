@@ -260,7 +260,7 @@ static void a_bound_that_is_too_small_is_noticed(void **state)
             shrink_bounds(p.screened, factors[t]);
             for (int64_t queries = 1; queries <= HIDDEN_QUERIES; queries += HIDDEN_QUERIES - 1) {
                 const int64_t at = first_difference(&p, queries, HIDDEN_K, NULL, 0, &stats);
-                if (at < 0 && stats.repeated_queries == 0) /* where the certificate notices it, it is mended */
+                if (at < 0 && stats.repeated_queries == 0) /* if the certificate detects it, the search is repeated */
                     fail_msg("metric %d, %d queries: right results with %g of the bound", (int)metrics[m], (int)queries,
                              (double)factors[t]);
             }
@@ -283,7 +283,7 @@ static void statistics_say_what_was_done(void **state)
         assert_true(stats.certificate >= 0.0f && isfinite(stats.certificate));
     }
     pair_free(&p);
-    /* Rows that cannot be told apart: queries fall back, however a device does that. */
+    /* Rows that cannot be distinguished: queries fall back, in the way that the device has. */
     p = pair_make(*state, dataset_named("all equal"), 31, 128, WW_COSINE, device_is_slow(*state) ? 6000 : 20000, many);
     assert_int_equal(first_difference(&p, many, 10, NULL, 0, &stats), -1);
     assert_int_equal(stats.fallback_queries, many);
@@ -382,7 +382,7 @@ static void every_instruction_set_gives_the_results_of_the_full_scan(void **stat
     unsetenv("WARPWAVE_ISA");
 }
 
-/* Opens the CPU with one worker, which meets rows in their order: what it sees when is known. */
+/* Opens the CPU with one worker, which reads rows in their order: so the test knows when it reads which. */
 static ww_device *open_alone(void)
 {
     ww_device *device = NULL;
@@ -436,7 +436,7 @@ static void lists_of_a_group_that_fill_unequally_give_the_results_of_the_full_sc
     ww_search_stats stats;
     assert_int_equal(first_difference(&p, UNEQUAL_QUERIES, 1, NULL, 0, &stats), -1);
     assert_int_equal(stats.fallback_queries,
-                     UNEQUAL_QUERIES); /* the group was scored whole, and that only where it was dense: */
+                     UNEQUAL_QUERIES); /* the group was scored as a whole, and only where it was dense */
     assert_true(stats.rows_screened > (UNEQUAL_WORDS - 2) * 64 * UNEQUAL_QUERIES && stats.rows_kept < 256);
     pair_free(&p);
     ww_device_close(device);
@@ -460,6 +460,6 @@ int main(void)
         cmocka_unit_test(every_instruction_set_gives_the_results_of_the_full_scan),
         cmocka_unit_test(lists_of_a_group_that_fill_unequally_give_the_results_of_the_full_scan),
     };
-    const bool again = getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* on the stand-in, after the CPU had its turn */
+    const bool again = getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* on the stand-in, after the CPU */
     return RUN_ON_EVERY_DEVICE("screen", tests) + (again ? 0 : cmocka_run_group_tests(of_the_cpu, NULL, NULL));
 }

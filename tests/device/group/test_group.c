@@ -47,8 +47,7 @@ static ww_status search_one(ww_collection *c, int64_t rows[5])
     return ww_collection_search(c, &search, rows, scores);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- names --------------------------------------------------------------------------------------------------------------- */
 
 static void a_name_of_several_devices_opens_a_group(void **state)
 {
@@ -169,8 +168,7 @@ static void tensors_and_quantized_matrices_are_refused(void **state)
     ww_device_close(device);
 }
 
-/* ---- where rows go -------------------------------------------------------------------------------------------------------
- */
+/* ---- where rows go ------------------------------------------------------------------------------------------------------- */
 
 static int64_t rows_of(const ww_collection *c, int32_t member)
 {
@@ -285,8 +283,7 @@ static void moving_to_the_same_group_brings_rows_where_they_should_be(void **sta
     ww_device_close(device);
 }
 
-/* ---- a member that is lost -----------------------------------------------------------------------------------------------
- */
+/* ---- a member that is lost ----------------------------------------------------------------------------------------------- */
 
 static void lose(ww_device *device, int32_t member)
 {
@@ -346,7 +343,7 @@ static void a_lost_members_rows_need_no_room_for_those_of_the_others(void **stat
     assert_in_range(kept, MANY / 3, MANY * 2 / 3);
     lose(device, 0);
     CHECK_OK(ww_device_drop(device, "emulator:32"));
-    void *stays = NULL; /* what the other member had is not touched */
+    void *stays = NULL; /* the memory of the other member does not change */
     for (int64_t s = 0; s < c->store.segment_count && !stays; s++)
         stays = c->store.segments[s].member == 1 ? c->store.segments[s].rows.data : NULL;
     CHECK_OK(ww_collection_move(c, device));

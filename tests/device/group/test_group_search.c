@@ -1,5 +1,5 @@
-/* The same bits from any number of members: searches and range searches of rows full of ties and duplicates, compared with the
- * CPU alone; what they did, progress, and everything else a collection does, on a group. */
+/* The same bits from any number of members: searches and range searches of rows full of ties and duplicates, compared with a
+ * single CPU; statistics, progress, and all other calls of a collection, on a group. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@
 
 enum { DIM = 20, QUERIES = 21, K = 12 };
 
-/* Members in turn: each kind that the build has, and those that the environment names, as the stand-in for ROCm. */
+/* Opens a group whose members are of alternating kinds: each kind that the build has, and those that the environment names,
+ * such as the stand-in for ROCm. */
 static ww_device *open_members(int32_t members)
 {
     static const char *const kinds[] = {"cpu", "emulator:32", "emulator:64"};
@@ -220,8 +221,7 @@ static void a_collection_moves_to_a_group_and_back(void **state)
     ww_device_close(cpu);
 }
 
-/* ---- what a search did ---------------------------------------------------------------------------------------------------
- */
+/* ---- what a search did --------------------------------------------------------------------------------------------------- */
 
 static ww_query search_of(const float *queries, int64_t count, ww_search_stats *stats)
 {
@@ -283,8 +283,7 @@ static void statistics_add_up_over_the_members(void **state)
     ww_device_close(group);
 }
 
-/* ---- progress ------------------------------------------------------------------------------------------------------------
- */
+/* ---- progress ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct heard {
     long long calls, last, total;

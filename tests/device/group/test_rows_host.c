@@ -79,7 +79,7 @@ static void check_same(ww_collection *near, ww_collection *far, const float *que
     assert_memory_equal(scores[0], scores[1], (size_t)count * K * sizeof(float));
 }
 
-/* One query, a few, and many; with the screen wherever there is one, and where it is left out. */
+/* One query, a few, and many; with the screen, if there is one, and without it. */
 static void every_shape_of_search_is_right(void **state)
 {
     ww_device *device = *state;
@@ -168,7 +168,7 @@ static void damage_to_rows_on_the_host_is_found(void **state)
         return;
     }
     float *numbers = part->rows.data;
-    const float before = numbers[5 * 128]; /* of row 5, whatever element it is */
+    const float before = numbers[5 * 128]; /* any element of row 5 */
     numbers[5 * 128] = before + 1;
     ww_damage_report report = ww_damage_report_default();
     CHECK_FAILS(WW_DAMAGED, ww_collection_check(c, &report, NULL, NULL));

@@ -32,7 +32,8 @@ bool inject_fired(void)
     return atomic_load(&fired);
 }
 
-/* Is it this call's turn? The command leaves a mark, since it cannot be asked: a file that exists from then on. */
+/* Returns true if this call must fail. In the command, the library cannot be asked whether it did, so it creates a file
+ * then. */
 static bool fails(inject_kind kind)
 {
     if (atomic_load(&armed) != (int)kind || atomic_fetch_sub(&countdown, 1) != 1)
@@ -56,7 +57,7 @@ static bool fails(inject_kind kind)
     void *const at = atomic_load(&found);                                                                                      \
     memcpy(&next, &at, sizeof next)
 
-/* A failure, or fewer bytes than were asked for, in place of a read or a write. */
+/* Fails a read or write, or makes it transfer fewer bytes than requested. */
 static bool refuses(inject_kind kind, inject_kind partial, int error, size_t *bytes)
 {
     const bool fail = fails(kind), interrupt = fails(INJECT_INTERRUPT);

@@ -1,8 +1,8 @@
 /* System calls that fail on demand: the n-th of a kind, once.
  *
- * The functions of the C library are defined again here, so that whoever links this, or loads it before all others (LD_PRELOAD,
- * for the command), calls them instead. What the C library calls inside itself, as the buffers of stdio do, is not seen: full
- * disks and closed pipes are for that.
+ * This redefines functions of the C library, so that programs that link it, or load it before all other libraries (LD_PRELOAD,
+ * for the command), call these instead. Calls inside the C library, such as the writes of stdio, are not affected: full disks
+ * and closed pipes test those.
  */
 #ifndef TESTS_FAULTS_INJECT_H
 #define TESTS_FAULTS_INJECT_H
@@ -32,7 +32,7 @@ static inline const char *inject_name(inject_kind kind)
     return names[kind];
 }
 
-/* From now on the n-th call of the kind fails, once. INJECT_NONE: none does. */
+/* From now on, the n-th call of the kind fails, once. INJECT_NONE: none fails. */
 void inject_arm(inject_kind kind, long n);
 
 /* Has it failed since it was armed last? */

@@ -130,8 +130,7 @@ static void each_call_of_each_command_fails_in_turn(void **state)
     assert_true(all > 40L * COMMANDS);
 }
 
-/* ---- addresses -------------------------------------------------------------------------------------------------------------
- */
+/* ---- addresses ----------------------------------------------------------------------------------------------------------- */
 
 static void write_curl(const char *script)
 {
@@ -169,7 +168,7 @@ static void an_address_that_fails_changes_nothing(void **state)
     fault_count("download", 10);
 }
 
-/* Ctrl-C while curl waits: the command ends with its own code, and OUT.gguf is as it was. */
+/* Ctrl-C while curl waits: the command exits with its own code, and OUT.gguf is unchanged. */
 static void ctrl_c_ends_a_fetch(void **state)
 {
     (void)state;

@@ -33,13 +33,12 @@ typedef struct faulty_device {
     const char *(*victim)(void);
     const char *(*left)(void); /* what is alive, in words, or NULL */
     int out_of_memory, invalid, lost;
-    long every; /* so many calls apart are those at which the device is lost */
+    long every; /* the device is lost at every n-th call */
 } faulty_device;
 
 static const faulty_device *on;
 
-/* ---- the emulated driver ---------------------------------------------------------------------------------------------------
- */
+/* ---- the emulated driver ------------------------------------------------------------------------------------------------- */
 
 static ww_status emulated_open(ww_device **device)
 {
@@ -74,8 +73,7 @@ static const faulty_device emulated = {.name = "the emulated driver",
                                        .lost = EMULATED_LAUNCH_FAILED,
                                        .every = 17};
 
-/* ---- the stand-in for ROCm -------------------------------------------------------------------------------------------------
- */
+/* ---- the stand-in for ROCm ----------------------------------------------------------------------------------------------- */
 
 static standin rocm;
 
@@ -114,8 +112,7 @@ static const faulty_device on_rocm = {.name = "the stand-in for ROCm",
                                       .lost = AMD_ERROR_LAUNCH_FAILURE,
                                       .every = 37};
 
-/* ---- the stand-in for CUDA -------------------------------------------------------------------------------------------------
- */
+/* ---- the stand-in for CUDA ----------------------------------------------------------------------------------------------- */
 
 #define CUDA_STANDIN BUILD_DIR "/standin/libcuda.so.1"
 
@@ -175,8 +172,7 @@ static bool cuda_setup(void)
     return cuda.fail_at && cuda.victim && cuda.alive && cuda.set_current;
 }
 
-/* ---- failing it ------------------------------------------------------------------------------------------------------------
- */
+/* ---- failing it ---------------------------------------------------------------------------------------------------------- */
 
 static void check_nothing_left(int64_t host_blocks, const char *when)
 {
@@ -221,8 +217,8 @@ static long next_call(const model_call *c, long n)
     return c->opens ? n + 47 : fault_next(n);
 }
 
-/* Each call of an operation fails in turn, with numbers after which the device goes on: there is no memory, or what was asked
- * makes no sense. */
+/* Each call of an operation fails in turn, with errors after which the device still works: not enough memory, or an invalid
+ * argument. */
 static void fail_each(const model_call *c)
 {
     long n = 1;

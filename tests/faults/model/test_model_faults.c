@@ -65,7 +65,7 @@ static void every_call_survives_a_failure_of_every_call_of_the_backend(void **st
                     fail_msg("%s, call %ld: %s: %s", c->name, n, ww_status_name(status), ww_error_message());
             }
             assert_true(n < ATTEMPTS_MAX);
-            assert_true(n > 1 || !c->opens); /* what is only queued has no call that is counted */
+            assert_true(n > 1 || !c->opens); /* operations that are only queued have no counted calls */
             model_calls_check(c->name, true);
         }
     model_calls_end();

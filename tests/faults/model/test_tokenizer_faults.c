@@ -11,8 +11,8 @@
 
 static const char TEXT[] = "e\xCC\x81\xCC\xA7 the [SEP]  \xFF caf\xC3\xA9 \xE6\x9D\xB1 " WORD "aa 123";
 
-/* Makes a tokenizer, encodes and decodes; what was to fail, failed with WW_OUT_OF_MEMORY and left the list as it was. `tokens`
- * is how many there must be, or gets it. */
+/* Makes a tokenizer, encodes and decodes. An injected failure must return WW_OUT_OF_MEMORY and leave the list unchanged.
+ * `tokens` is the expected number of tokens, or receives it. */
 static ww_status use(const ww_gguf *g, int64_t *tokens)
 {
     tokenizer *t = NULL;

@@ -1,4 +1,4 @@
-/* Requests while allocations fail in turn: each gets an answer, and the server goes on. */
+/* Requests while allocations fail in turn: each request gets an answer, and the server continues. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* A disk without space and a device that is lost: requests that need them say so, the others are answered, and nothing that was
- * answered is gone. */
+/* A full disk and a lost device: requests that need them fail with a message, the others are answered, and no acknowledged
+ * write is lost. */
 #include <string.h>
 
 #include "gpu/backend.h"

@@ -59,7 +59,7 @@ static void every_allocation_of_the_library_fails_once(void **state)
     const int64_t blocks = memory_blocks_held();
     int failures = 0;
     for (int step = 0; step < STEP_COUNT; step++) {
-        int successes = 0; /* one after the other: an allocation that only makes things faster may fail unnoticed */
+        int successes = 0; /* successes in a row: if an allocation only makes things faster, its failure is not noticed */
         for (int64_t n = 1; successes < 12; n++) {
             sqlite3 *db = open_linked(":memory:");
             assert_int_equal(run_steps(db, step - 1), SQLITE_OK);

@@ -1,5 +1,5 @@
-/* Out of memory in the store and in SQLite below it: every allocation fails in turn, ours and SQLite's, alone or with all later
- * ones. Each call returns a status, does nothing half, and leaves the file as it was before or after the call. */
+/* Out of memory in the store and in SQLite below it: every allocation fails in turn, ours and SQLite's, only that one or all
+ * later ones, too. Each call returns a status and leaves the file either unchanged or completely changed. */
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -108,8 +108,8 @@ static void an_allocation_for_an_index_that_fails_changes_nothing(void **state)
     work_indexed = false;
 }
 
-/* Of thousands of allocations the first in turn, then fewer. A failure of which SQLite takes no notice (a cache that stays
- * smaller) is none. */
+/* There are thousands of allocations: the first ones fail in turn, later ones in larger steps. If SQLite ignores a failure (a
+ * cache stays smaller), it does not count. */
 static void an_allocation_of_sqlite_that_fails_changes_nothing(void **state)
 {
     (void)state;

@@ -64,7 +64,7 @@ static void remove_files(void)
     }
 }
 
-/* The state before: an index most of whose rows are gone. And how many lists it has then, and when it is compacted. */
+/* Makes the initial state: an index most of whose rows were removed. Counts its lists before and after compacting. */
 static void make_original(void)
 {
     static float rows[COUNT * DIM];
@@ -88,7 +88,7 @@ static void make_original(void)
             CHECK_OK(ww_collection_remove(docs, ids, 1));
     }
     lists_before = lists_of(docs);
-    close_docs(store, docs); /* nothing is left beside the file */
+    close_docs(store, docs); /* the folder contains nothing besides the file */
     copy_file(path, original);
     open_docs(&store, &docs);
     CHECK_OK(ww_collection_compact(docs, NULL, NULL));

@@ -202,7 +202,8 @@ static void what_does_not_go_together_is_refused(void **state)
     COMMAND_SAYS(2, "--queries FILE is missing", "search", "--store", store);
 }
 
-/* The numbers of config.json and of the tensors; the command resets what a library that is loaded before it has set. */
+/* Converts the numbers of config.json and of the tensors. The command resets the rounding mode that a preloaded library has
+ * set. */
 static void a_folder_becomes_the_same_file_under_every_rounding_mode(void **state)
 {
     (void)state;

@@ -78,7 +78,7 @@ static void another_hash_leaves_what_was_there(void **state)
     out_is("abc");
 }
 
-/* The stand-in appends to what is there, as curl does, and fails the first time. */
+/* The stand-in for curl appends to an existing file, as curl does, and fails the first time. */
 static void an_interrupted_fetch_goes_on(void **state)
 {
     (void)state;

@@ -12,7 +12,7 @@ enum { WIDTH = 64, TOKENS = 40 };
 
 static ww_device *device;
 
-/* A class of models, as config.json calls it and what it has there, and how its folder is written. */
+/* A class of models: its name and keys in config.json, and how its folder is written. */
 typedef struct model_class {
     const char *class, *architecture, *more;
     folder_class folder;

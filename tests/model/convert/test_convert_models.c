@@ -22,8 +22,7 @@ static ww_status convert(void)
     return folder_convert(device, NULL);
 }
 
-/* ---- what they compute -----------------------------------------------------------------------------------------------------
- */
+/* ---- what they compute --------------------------------------------------------------------------------------------------- */
 
 static ww_model *open_model(const char *name)
 {
@@ -130,7 +129,7 @@ static void make_folder(const char *architecture, const char *class)
     tiny_free(&m);
 }
 
-/* Codes of mxfp4 stay what they are unless another type is asked for; keys that no short text needs are there. */
+/* Codes of mxfp4 do not change unless another type is requested; keys that only long texts need are stored. */
 static void codes_and_scales_are_kept(void **state)
 {
     (void)state;

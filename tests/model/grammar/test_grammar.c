@@ -1,5 +1,5 @@
-/* Grammars: a matcher beside PCRE2 over every short text, what is refused and how, and JSON schemas on texts that do and do not
- * fit them.
+/* Grammars: a matcher compared with PCRE2 on every short text, which grammars are refused and how, and JSON schemas on texts
+ * that match them and texts that do not.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -22,8 +22,7 @@ static bool accepts(const grammar_program *program, matcher *m, const char *text
     return m->states[state].ends;
 }
 
-/* ---- beside PCRE2 ----------------------------------------------------------------------------------------------------------
- */
+/* ---- beside PCRE2 -------------------------------------------------------------------------------------------------------- */
 
 /* The same language twice; and the characters that texts are made of. */
 static const struct pair {
@@ -138,8 +137,7 @@ static void a_class_has_all_characters_of_its_ranges_and_no_others(void **state)
     }
 }
 
-/* ---- refusals --------------------------------------------------------------------------------------------------------------
- */
+/* ---- refusals ------------------------------------------------------------------------------------------------------------ */
 
 static void what_is_no_grammar_is_refused_with_a_reason(void **state)
 {
@@ -235,8 +233,7 @@ static void a_deep_text_is_remembered_and_forgotten_states_change_nothing(void *
     assert_int_equal(memory_blocks_held(), 0);
 }
 
-/* ---- schemas ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- schemas ------------------------------------------------------------------------------------------------------------- */
 
 static void schema_program(const char *schema, grammar_program *program)
 {

@@ -1,5 +1,5 @@
-/* Grammars with models of random weights, which want anything but what the grammar says: masks beside trying every token alone,
- * JSON that is what its schema says for every seed, the same tokens on every device, and ends.
+/* Grammars with models of random weights, which prefer other texts than the grammar allows: masks compared with trying every
+ * token by itself, JSON that follows its schema for every seed, the same tokens on every device, and texts that end.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { SEEDS = 200, SEEDS_SLOW = 1, TOKENS_MAX = 700, TEXT_MAX = 1 << 16 };
 static ww_model *model;
 static const int32_t prompt[] = {3, 14, 15, 9};
 
-/* All bytes, tokens that begin, end and lie inside of characters and of JSON, two with the same text, and special ones. */
+/* All single bytes; tokens that start, end and lie inside characters and JSON; two with the same text; and special ones. */
 static void write_model(const char *name, bool complete, bool ends)
 {
     static const char *const more[] = {"{\"",
@@ -89,8 +89,7 @@ static ww_session *fed(void)
     return session;
 }
 
-/* ---- masks -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- masks --------------------------------------------------------------------------------------------------------------- */
 
 /* Whether a token may follow a text, by a matcher of its own that reads all of it. */
 static bool may_follow(const ww_grammar *g, const char *text, size_t bytes, int32_t token)
@@ -114,7 +113,7 @@ static bool may_follow(const ww_grammar *g, const char *text, size_t bytes, int3
     return may;
 }
 
-/* Goes on by allowed tokens at random; each mask is what trying each token alone gives. */
+/* Continues with random allowed tokens; each mask must equal the result of trying every token. */
 static void check_masks(ww_grammar *g, uint64_t seed)
 {
     char text[1024];
@@ -169,8 +168,7 @@ static void a_mask_is_what_trying_every_token_alone_gives(void **state)
     ww_model_close(model);
 }
 
-/* ---- schemas ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- schemas ------------------------------------------------------------------------------------------------------------- */
 
 static bool fits(const json_t *root, const json_t *schema, const json_t *value);
 
@@ -332,8 +330,7 @@ static void what_is_generated_by_a_schema_is_json_that_fits_it_for_every_seed(vo
     ww_model_close(model);
 }
 
-/* ---- ends and refusals -----------------------------------------------------------------------------------------------------
- */
+/* ---- ends and refusals --------------------------------------------------------------------------------------------------- */
 
 static void sampling_and_accepting_is_what_generating_does(void **state)
 {

@@ -18,8 +18,8 @@ static int32_t texts[TEXTS][LENGTH_MAX];
 static size_t lengths[TEXTS];
 static float expected[TEXTS][VOCABULARY], expected_vectors[TEXTS][WIDTH];
 
-/* Lengths from 1 up; the first is past two pages where that does not take long. Behind the seventh they are short where it
- * does. */
+/* Lengths from 1 up. The first text is longer than two pages, except where that takes long; there, texts after the seventh are
+ * short. */
 static void make_texts(bool slow)
 {
     test_random random = {5};
@@ -133,7 +133,7 @@ static void so_they_have_with_other_weights_and_caches(void **state)
     check_decoder(*state, WW_QUANT_F16, false);
 }
 
-/* With what is particular to each: windows, sinks, scales, factors, experts. */
+/* With the features of each: windows, sinks, scales, factors, experts. */
 static void every_other_decoder_has_the_same_bits(void **state)
 {
     static const struct {

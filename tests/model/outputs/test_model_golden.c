@@ -18,7 +18,7 @@ enum { TOKENS_MAX = 256 };
 
 static json_t *expected;
 
-/* The path of a model; skips the test where it is not there. */
+/* Returns the path of a model; skips the test if it does not exist. */
 static const char *path_of(const char *name)
 {
     static char path[SCRATCH_PATH_BYTES];
@@ -83,7 +83,7 @@ static reference read_reference(const json_t *one, int64_t vocabulary)
     return r;
 }
 
-/* How far logits are from the reference's: the largest difference, and the cosine, of those that are there. */
+/* How much logits differ from the reference's: the largest difference, and the cosine, over the stored ones. */
 typedef struct distance {
     double largest, cosine;
 } distance;
@@ -133,7 +133,7 @@ typedef struct limits {
     double margin;     /* above it ours is the first choice */
 } limits;
 
-/* Each limit is told of by itself, with what was found. */
+/* Reports each limit separately, with the measured value. */
 static void check_limits(const char *name, const json_t *one, const limits *l, distance d)
 {
     const char *text = json_string_value(json_object_get(one, "name"));
@@ -180,7 +180,8 @@ static void check_decoder(ww_device *device, const char *name, const limits *l)
     ww_model_close(model);
 }
 
-/* Activations of 8 bits: near, hardly farther than another program, and the first choice wherever that is clear. */
+/* With 8-bit activations: near the reference, not much farther than another program, and with the same first choice wherever
+ * that is clear. */
 static void smollm2_is_near_its_reference(void **state)
 {
     const limits coded = {WW_ACTIVATIONS_CODED, WW_QUANT_F16, 0.0, 0.998, 0.0005, 0.25};

@@ -1,5 +1,5 @@
-/* Reranking: a query with a text behind it, read together, beside a reference in doubles; the same bits alone and in any batch,
- * on every device; and what is refused.
+/* Reranking: a query and a text, read together, compared with a reference in doubles; the same bits by itself and in any batch,
+ * on every device; and refused arguments.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,8 +28,7 @@
 enum { TEXTS = 40, TOKENS_MAX = 1024, WORDS = 8 };
 static const char *const words[WORDS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", WORD "a", WORD "fox", WORD "dog", "s"};
 
-/* ---- encoders ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- encoders ------------------------------------------------------------------------------------------------------------ */
 
 static void make_words(tiny_model *m, const char *name, int32_t context)
 {
@@ -86,7 +85,7 @@ static float *values_of(const tiny_model *m, const char *name)
     return NULL;
 }
 
-/* Both types of tokens alike, so that a pair of texts is what a single one with these tokens is. */
+/* Both types of tokens have the same weights, so that a pair of texts equals a single text with the same tokens. */
 static void write_one_type(const tiny_model *m)
 {
     float *types = values_of(m, "token_types.weight");
@@ -195,8 +194,7 @@ static void the_longer_of_query_and_text_is_cut(void **state)
     tiny_free(&tiny);
 }
 
-/* ---- decoders ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- decoders ------------------------------------------------------------------------------------------------------------ */
 
 static void make_decoder(tiny_model *m, test_vocabulary *v)
 {
@@ -216,7 +214,7 @@ static void make_decoder(tiny_model *m, test_vocabulary *v)
     tiny_write(m, scratch_path("model.gguf"));
 }
 
-/* What is asked in words is what others would feed to a session, and the score is the difference of two logits. */
+/* The model reads the same question as others would feed to a session, and the score is the difference of two logits. */
 static void a_decoder_answers_with_yes_and_no(void **state)
 {
     static const char *const texts[] = {"a fox", "a<|im_end|>"};
@@ -249,8 +247,7 @@ static void a_decoder_answers_with_yes_and_no(void **state)
     tiny_free(&tiny);
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------------------------
- */
+/* ---- what is refused ----------------------------------------------------------------------------------------------------- */
 
 static void what_cannot_be_reranked_is_refused(void **state)
 {

@@ -1,5 +1,5 @@
-/* Models in places that are not kind: a disk that is full when a session is saved, little memory, and a caller who rounds
- * otherwise. */
+/* Models under difficult conditions: a disk that is full when a session is saved, little memory, and a caller with another
+ * rounding mode. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -24,7 +24,7 @@ static ww_session *fed_session(ww_model *model)
     return session;
 }
 
-/* A file that may not grow is what a full disk is to a writer, at any byte that one likes. */
+/* A limit on the file's size has the same effect as a full disk, at any chosen byte. */
 static ww_status save_within(ww_session *session, const char *path, rlim_t bytes)
 {
     struct rlimit before, tight = {.rlim_cur = bytes};
@@ -56,7 +56,7 @@ static void a_full_disk_leaves_the_saved_session_and_the_one_that_is_saved(void 
         assert_int_equal(kept_size, size);
         assert_memory_equal(kept, whole, size);
         free(kept);
-        assert_int_equal(scratch_entries(), entries); /* nothing half-written lies beside it */
+        assert_int_equal(scratch_entries(), entries); /* no incomplete file is left */
     }
     CHECK_OK(ww_session_logits(session, after));
     assert_memory_equal(before, after, sizeof before);

@@ -128,7 +128,7 @@ static void a_template_that_does_not_end_is_stopped(void **state)
     check_refused(WW_OUT_OF_RANGE, "{% set n = namespace() %}{% set n.f = n %}{{ 2 ** 64 }}", "64 bits");
 }
 
-/* What a template does to a text does not change whose it is. */
+/* A text stays marked as the conversation's when a template changes it. */
 static void text_stays_the_conversations(void **state)
 {
     (void)state;

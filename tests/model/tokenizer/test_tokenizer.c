@@ -1,4 +1,4 @@
-/* Tokenizers on vocabularies of a few pieces, in which every id can be told by hand: what they share, WordPiece, and
+/* Tokenizers with vocabularies of a few pieces, for which every id can be found by hand: their common part, WordPiece, and
  * SentencePiece. */
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,8 +10,7 @@
 #define WORD "\xE2\x96\x81"
 enum { WORD_BYTES = 3 };
 
-/* ---- WordPiece ------------------------------------------------------------------------------------------------------------
- */
+/* ---- WordPiece ----------------------------------------------------------------------------------------------------------- */
 
 enum { PAD, UNK, CLS, SEP, THE, UN, AFF, ABLE, COMMA, TO, KYO, CAFE, X_, AFF_WORD, S };
 
@@ -148,8 +147,7 @@ static void tokens_become_text(void **state)
     tokenizer_destroy(t);
 }
 
-/* ---- SentencePiece --------------------------------------------------------------------------------------------------------
- */
+/* ---- SentencePiece ------------------------------------------------------------------------------------------------------- */
 
 static test_vocabulary pieces(void)
 {
@@ -179,7 +177,7 @@ static void the_best_scored_pair_is_merged_and_the_leftmost_of_equals(void **sta
     CHECK_TEXT(t, "a b", IDS(space, a, space, b));
     CHECK_TEXT(t, "", NONE);
     CHECK_IDS(t, "b", 0, IDS(1, space, b));              /* BOS by default, no EOS */
-    CHECK_TEXT(t, "b</s>b", IDS(space, b, 2, space, b)); /* what follows a control token begins anew */
+    CHECK_TEXT(t, "b</s>b", IDS(space, b, 2, space, b)); /* the text after a control token is tokenized as a new start */
     CHECK_TEXT(t, "zz a", IDS(space, 0, space, a));      /* no byte tokens: one unknown for both */
     tokenizer_destroy(t);
     v.add_space_prefix = 0;
@@ -356,8 +354,7 @@ static void a_long_run_of_one_letter_takes_no_longer_than_it_should(void **state
     tokenizer_destroy(t);
 }
 
-/* ---- refusals -------------------------------------------------------------------------------------------------------------
- */
+/* ---- refusals ------------------------------------------------------------------------------------------------------------ */
 
 static void a_vocabulary_that_is_wrong_is_refused(void **state)
 {

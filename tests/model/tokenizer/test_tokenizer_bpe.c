@@ -62,7 +62,7 @@ static void pieces_are_those_of_the_pre_tokenizer(void **state)
     CHECK_TEXT(t, "1234", IDS(all));
     CHECK_TEXT(t, "a   b", IDS('a', two, ' ', 'b'));
     tokenizer_destroy(t);
-    v.pre = "smollm"; /* every digit by itself, and then what lies between */
+    v.pre = "smollm"; /* every digit by itself, then the text between digits */
     t = open_vocabulary(&v);
     CHECK_TEXT(t, "12", IDS('1', '2'));
     CHECK_TEXT(t, "a  1", IDS('a', two, '1')); /* nothing follows the spaces in their piece */
@@ -125,7 +125,7 @@ static void a_word_that_is_a_token_stays_whole_where_the_model_wants_it(void **s
     tokenizer_destroy(t);
 }
 
-/* Those of RoBERTa and of Jina's encoders, whose files need not say so. */
+/* RoBERTa's and those of Jina's encoders, whose files need not request it. */
 static void encoders_with_bytes_put_texts_between_their_ends(void **state)
 {
     (void)state;

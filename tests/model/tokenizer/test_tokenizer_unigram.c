@@ -1,5 +1,5 @@
-/* SentencePiece's unigram model: ids that sentencepiece gives (tests/data/model/unigram.json, made by make_unigram.py), and
- * files that say what they should not. */
+/* SentencePiece's unigram model: the ids that sentencepiece gives (tests/data/model/unigram.json, made by make_unigram.py), and
+ * invalid files. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +142,7 @@ static void maps_that_lie_are_refused_or_change_nothing(void **state)
         v.charsmap_bytes = wrong[i].count;
         check_refused(&v, WW_CORRUPT_FILE, wrong[i].says);
     }
-    /* Every unit says that it is where it should be, has a leaf, and that its children are far away. */
+    /* Every unit claims that it is valid, has a leaf, and that its children are far away. */
     for (unsigned i = 0; i < 256; i++)
         memcpy(wild + 4 + (size_t)4 * i, (const unsigned char[]){(unsigned char)i, 0xff, 0xff, 0x7f}, 4);
     memset(wild + 4, 0, 4);

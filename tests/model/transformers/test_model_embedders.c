@@ -53,7 +53,7 @@ static void write_case(int number, const char *path)
     tiny_free(&tiny);
 }
 
-/* A text alone, as a pair whose second half is of the second type where the model tells them apart. */
+/* Runs a single text, as a pair whose second half has the second type if the model has types. */
 static void run(ww_model *model, const struct model_case *c, int tokens, float *out)
 {
     static int32_t ids[TOKENS_LONG];
@@ -70,7 +70,7 @@ static void run(ww_model *model, const struct model_case *c, int tokens, float *
     CHECK_OK(passes_run(&job));
 }
 
-/* Every text that is kept of a model; long ones not where that takes long. */
+/* Checks all stored texts of a model; skips long ones where they take long. */
 static void check_case(ww_device *device, int number, const json_t *texts)
 {
     const struct model_case *c = &cases[number];

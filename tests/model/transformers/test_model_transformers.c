@@ -60,7 +60,7 @@ static void check_text(ww_model *model, const json_t *expected, int tokens)
     check_numbers(logits, VOCABULARY, EACH, expected, 1e-4);
 }
 
-/* Every text that is kept of a model; long ones not where that takes long. */
+/* Checks all stored texts of a model; skips long ones where they take long. */
 static void check_case(ww_device *device, int number, const json_t *texts)
 {
     const struct model_case *c = &cases[number];
@@ -75,7 +75,8 @@ static void check_case(ww_device *device, int number, const json_t *texts)
         const int tokens = atoi(count);
         if (tokens > 64 && device_is_slow(device))
             continue;
-        /* phi3 has other factors for contexts that are longer than the original one; transformers goes by the text. */
+        /* phi3 has other factors for contexts that are longer than the original one; transformers chooses by the length of the
+         * text. */
         options.context = c->factors ? (tokens > c->context / 4 ? c->context : c->context / 4) : 0;
         CHECK_OK(ww_model_open(scratch_path("model.gguf"), device, &options, &model));
         check_text(model, logits, tokens);

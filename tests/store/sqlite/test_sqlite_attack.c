@@ -35,7 +35,7 @@ typedef struct attacker {
 
 static const char DOCS[] = "CREATE VIRTUAL TABLE main.docs USING warpwave(dim=2, metric=l2, device=cpu)";
 
-/* Statements that reset the schema, look like harm, or do some elsewhere. Whatever they leave behind stays. */
+/* Statements that reset the schema, that look harmful, or that do harm elsewhere. What they leave behind stays. */
 static const char *const HOSTILE[] = {
     "ATTACH '/nonexistent/folder/x.db' AS broken",
     "ATTACH ':memory:' AS extra",
@@ -270,7 +270,7 @@ static void step_transaction(attacker *a, sqlite3 *db)
     (void)attempt(a, db, statements[below(a, sizeof statements / sizeof *statements)]);
 }
 
-/* Statements that stand in the middle of their rows while everything else goes on. */
+/* Statements that are in the middle of their rows while everything else continues. */
 static void step_cursor(attacker *a, sqlite3 *db)
 {
     static const char *const queries[] = {"SELECT id, payload FROM main.docs",
@@ -378,7 +378,7 @@ static void check_file(attacker *a)
     ww_collection *docs = NULL;
     if (ww_store_open(a->path, cpu, NULL, &store) != WW_OK || ww_store_check(store, NULL, NULL) != WW_OK)
         broken(a, NULL, "the file", ww_error_message());
-    /* The library writes beside what the host left in the file: triggers, foreign keys, views. */
+    /* The library writes while the file has what the host left there: triggers, foreign keys, views. */
     if (ww_store_collection(store, "docs", &docs) != WW_OK)
         broken(a, NULL, "the collection", ww_error_message());
     const float vector[2] = {(float)(a->next_x += 2), 0.0f};

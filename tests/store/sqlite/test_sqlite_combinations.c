@@ -83,7 +83,7 @@ static void admitting(char *term, size_t bytes, const char *rowid)
     }
 }
 
-/* One that is applied to what was found. */
+/* A condition that is applied to the found rows. */
 static void remaining(char *term, size_t bytes, const char *rowid, const char *distance)
 {
     switch (below(9)) {
@@ -175,7 +175,7 @@ static void same(const char *sql, const char *plain)
     free(found), free(expected);
 }
 
-/* Where a search can stand. */
+/* The places where a search can appear. */
 static const char *const FRAMES[] = {
     "SELECT h, id, CAST(d AS INTEGER) FROM (%s) ORDER BY d",
     "SELECT h FROM (%s) ORDER BY h DESC",

@@ -1,5 +1,5 @@
-/* SQL that means harm, or does harm by accident: rowids at the end of their range, triggers, views and foreign keys on the
- * tables behind a collection, filters that look elsewhere. Nothing crashes, nothing is lost, and the message says what to do.
+/* Harmful SQL, intended or not: rowids at the end of their range, triggers, views and foreign keys on the tables of a
+ * collection, filters that read other tables. Nothing crashes, nothing is lost, and the message says what to do.
  */
 #include "store/sqlite/sql.h"
 
@@ -34,14 +34,15 @@ static void a_rowid_that_leaves_no_room_is_refused(void **state)
     sql_run(db,
             "INSERT INTO docs(rowid, vector) VALUES (4611686018427387903, '[9,9]'); INSERT INTO docs(vector) VALUES ('[8,8]')");
     sql_gives(db, "SELECT max(rowid) FROM docs", "4611686018427387904");
-    sql_run(db, "UPDATE warpwave_collections SET next_handle = 9223372036854775806"); /* as an older version left it */
+    sql_run(db,
+            "UPDATE warpwave_collections SET next_handle = 9223372036854775806"); /* as an older version would have left it */
     sql_run(db, "INSERT INTO docs(vector) VALUES ('[7,7]')");
     sql_fails(db, "INSERT INTO docs(vector) VALUES ('[7,7]')", "all handles have been given");
     sql_gives(db, SEARCH, "a b c 9223372036854775806 4611686018427387904 4611686018427387903");
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* What was refused has changed nothing, in a transaction that goes on, too. */
+/* A refused statement has changed nothing, even if the transaction continues. */
 static void a_refused_replacement_takes_no_row_away(void **state)
 {
     (void)state;

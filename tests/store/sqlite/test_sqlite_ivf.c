@@ -62,7 +62,7 @@ static void a_command_builds_the_index(void **state)
     sql_gives(db,
               "SELECT count(*) FROM docs WHERE vector MATCH '[203, 105]' AND k = 9 AND nprobe = 1 AND filter = 'handle < 9'",
               "9");
-    sql_run(db, "INSERT INTO docs(docs) VALUES ('build-ivf nlist=9')"); /* in place of the old one */
+    sql_run(db, "INSERT INTO docs(docs) VALUES ('build-ivf nlist=9')"); /* replaces the old index */
     sql_gives(db, "SELECT nlist FROM docs_ivf", "9");
     check_index();
     sql_run(db, "INSERT INTO docs(docs) VALUES (' drop-ivf ')");

@@ -1,5 +1,5 @@
-/* What loads the extension: a SQLite that is too old, or another one than the first, is told so and gets nothing. The table of
- * functions that a host hands over is copied and changed here. */
+/* Loading the extension: a SQLite that is too old, or a second one in the process, gets a message and nothing else. The test
+ * passes a changed copy of the host's table of functions. */
 #include "store/sqlite/sql.h"
 
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static const char *old_name(void)
     return "3.37.2";
 }
 
-/* The host's table, which SQLite gives to whoever asks to be told of new connections. */
+/* The host's table of functions, which SQLite passes to callbacks for new connections. */
 static int setup(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Whatever makes SQLite read its schema anew, or connect a table a second time, in the middle of a transaction: rows that were
- * written before and after it, through whichever table object, are those of a plain table on which the same was done. */
+/* SQLite reads its schema again, or connects a table a second time, in the middle of a transaction: the rows written before and
+ * after that, through any table object, equal those of a plain table with the same changes. */
 #include "store/sqlite/sql.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Searches in SQL, beside brute force: the same rows in the same order with the same bits, whatever the plan, the filter or the
- * join; and which plan is taken. */
+/* Searches in SQL, compared with brute force: the same rows in the same order with the same bits, for every plan, filter and
+ * join; and which plan is used. */
 #include "store/sqlite/sql.h"
 
 #include <math.h>

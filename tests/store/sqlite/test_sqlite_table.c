@@ -278,7 +278,7 @@ static void wrong_arguments_make_no_table(void **state)
     sqlite3_close(db);
 }
 
-/* A table that is connected again within a transaction does not know what the transaction has done before. */
+/* A table that is connected again within a transaction does not know what the transaction did before. */
 static void a_rename_in_a_transaction_tells_nobody_of_its_rows(void **state)
 {
     (void)state;

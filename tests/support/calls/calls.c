@@ -39,7 +39,7 @@ ww_collection *collection_for_calls_of(ww_device *device, ww_vector_type type)
     ww_collection *c = NULL;
     CHECK_OK(ww_collection_create(device, &config, &c));
     collection_for_calls_fill(c);
-    CHECK_OK(range_of_some(c)); /* what a device loads once, with the first search of a kind, is not left behind by a failure */
+    CHECK_OK(range_of_some(c)); /* so that what a device loads with the first search of a kind does not look like a leak */
     CHECK_OK(search_with_a_tensor(c)); /* likewise with the first tensor */
     return c;
 }

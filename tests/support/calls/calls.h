@@ -12,7 +12,7 @@ typedef struct collection_call {
     ww_status (*call)(ww_collection *collection);
     bool needs_memory; /* must fail at least once when allocations do */
     bool needs_device; /* likewise for calls of the device */
-    bool by_type;      /* what it does depends on the type of the rows: it is made on rows of f16, too */
+    bool by_type;      /* its work depends on the type of rows, so it also runs on rows of f16 */
 } collection_call;
 
 extern const collection_call collection_calls[]; /* ends with a NULL name */

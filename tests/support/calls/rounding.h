@@ -11,7 +11,7 @@
 #include "base/float_guard.h"
 #include "support/check.h"
 
-/* To nearest is the first: what the others are compared with. */
+/* The first one is to nearest, the reference for the others. */
 static const int ROUNDINGS[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 enum { ROUNDING_COUNT = sizeof ROUNDINGS / sizeof *ROUNDINGS };
 
@@ -24,7 +24,7 @@ static inline void rounding_begin(void)
     rounding_control = float_control() & ~FLOAT_CONTROL_FLAGS;
 }
 
-/* Back to nearest, for the test's own arithmetic. The call must have left every control word as it was. */
+/* Back to nearest, for the test's own arithmetic. The call must not have changed any control word. */
 static inline void rounding_end(void)
 {
     const int mode = fegetround();

@@ -92,7 +92,7 @@ static ww_status wrapped(const tensor_operands *o, ww_tensor *out)
     return status == WW_OK ? ww_tensor_wrap(ww_storage_device(o->y.tensor.storage), &foreign, out) : status;
 }
 
-/* Ours waits for its own stream, and is given back if it is not taken. */
+/* The export waits for our stream, and is freed if it is not imported. */
 static ww_status by_dlpack(const tensor_operands *o, ww_tensor *out)
 {
     struct DLManagedTensorVersioned *managed = NULL;

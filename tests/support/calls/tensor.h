@@ -17,7 +17,7 @@ typedef struct tensor_operands {
 
 typedef struct tensor_call {
     const char *name;
-    ww_status (*call)(const tensor_operands *o, ww_tensor *out); /* leaves *out NULL if it gives none */
+    ww_status (*call)(const tensor_operands *o, ww_tensor *out); /* leaves *out NULL if it has no result */
 } tensor_call;
 
 extern const tensor_call tensor_calls[]; /* ends with a NULL name */

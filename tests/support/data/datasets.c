@@ -134,7 +134,8 @@ static void adversarial(test_random *random, int32_t dim, float *rows, int64_t c
     }
 }
 
-/* From best to worst for the first query and from worst to best for the second: no start of it is like the rest. */
+/* Rows from best to worst for the first query and from worst to best for the second: no sample of the first rows is like the
+ * rest. */
 static void sorted(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
 {
     normal(random, dim, rows, count, queries, query_count);

@@ -6,17 +6,17 @@
 
 typedef struct dataset {
     const char *name;
-    /* Fills `count` rows and `query_count` queries of `dim` floats each, one behind the other. */
+    /* Fills `count` rows and `query_count` queries of `dim` floats each, contiguous. */
     void (*make)(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count);
 } dataset;
 
 extern const dataset datasets[]; /* ends with a NULL name */
 
-/* More for the bound itself: sizes at the ends of what it is made for, ties without number, rows for which all of it is needed.
- * Ends likewise. */
+/* More datasets for the bound: numbers at the ends of its range, very many ties, rows that need the whole bound. Ends in the
+ * same way. */
 extern const dataset extreme_datasets[];
 
-/* The one of that name; fails the test if there is none. */
+/* Returns the dataset with that name; fails the test if there is none. */
 const dataset *dataset_named(const char *name);
 
 #endif

@@ -7,7 +7,7 @@ enum { F32 = 0, F16 = 1, Q4_0 = 2, Q4_K = 12, I8 = 24 };
 
 #define HUGE_COUNT UINT64_C(0xffffffffffffffff)
 
-/* One f32 tensor of 8 numbers behind whatever keys there are, with its data. */
+/* Appends one f32 tensor of 8 numbers, with its data, to any keys. */
 static void finish(test_bytes *b)
 {
     put_tensor(b, "t", 4, 2, F32, 0);
@@ -266,7 +266,7 @@ static void row_not_a_large_block(test_bytes *b)
 {
     with_shape(b, 2, (const uint64_t[]){128, 2}, Q4_K);
 }
-/* Two at one place, or one behind all data: there is nothing that could be its. */
+/* Two tensors at the same place, or one after all data: no bytes can belong to it. */
 static void type_without_bytes(test_bytes *b)
 {
     put_start(b, 3, 2, 0);

@@ -15,8 +15,8 @@ typedef struct faulty_operation {
 
 typedef struct collection_faults {
     const faulty_operation *operations;
-    ww_collection *(*make)(ww_device *device); /* as it is before an operation */
-    void (*check_unchanged)(ww_collection *c); /* that what is beside the rows is as make() left it */
+    ww_collection *(*make)(ww_device *device); /* the collection before an operation */
+    void (*check_unchanged)(ww_collection *c); /* checks that everything besides the rows is as make() left it */
     void (*check_whole)(ww_collection *c);     /* after every operation; may be NULL */
 } collection_faults;
 

@@ -42,7 +42,7 @@ static int judge(const char *name)
     if (atomic_load(&victim) == NULL)
         atomic_store(&victim, name);
     if (inner->error_class(answer) == DRIVER_ERROR_LOST && !atomic_exchange(&lost, true))
-        emulated_lose(); /* what was queued is not done on a device that is gone */
+        emulated_lose(); /* a lost device does not do its queued work */
     return answer;
 }
 

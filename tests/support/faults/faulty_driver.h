@@ -11,8 +11,8 @@
 
 extern const gpu_driver faulty_driver;
 
-/* From now on calls go to `table`, and the n-th (from 1) of `function`, or of any if that is NULL, fails with
- * `number`. n = 0: none fails. Forgets what was counted and lost. */
+/* From now on calls go to `table`, and the n-th call (from 1) of `function`, or of any function if that is NULL, fails with
+ * `number`. n = 0: none fails. Resets all counts and the loss of the device. */
 void faulty_arm(const gpu_driver *table, int64_t n, int number, const char *function);
 
 /* The name of the function that was made to fail since, or NULL. */

@@ -133,7 +133,7 @@ static const char *find_of_architecture(const char *architecture, const char *gg
     return find_name(DECODER, gguf);
 }
 
-/* What the head's tensors are called; NULL: it is none of them. */
+/* Returns the name of one of the head's tensors; NULL if it is another tensor. */
 static const char *find_of_head(const folder_class *class, const char *name)
 {
     return strncmp(name, "cls.output.", 11) == 0 ? class->output

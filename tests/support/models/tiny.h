@@ -20,10 +20,10 @@ typedef struct tiny_shape {
     bool norms_twice;    /* of jina-bert-v2: those of models for code, and the gate as a tensor of its own */
     bool ranks_mean;     /* with pooling rank: by the mean of all tokens */
     ww_quant_type type;  /* of matrices */
-    bool gate_f16;       /* but for the gates: those are f16, so that they are not joined with what they gate */
+    bool gate_f16;       /* gates are f16, so that they are not joined with the matrices that they gate */
     bool tied;           /* no output.weight */
     bool rope_factors;   /* with rope_freqs.weight; of phi3 with those for short and long contexts */
-    const char *scaling; /* of rope; NULL: none */
+    const char *scaling; /* of the rope; NULL: none */
     double scaling_factor;
     uint64_t seed;
     const struct test_vocabulary *tokens; /* NULL: no tokenizer */

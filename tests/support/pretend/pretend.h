@@ -37,7 +37,7 @@ void pretend_no_mma(ww_device *device);
 /* Treats every tensor as too large for 32-bit indices. */
 void pretend_large_tensors(ww_device *device, bool large);
 
-/* What the device is, with nothing asked of it. */
+/* Makes the device what it really is. */
 void pretend_nothing(ww_device *device);
 
 /* Makes the bound that the screen has for each row of a collection smaller than it is, by a factor. */

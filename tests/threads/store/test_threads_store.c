@@ -31,7 +31,7 @@ static ww_status batch_write(ww_collection *collection, int64_t number)
     return ww_collection_upsert(collection, &rows);
 }
 
-/* Of every batch that is found, all rows are, and what belongs to them agrees. */
+/* If one row of a batch is found, all its rows are, and their data is consistent. */
 static bool answer_is_whole(const ww_results *found)
 {
     int counts[1024] = {0};
@@ -140,7 +140,7 @@ static void readers_see_whole_batches_of_a_writer_in_the_same_process(void **sta
     free(path);
 }
 
-/* The other process: writes until it is told to stop, by the end of its input. */
+/* The other process: writes until its standard input ends. */
 static void write_elsewhere(const char *path, int ready)
 {
     ww_device *device = NULL;
@@ -243,8 +243,7 @@ static void checkpoints_of_every_kind_disturb_nobody(void **state)
     free(path);
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------------------------------
- */
+/* ---- waiting ------------------------------------------------------------------------------------------------------------- */
 
 static void *write_until_told(void *argument)
 {
@@ -347,7 +346,7 @@ static void a_second_thread_waits_no_longer_than_it_was_told(void **state)
     pthread_join(thread, NULL);
     CHECK_OK(slow.status);
     assert_true(waited_ms >= 4 * BUSY_MS && waited_ms < SLOW_MS);
-    CHECK_OK(batch_write(slow.collection, 1)); /* and nothing is left behind */
+    CHECK_OK(batch_write(slow.collection, 1)); /* nothing is left over */
     CHECK_OK(ww_collection_move(slow.collection, device));
     assert_int_equal(ww_collection_count(slow.collection), 4 + BATCH);
     work_close(store, slow.collection);
