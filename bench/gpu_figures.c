@@ -41,7 +41,7 @@ static ww_tensor numbers(ww_dtype dtype, int64_t rows, int64_t columns)
 static double best_of(void (*work)(void *context), void *context)
 {
     double best = 1e30;
-    for (int i = 0; i <= REPETITIONS; i++) { /* the first is not counted: it loads what it needs */
+    for (int i = 0; i <= REPETITIONS; i++) { /* the first run is not counted: it loads code */
         const double begin = seconds_now();
         work(context);
         must(ww_device_synchronize(device), "waiting");

@@ -15,7 +15,7 @@ enum { REPETITIONS = 5, K = 10, ADDED_AT_ONCE = 50000, SORTED_ROWS = 4096 };
 static ww_device *device;
 static int64_t rows_count = 1000000;
 static bool once;
-static int asked_count, known_count; /* keys asked for, and those of them that there are */
+static int asked_count, known_count; /* requested keys, and those of them that exist */
 static char **asked;
 
 typedef struct workload {
@@ -40,7 +40,7 @@ static bool wanted(const char *key)
     return asked_count == 0;
 }
 
-/* Numbers that no cache or branch can guess, sums of which look normal enough. */
+/* Returns numbers that no cache or branch predictor can guess and whose sums look normally distributed. */
 static float number(void)
 {
     static uint64_t state = 88172645463325252u;
@@ -83,7 +83,7 @@ static void release(workload *w)
 static void measure(const char *key, workload *w, void (*work)(workload *w))
 {
     double best = 1e30;
-    for (int i = 0; i < (once ? 1 : REPETITIONS + 1); i++) { /* of several the first loads what it needs */
+    for (int i = 0; i < (once ? 1 : REPETITIONS + 1); i++) { /* the first of several runs only loads code */
         const double begin = seconds_now();
         work(w);
         check(ww_device_synchronize(device), "waiting");
@@ -159,7 +159,7 @@ static void quantized(ww_quant_type type, int64_t rows, int64_t columns)
         char key[64];
         snprintf(key, sizeof key, "quant-%s%s-%lld", kinds[c].fast ? "fast-" : "", ww_quant_name(type),
                  (long long)kinds[c].columns);
-        for (char *letter = key; *letter != '\0'; letter++) /* the page writes q4_k where the library says q4_K */
+        for (char *letter = key; *letter != '\0'; letter++) /* the page writes q4_k, the library q4_K */
             *letter = (char)tolower((unsigned char)*letter);
         if (!wanted(key))
             continue;

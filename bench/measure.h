@@ -1,4 +1,4 @@
-/* What the benchmarks in C share: the clock, the median, and the end of a run that failed. */
+/* Shared by the benchmarks in C: the clock, the median, and ending a run that failed. */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
@@ -28,7 +28,7 @@ static inline double median_of(double *values, size_t count)
     return values[count / 2];
 }
 
-/* A benchmark has nothing to save: `what` failed, and that is its end. */
+/* Ends the benchmark if `what` failed. */
 static inline void check(ww_status status, const char *what)
 {
     if (status == WW_OK)

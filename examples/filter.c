@@ -1,4 +1,4 @@
-/* A search among some rows only: a mask with a bit a row. Here the even rows of eight are admitted.
+/* Searches only some of the rows, using a mask with one bit per row. Here the even ones of eight rows are admitted.
  *   cc filter.c -o filter $(pkg-config --cflags --libs warpwave) && ./filter
  */
 #include <stdio.h>

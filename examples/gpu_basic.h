@@ -1,5 +1,5 @@
-/* What rocm_basic.c and cuda_basic.c do: open a GPU, say what it is, store vectors on it and on the CPU, search both, and
- * compare the answers bit for bit. */
+/* Shared by rocm_basic.c and cuda_basic.c: opens a GPU, describes it, stores vectors on it and on the CPU, searches both, and
+ * compares the answers bit for bit. */
 #ifndef EXAMPLES_GPU_BASIC_H
 #define EXAMPLES_GPU_BASIC_H
 
@@ -34,8 +34,8 @@ static void print_info(const ww_device_info *info)
     printf("  driver %s; kernels: %s\n", info->driver_version, info->kernels);
 }
 
-/* Makes a collection of the vectors on `device` and searches it. Every call returns a status; the first that is not WW_OK ends
- * it. */
+/* Makes a collection of the vectors on `device` and searches it. Every call returns a status; it stops at the first that is not
+ * WW_OK. */
 static ww_status store_and_search(ww_device *device, const float *vectors, const float *queries, answers *found)
 {
     ww_collection_config config = ww_collection_config_default();

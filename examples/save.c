@@ -20,14 +20,14 @@ static ww_status make(ww_device *device, const float *vectors, const char *const
 
 static ww_status save(ww_collection *collection, const char *vectors_path, FILE *ids)
 {
-    ww_get all = ww_get_default(); /* without a list: all rows, of one moment, whatever other threads write */
+    ww_get all = ww_get_default(); /* without a list: a snapshot of all rows, even if other threads write */
     all.count = WW_ROWS_MAX, all.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
     ww_results *saved = NULL;
     ww_status status = ww_collection_get(collection, &all, &saved);
     for (int64_t i = 0; status == WW_OK && i < ww_results_count(saved, 0); i++)
         if (fprintf(ids, "%s\n", ww_results_id(saved, 0, i)) < 0)
             status = WW_IO_ERROR;
-    if (status == WW_OK) /* vectors lie one behind the other, bit for bit as they were added */
+    if (status == WW_OK) /* the vectors are contiguous, bit for bit as they were added */
         status = ww_matrix_write_f32(vectors_path, ww_results_vector(saved, 0, 0), ww_results_count(saved, 0), DIM);
     ww_results_destroy(saved);
     return status;

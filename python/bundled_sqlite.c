@@ -20,18 +20,18 @@
 #include "base/float_guard.h"
 #include "base/status.h"
 
-/* Those of the store, which knows SQLite by its table of functions alone (store/sqlite_api.h). */
+/* Functions of the store, which knows SQLite only through its table of functions (store/sqlite_api.h). */
 extern ww_status (*sqlite_file_check)(const char *path);
 int sqlite3_warpwave_init(sqlite3 *db, char **message, const void *api);
 
-/* What store.h needs of this library where Python's SQLite cannot be had; called by python/warpwave/_library.py. */
+/* Makes store.h use this copy if Python's SQLite is not usable; called by python/warpwave/_library.py. */
 WW_API ww_status ww_sqlite_use_bundled(void);
 
 enum { DESCRIPTORS_MAX = 1 << 20, WORD_BITS = 64 };
 
 typedef _Atomic(uint64_t) descriptor_set[DESCRIPTORS_MAX / WORD_BITS];
-static descriptor_set own;  /* that this copy opened, and has not closed */
-static descriptor_set kept; /* of those, the ones that it is done with */
+static descriptor_set own;  /* descriptors that this copy has opened and not closed */
+static descriptor_set kept; /* those of them that it no longer uses */
 static atomic_int kept_count;
 
 static void set_add(descriptor_set set, unsigned descriptor)
@@ -53,7 +53,7 @@ static bool set_has(descriptor_set set, unsigned descriptor)
 
 typedef enum descriptor_answer { NOBODY_ELSE, SOMEBODY_ELSE, UNKNOWN } descriptor_answer;
 
-/* Whether this process has the file open by a descriptor that is not ours. */
+/* Finds out whether this process has the file open by a descriptor of other code. */
 static descriptor_answer open_elsewhere(const struct stat *file)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -72,7 +72,7 @@ static descriptor_answer open_elsewhere(const struct stat *file)
     return answer;
 }
 
-/* Closes what was kept for others that have gone by now. */
+/* Closes descriptors that were kept because of others, which are closed by now. */
 static void close_kept(void)
 {
     for (int word = 0; word < DESCRIPTORS_MAX / WORD_BITS && atomic_load(&kept_count) > 0; word++)
@@ -188,7 +188,7 @@ ww_status ww_sqlite_use_bundled(void)
     return WW_OK;
 }
 
-/* The command, which is a process of its own, has no other SQLite beside it. */
+/* The command is a process with no other SQLite. */
 ww_status bundled_sqlite_for_command(void);
 
 ww_status bundled_sqlite_for_command(void)

@@ -1,4 +1,4 @@
-/* The command of the wheel: everything it does is in the library beside it, which has the kernels as well. */
+/* The command of the wheel: all its code is in the library in the same folder, which also has the kernels. */
 int ww_command_main(int argc, char **argv);
 
 int main(int argc, char **argv)

@@ -1,10 +1,10 @@
-/* What the wheel's library adds to the usual one: the command's main function, under a name that may be exported. Its stores
- * work with the copy of SQLite in the same library. */
+/* What the wheel's library has in addition: the command's main function, under a name that can be exported. Its stores use the
+ * copy of SQLite in the same library. */
 #include <stdio.h>
 
 #include "base/status.h"
 
-int main(int argc, char **argv);            /* of src/cli */
+int main(int argc, char **argv);            /* in src/cli */
 ww_status bundled_sqlite_for_command(void); /* bundled_sqlite.c */
 WW_API int ww_command_main(int argc, char **argv);
 

@@ -1,5 +1,5 @@
-/* What libmicrohttpd's archive wants of GnuTLS when it is linked into the wheel's library, which has none: it calls these
- * functions for connections with TLS only, and there are none (no_tls.c).
+/* The functions of GnuTLS that libmicrohttpd's archive needs to be linked into the wheel's library, which has no GnuTLS. It
+ *calls them only for TLS connections, which do not exist here (no_tls.c).
  *
  * The archive was compiled for programs, so that it may not reach variables of other libraries: the stderr of the C library has
  * another name in it (cmake/Python.cmake), which is defined here.

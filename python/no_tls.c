@@ -1,5 +1,5 @@
-/* In place of src/server/tls.c in the wheel, whose server has no TLS: GnuTLS and what it needs are not on every machine, and no
- * archives of them are. */
+/* Replaces src/server/tls.c in the wheel, whose server has no TLS: GnuTLS and its libraries are not installed everywhere, and
+ * cannot be linked statically. */
 #include "server/tls.h"
 
 #include <stddef.h>

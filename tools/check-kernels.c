@@ -41,7 +41,7 @@ static _Noreturn void give_up(const char *path, const char *why)
     exit(1);
 }
 
-/* A whole file with a NUL behind it. */
+/* Reads a whole file, followed by a NUL. */
 static char *read_file(const char *path, size_t *bytes)
 {
     FILE *file = fopen(path, "rb");
@@ -67,8 +67,7 @@ static kernel_row *row_new(const char *name, size_t length)
     return row;
 }
 
-/* ---- AMD: a note of the ELF file, in MessagePack --------------------------------------------------------------------------
- */
+/* ---- AMD: a note of the ELF file, in MessagePack ------------------------------------------------------------------------- */
 
 typedef struct reader {
     const uint8_t *at, *end;
@@ -219,8 +218,7 @@ static void read_code_object(const char *data, size_t bytes)
     }
 }
 
-/* ---- NVIDIA: the text itself, and what the assembler says of it
- * --------------------------------------------------------------- */
+/* ---- NVIDIA: the text itself, and what the assembler says of it ---------------------------------------------------------- */
 
 static const char *next_line(const char *line)
 {
@@ -279,8 +277,7 @@ static void read_ptxas(const char *text)
     }
 }
 
-/* ---- what is allowed
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- what is allowed ----------------------------------------------------------------------------------------------------- */
 
 /* The most scratch, vector and scalar registers that the kernel may spill on this chip: the first line whose patterns fit. */
 static void allowance(const char *allowed, const char *kernel, long max[3])
@@ -341,8 +338,7 @@ static void check_complete(const char *definitions)
     }
 }
 
-/* ---- what is written
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- what is written ----------------------------------------------------------------------------------------------------- */
 
 static void write_file(const char *beside, const char *extension, const void *data, size_t bytes)
 {

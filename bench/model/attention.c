@@ -116,7 +116,7 @@ static void run_step(const scene *s)
         run_layer(s, layer);
 }
 
-/* The median of some runs of a step, each waited for; recorded if `recording` is there. */
+/* The median of some runs of a step, waiting for each; if `recording` is not NULL, it is replayed. */
 static double measure(const scene *s, const tensor_recording *recording)
 {
     enum { RUNS = 5 };

@@ -43,7 +43,7 @@ static void measure_prompt(const subject *s, size_t tokens)
     printf("prompt of %zu: %.0f tokens/s\n", tokens, (double)tokens / median_of(times, ROUNDS));
 }
 
-/* Greedy tokens behind a text. */
+/* Generates greedy tokens after a text. */
 static double measure_tokens(const subject *s, size_t before)
 {
     double times[STEPS];

@@ -1,6 +1,5 @@
-/* The floors under a search: how fast the cores of this machine, one pinned thread each, read memory, and how many floats and
- * how many bytes they multiply and add. All are what plain code reaches in the same run, not what a data sheet says.
- */
+/* Lower bounds for the time of a search: how fast the cores of this machine, with one pinned thread each, read memory, and how
+ * many floats and bytes they multiply and add. All are what plain code reaches in the same run, not numbers of a data sheet. */
 #include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
@@ -22,7 +21,7 @@ typedef struct share {
     double (*multiply)(size_t);
     size_t count;
     double seconds;
-    volatile double result; /* so that the work is not left out */
+    volatile double result; /* so that the compiler does not remove the work */
 } share;
 
 static double now(void)
@@ -101,7 +100,7 @@ static double run(const void *data, double (*multiply_by)(size_t), size_t count,
     return slowest;
 }
 
-/* Seconds to read `bytes` at `data` (64-byte aligned) once. Not to be called by two threads at once. */
+/* Returns the seconds for reading `bytes` at `data` (64-byte aligned) once. Two threads must not call it at once. */
 __attribute__((visibility("default"))) double bench_read_seconds(const void *data, size_t bytes, int threads);
 double bench_read_seconds(const void *data, size_t bytes, int threads)
 {
@@ -116,7 +115,8 @@ double bench_multiply_rate(int threads)
     return (double)threads * (double)count * ACCUMULATORS * 16.0 / run(NULL, multiply, count, threads);
 }
 
-/* Multiply-adds of bytes a second, in registers, by the instruction that the library's screen uses; 0 where it has none. */
+/* Returns how many multiply-adds of bytes per second this machine does in registers, with the instruction that the library's
+ * screen uses; 0 if it has none. */
 __attribute__((visibility("default"))) double bench_int8_rate(int threads);
 double bench_int8_rate(int threads)
 {

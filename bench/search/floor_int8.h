@@ -1,6 +1,7 @@
-/* How fast this machine multiplies bytes: the instruction that the library's screen uses, over registers alone. Part of
- * floor.c, which is compiled for this machine, so what the compiler does not know here the machine does not have. WARPWAVE_ISA
- * chooses among the rest as it does in the library.
+/* Measures how fast this machine multiplies bytes in registers, with the instruction that the library's screen uses.
+ *
+ * Part of floor.c, which is compiled for this machine: an instruction that the compiler does not enable here is one that the
+ * machine does not have. WARPWAVE_ISA chooses among the others as in the library.
  */
 #ifndef WW_BENCH_FLOOR_INT8_H
 #define WW_BENCH_FLOOR_INT8_H
@@ -24,7 +25,7 @@ typedef struct int8_way {
     const char *set;  /* the library's instruction set */
     const char *name; /* of the instruction */
     double products;
-    size_t steps; /* that take some ten milliseconds */
+    size_t steps; /* enough for about ten milliseconds */
     bool (*present)(void);
     double (*work)(size_t steps);
 } int8_way;
@@ -35,7 +36,7 @@ static bool int8_present(void)
 }
 
 /* Independent sums hide the latency of the instruction: five cycles with two of them in each on x86, three with four on Arm.
- * What it reads is new to the compiler each time, so none is left out. */
+ * The compiler cannot know the operands, so it removes none. */
 #define INT8_SUMS 12
 #define INT8_LOOP(type, zero, keep, operation)                                                                                 \
     type sums[INT8_SUMS], a = (zero), b = (zero);                                                                              \
@@ -134,7 +135,7 @@ static const int8_way int8_ways[] = {
     {NULL, NULL, 0, 0, int8_present, NULL},
 };
 
-/* The one that the library takes; without a name where it has none of them. */
+/* Returns the way that the library uses; one without a name if there is none. */
 static const int8_way *int8_way_here(void)
 {
     const char *asked = getenv("WARPWAVE_ISA");

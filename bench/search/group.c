@@ -53,7 +53,7 @@ static void sums_of_row(int64_t row, int32_t dim, uint16_t *sums)
     }
 }
 
-/* What a sum stands for: from -4 to 4 in steps of 1/128, which f16 holds. */
+/* Converts a sum to a number from -4 to 4 in steps of 1/128, which f16 holds exactly. */
 static float value_of(uint16_t sum)
 {
     return (float)((int32_t)sum - 510) / 128.0f;
@@ -165,7 +165,7 @@ typedef struct figures {
     int64_t *rows;
     float *scores;
     double one_ms, all_ms;
-    ww_search_stats stats; /* of all queries */
+    ww_search_stats stats; /* over all queries */
 } figures;
 
 static double search_ms(ww_collection *c, const sizes *s, const float *queries, int64_t count, figures *to)
@@ -218,7 +218,7 @@ static void print_collection(ww_collection *c)
     fflush(stdout);
 }
 
-/* Where the time of all queries goes. */
+/* Prints where the time of all queries goes. */
 static void phases_of(ww_device *device, ww_collection *c, const sizes *s, const float *queries, figures *f)
 {
     enum { SEARCHES = 3 };
@@ -287,7 +287,7 @@ typedef struct scanning {
     int32_t found;
 } scanning;
 
-/* Puts a row where it belongs; rows come in order, so an equal score goes behind. */
+/* Inserts a row in its place. Rows are offered in order, so an equal score goes after the others. */
 static void offer(scanning *s, int64_t row, float score)
 {
     if (s->found == K && score >= s->scores[K - 1])

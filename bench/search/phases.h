@@ -1,4 +1,4 @@
-/* What the marks of a search (device/tuning.h) say, on average over some searches. */
+/* The times between the marks of a search (device/tuning.h), averaged over some searches. */
 #ifndef BENCH_PHASES_H
 #define BENCH_PHASES_H
 

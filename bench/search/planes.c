@@ -31,7 +31,7 @@ static ww_collection *filled(ww_device *device, int64_t count, int32_t dim, cons
     for (int64_t first = 0; first < count; first += PIECE) {
         ww_rows rows = ww_rows_default();
         rows.count = count - first < PIECE ? count - first : PIECE, rows.dim = dim;
-        rows.vectors = numbers + first / PIECE; /* the next piece begins with the next number */
+        rows.vectors = numbers + first / PIECE; /* the next piece starts one number later */
         check(ww_collection_add(collection, &rows), "adding");
     }
     return collection;

@@ -72,7 +72,7 @@ static void meet(void)
     }
 }
 
-/* The middle one of all repeats; every rank begins together. */
+/* Returns the median of all repetitions; all ranks start each of them together. */
 static double time_of(const figures *f, void (*work)(const figures *f))
 {
     double seconds[REPEATS];
@@ -124,8 +124,7 @@ static void exchange(const figures *f)
     }
 }
 
-/* ---- the search of a shard ------------------------------------------------------------------------------------------------
- */
+/* ---- the search of a shard ----------------------------------------------------------------------------------------------- */
 
 static void fill(float *values, int64_t count, uint64_t seed)
 {
@@ -153,7 +152,7 @@ static void add_rows(const figures *f)
     free(piece);
 }
 
-/* What this process has had of its core: on a machine with other work the only figure that says something. */
+/* Returns the processor time of this process: on a busy machine, the only meaningful figure. */
 static double cpu_seconds(void)
 {
     struct timespec used;
@@ -208,7 +207,7 @@ static void report(const figures *f, const rank_key *other)
     int levels = 0;
     while (1 << levels < f->ranks)
         levels++;
-    /* On one machine all merges of a level share its cores, and so do the copies of messages. */
+    /* On one machine, all merges of a level share its cores, and so do the copies of messages. */
     const double cores = (double)sysconf(_SC_NPROCESSORS_ONLN), work = f->ranks / cores;
     const double steps = work > levels ? work : levels;
     if (f->rank == 0)

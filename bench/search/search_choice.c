@@ -25,13 +25,13 @@
 enum {
     RUNS_MAX = 9,
     RUNS_MIN = 3,
-    SETTLING_RUNS = 7, /* in which a device may try both ways */
+    SETTLING_RUNS = 7, /* runs in which a device may try both ways */
     SHAPES_MAX = 64,
     CLUSTERS = 1000
 };
 
 static const double ROUND_SECONDS = 0.25;      /* that the runs of one figure take, about */
-static const double FLOATS_MAX = 1.6e9;        /* of rows: 6.4 GB */
+static const double FLOATS_MAX = 1.6e9;        /* maximum size of the rows: 6.4 GB */
 static const double PLAIN_PRODUCTS_MAX = 8e12; /* of a run: most of a second on an H200 */
 
 typedef struct options {
@@ -44,8 +44,7 @@ typedef struct options {
     int shape_count;
 } options;
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
 static uint64_t next_bits(uint64_t *state)
 {
@@ -101,8 +100,7 @@ static ww_collection *collection_of(const options *o, ww_device *device, int64_t
     return collection;
 }
 
-/* ---- times ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- times --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct searching {
     ww_collection *collection;
@@ -144,7 +142,7 @@ static void searching_free(searching *s)
     free(s->scores);
 }
 
-/* The median, in microseconds, of runs behind `before` that are not timed. */
+/* Returns the median time of runs in microseconds, after `before` runs that are not timed. */
 static double median_run(void (*run)(void *), void *context, int before)
 {
     double times[RUNS_MAX];
@@ -191,10 +189,10 @@ static void try_shape(const options *o, ww_device *device, ww_collection *collec
     searching_free(&s);
 }
 
-/* ---- phases ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- phases -------------------------------------------------------------------------------------------------------------- */
 
-/* Where the time of a screened search goes, on average: checking the queries, then what the marks say, and the whole. */
+/* Prints where the time of a screened search goes, on average: checking the queries, then the times between marks, and the
+ * total. */
 static void try_phases(const options *o, ww_device *device, const int64_t shape[3])
 {
     enum { TIMES = 10 };
@@ -219,8 +217,7 @@ static void try_phases(const options *o, ww_device *device, const int64_t shape[
     searching_free(&s);
 }
 
-/* ---- a range --------------------------------------------------------------------------------------------------------------
- */
+/* ---- a range ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct ranging {
     ww_collection *collection;
@@ -247,7 +244,7 @@ static void try_range_phases(ww_device *device, ranging *r)
     print_phases(&marks, TIMES);
 }
 
-/* A range that has about k rows of each query, beside a search for k. */
+/* Compares a range that has about k rows for each query with a search for k. */
 static void try_range(const options *o, ww_device *device, const int64_t shape[3])
 {
     const int64_t queries = shape[2];
@@ -280,8 +277,7 @@ static void try_range(const options *o, ww_device *device, const int64_t shape[3
     searching_free(&s);
 }
 
-/* ---- the grid -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the grid ------------------------------------------------------------------------------------------------------------ */
 
 static void try_grid(const options *o, ww_device *device, double *worst)
 {

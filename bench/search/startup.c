@@ -18,7 +18,7 @@
 
 #include "measure.h"
 
-/* Prints a step and begins the next. */
+/* Prints the time of a step and starts the next. */
 static double lap(const char *step, double *since)
 {
     const double now = seconds_now() * 1e3;
@@ -73,7 +73,7 @@ static void empty_context(int index)
     fflush(stdout);
 }
 
-/* In a process of its own; returns how long that lived, or a negative number. */
+/* Runs in a separate process. Returns how long it took, or a negative number. */
 static double empty_process(int index)
 {
     const double begin = seconds_now() * 1e3;

@@ -17,7 +17,7 @@ enum { K = 10, MANY = 32, TIMES_MAX = 1 << 20, TEXTS_MAX = 4096 };
 
 static double times[TIMES_MAX];
 
-/* Of all threads, so far. */
+/* Returns the processor time of all threads so far. */
 static double cpu_seconds(void)
 {
     struct timespec used;

@@ -29,8 +29,8 @@ typedef struct body {
 
 typedef struct connection {
     int socket;
-    double begun; /* the request was sent, or its time had come */
-    bool waiting; /* for an answer */
+    double begun; /* when the request was sent, or should have been */
+    bool waiting; /* for the answer to its request */
     char *answer;
     size_t length;
 } connection;
@@ -140,13 +140,13 @@ static void receive(connection *c)
     c->waiting = false;
 }
 
-/* When a connection sends its next request: at once, or `load.rate` requests a second of all connections in turn. */
+/* Returns when a connection should send its next request: at once, or, with `load.rate`, in turn with the others. */
 static double due(const connection *c, int count, double now)
 {
     return load.rate > 0 ? c->begun + count / load.rate : now;
 }
 
-/* Sends what is due. Returns the seconds until the next request is. */
+/* Sends the requests that are due. Returns the seconds until the next one. */
 static double send_due(connection *all, int count, double end)
 {
     const double now = seconds_now();

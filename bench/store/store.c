@@ -65,8 +65,7 @@ static int64_t resident(void)
     return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* ---- rows -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
 static void load(bench *b, const char *path, int64_t rows_max)
 {
@@ -134,8 +133,7 @@ static ww_collection *make_collection(const bench *b, ww_store *store, const cha
     return collection;
 }
 
-/* ---- bare SQLite ----------------------------------------------------------------------------------------------------------
- */
+/* ---- bare SQLite --------------------------------------------------------------------------------------------------------- */
 
 typedef struct bare {
     sqlite3 *db;
@@ -198,8 +196,7 @@ static void bare_close(bare *s)
     sqlite3_close(s->db);
 }
 
-/* ---- figures --------------------------------------------------------------------------------------------------------------
- */
+/* ---- figures ------------------------------------------------------------------------------------------------------------- */
 
 /* All but the last SINGLES rows in one write, then those one by one. */
 static void adding(const bench *b)
@@ -299,7 +296,7 @@ static void opening_and_searching(const bench *b)
     ww_store_close(store);
 }
 
-/* Nine of ten rows go; what is left beside a new file of the same rows. */
+/* Removes nine of ten rows, and compares the rest with a new file of the same rows. */
 static void compacting(bench *b)
 {
     const char **gone = malloc((size_t)b->count * sizeof *gone);

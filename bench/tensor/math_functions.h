@@ -1,7 +1,8 @@
-/* The element functions beside their references, and how an error is counted: for bench/tensor/ulp.c, which measures all of it,
+/* The element functions and their references, and how errors are counted: for bench/tensor/ulp.c, which measures all inputs,
  * and tests/arithmetic/test_math.c, which takes a sample.
  *
- * f32 is compared with libm in double, f64 with libm in long double: both have enough bits that their own error does not show.
+ * f32 is compared with libm in double, f64 with libm in long double: both have enough bits that their own error does not
+ * matter.
  */
 #ifndef WW_BENCH_MATH_FUNCTIONS_H
 #define WW_BENCH_MATH_FUNCTIONS_H
@@ -13,8 +14,7 @@
 #include "arithmetic/math/f32.h"
 #include "arithmetic/math/f64.h"
 
-/* ---- references -------------------------------------------------------------------------------------------------------------
- */
+/* ---- references ---------------------------------------------------------------------------------------------------------- */
 
 #define REFERENCES(type, suffix, c)                                                                                            \
     static inline type ref_abs_##suffix(type x)                                                                                \
@@ -66,7 +66,7 @@
 REFERENCES(double, f32, )
 REFERENCES(long double, f64, l)
 
-/* The remainder is exact, and so is the reference. */
+/* The remainder is exact, and so is this reference. */
 static inline double ref_rem_f32(double x, double y)
 {
     return fmod(x, y);
@@ -77,8 +77,7 @@ static inline long double ref_rem_f64(long double x, long double y)
     return fmodl(x, y);
 }
 
-/* ---- the functions: name, reference in double, in long double, bound in units for f32 and for f64
- * ------------------------------ */
+/* ---- the functions: name, reference in double, in long double, bound in units for f32 and for f64 ------------------------ */
 
 #define UNARIES(UNARY)                                                                                                         \
     UNARY(exp, exp, expl, 1.0, 2.0)                                                                                            \
@@ -113,11 +112,10 @@ static inline long double ref_rem_f64(long double x, long double y)
 #define canon_elu_f32(x) canon_elu_f32(x, 1.0f)
 #define canon_elu_f64(x) canon_elu_f64(x, 1.0)
 
-/* ---- counting --------------------------------------------------------------------------------------------------------------
- */
+/* ---- counting ------------------------------------------------------------------------------------------------------------ */
 
 typedef struct measure {
-    double worst; /* in units in the last place of the exact value, those of subnormals where it is one */
+    double worst; /* in units in the last place of the exact value; for subnormals, in their units */
     double worst_x;
     double worst_y;
     uint64_t inputs;

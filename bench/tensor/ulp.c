@@ -16,8 +16,7 @@
 
 enum { BLOCK = 4096, THREADS_MAX = 64 };
 
-/* ---- the functions over a block
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the functions over a block ------------------------------------------------------------------------------------------ */
 
 #define UNARY_LOOPS(name, ...)                                                                                                 \
     static void name##_of_f32(const float *restrict x, const float *restrict y, float *restrict out)                           \
@@ -65,8 +64,7 @@ static const function functions[] = {
 #define BINARY_ROW(name, plain, lengthy, f32, f64) {#name, name##_of_f32, name##_of_f64, NULL, NULL, plain, lengthy, f32, f64},
         BINARIES(BINARY_ROW)};
 
-/* ---- measuring --------------------------------------------------------------------------------------------------------------
- */
+/* ---- measuring ----------------------------------------------------------------------------------------------------------- */
 
 typedef struct job {
     const function *function;
@@ -88,7 +86,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* The n-th number of a sample: every bit pattern, or a range in which functions bend, or one near 1, by turns. */
+/* Returns the n-th number of a sample: alternately any bit pattern, a number in a range where functions change, or one near
+ * 1. */
 static double sample(uint64_t n, uint64_t turn, bool f64)
 {
     const uint64_t bits = mix(n * 2 + 1);
@@ -125,8 +124,8 @@ static void run_block_f32(job *j, uint64_t block)
                     j->function->reference ? j->function->reference(x[i]) : j->function->reference_two(x[i], y[i]), x[i], y[i]);
 }
 
-/* All inputs of a block against the function of f64. Written without branches, to become vector code: errors as integers, in
- * units of 2^-16, and a second look at the block where one of them is a record or something is not a number. */
+/* Compares all inputs of a block with the f64 function. It has no branches, so that compilers vectorize it: errors are integers
+ * in units of 2^-16, and the block is checked again if an error is the largest so far or a result is NaN. */
 static void run_block_whole(job *j, uint64_t block)
 {
     enum { UNIT = 65536, HUGE_ERROR = 1 << 30 };
@@ -252,8 +251,7 @@ static measure measure_function(const function *f, bool f64, uint64_t stride)
     return m;
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------------------------------------------- */
 
 static void print_heading(FILE *file)
 {

@@ -43,7 +43,7 @@ static float number(int i)
     return (float)(i % 37) * 0.25f - 3.0f;
 }
 
-/* abs(x), then the kernel, then the square of what it wrote: three steps on the device's stream. */
+/* Computes abs(x), then runs the kernel, then squares its result: three steps on the device's stream. */
 static ww_status compute(ww_device *device, ww_kernel *scale, float *y, float *sums)
 {
     float host[COUNT];

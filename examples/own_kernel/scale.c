@@ -1,4 +1,4 @@
-/* A kernel of the caller's own: y = factor x, and the sum of each block's part of y, by way of shared memory.
+/* A kernel of the caller: y = factor x, and the sum of each block's part of y, through shared memory.
  *
  * One source for AMD's GPUs, NVIDIA's and the emulator, in the words of simt.h (docs/design/kernels.md). A kernel in HIP or in
  * CUDA does as well: what is loaded is a code object or PTX, however it was made. CMake: warpwave_add_kernels().

@@ -1,4 +1,5 @@
-/* From a vendor's number to a status with a text: "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2): 4.0 GiB asked, ...". */
+/* Converts a vendor's error number to a status with a text: "cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY (2): 4.0 GiB asked,
+ * ...". */
 #ifndef WW_GPU_ERROR_H
 #define WW_GPU_ERROR_H
 
