@@ -171,7 +171,7 @@ static void sums_of_blocks_are_the_sums_of_pairs(void **state)
     }
 }
 
-/* Every element of every type of rows, and sums with them: as if they had been f32 all the time. */
+/* Every element of every type of rows, and sums of them, have the bits that the same f32 values have. */
 static void rows_of_other_types_are_the_floats_that_they_are(void **state)
 {
     (void)state;
@@ -258,7 +258,7 @@ static void sift_keeps_what_is_better(void **state)
     }
 }
 
-/* Rows at any distance from a query, from equal to far, at any scale: what the screen rejects is beyond the limit. */
+/* Rows at any distance from a query, from equal to far, at any scale: rows that the screen rejects are beyond the limit. */
 static void the_screen_loses_no_row_and_rejects_most(void **state)
 {
     (void)state;

@@ -10,8 +10,7 @@
 
 enum { COUNT = 4096 };
 
-/* ---- one loop a function and instruction set
- * ------------------------------------------------------------------------------------ */
+/* ---- one loop a function and instruction set ----------------------------------------------------------------------------- */
 
 typedef void (*loop_f32)(const float *, const float *, float *);
 typedef void (*loop_f64)(const double *, const double *, double *);
@@ -83,8 +82,7 @@ static bool set_is_here(int set)
     return set == 0;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- samples ------------------------------------------------------------------------------------------------------------- */
 
 static const float specials[] = {0.0f,       -0.0f,     1.0f,     -1.0f,   INFINITY, -INFINITY, NAN,     0.5f,
                                  -0.5f,      2.0f,      -2.0f,    3.0f,    -3.0f,    1.5f,      -2.5f,   0x1p-149f,
@@ -100,7 +98,7 @@ static uint64_t mixed(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* By turns: pairs of special values, any bits, the range where functions bend. */
+/* Alternately: pairs of special values, any bits, the range where functions change. */
 static void fill_f32(uint64_t block, float *x, float *y)
 {
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -240,7 +238,7 @@ static void near_forms_give_the_same_bits_in_their_range(void **state)
 static void exponentials_of_softmax_stay_within_their_bound(void **state)
 {
     (void)state;
-    for (uint32_t bits = 0x80000000u; bits < 0xc2aea000u; bits += 1021) { /* to -87.3, from where on they are subnormal */
+    for (uint32_t bits = 0x80000000u; bits < 0xc2aea000u; bits += 1021) { /* down to -87.3, below which results are subnormal */
         const float x = canon_bits_float(bits);
         const double exact = exp((double)x), unit = ldexp(1.0, ilogb(exact) - 23);
         const double error = fabs((double)row_exponential_f32(x, 0.0f) - exact) / unit;

@@ -9,7 +9,7 @@
 
 static bool inverses_are_small;
 
-/* As wrong as it may be, or right. */
+/* The exact inverse, or one with the largest allowed error. */
 static float short_inverse(float d)
 {
     const float right = 1.0f / d;
@@ -132,7 +132,7 @@ static void inverses_of_16_bits_leave_room_for_a_chips_own(void **state)
         }
 }
 
-/* What a chip's inverse, off by less than a unit, becomes by one step of Newton's, for every mantissa. */
+/* A chip's inverse, off by less than a unit, is improved by one step of Newton's method, for every mantissa. */
 static void short_inverses_are_right_but_for_one_mantissa(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void plain_forms_give_the_canonical_bits(void **state)
     assert_true(plain[0] > 150000 && plain[1] > 100000 && plain[2] > 150000);
 }
 
-/* At both ends of a range, and of all of them: there the power has to be a normal number still. */
+/* At both ends of every range, the power must still be a normal number. */
 static void ranges_of_powers_end_where_powers_are_normal(void **state)
 {
     (void)state;
@@ -265,7 +265,7 @@ static void where_bounds_agree_the_canonical_form_agrees_with_them(void **state)
     for (int half = 0; half < 2; half++) {
         uint64_t open[3] = {0, 0, 0};
         for (uint64_t i = 0; i < PAIRS; i++) {
-            const bool any = i % 2 == 0; /* any bits, or a special number and any bits; else numbers as they are common */
+            const bool any = i % 2 == 0; /* any bits, or a special number and any bits; otherwise ordinary numbers */
             const uint64_t more = mixed(i);
             const uint32_t some = (uint32_t)more;
             const uint32_t special = narrowed(number_of_bits(more >> 32, 0), half);

@@ -1,5 +1,5 @@
-/* The screen's parts alone: codes, scales and residuals to the bit in every instruction set; products of codes, exactly; and
- * the bound, which no canonical score may exceed, and which is not much wider than it must be. */
+/* The parts of the screen: codes, scales and residuals to the bit in every instruction set; exact products of codes; and the
+ * bound, which no canonical score may exceed, and which is not much larger than necessary. */
 #include "support/check.h"
 
 #include <math.h>
@@ -77,8 +77,7 @@ static float score_of(int32_t metric, const coded *q, int64_t i, const coded *x,
     return canon_score(metric, sum, q->screens[i].norm, x->screens[j].norm);
 }
 
-/* ---- codes ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- codes --------------------------------------------------------------------------------------------------------------- */
 
 static void residuals_bound_what_coding_throws_away(void **state)
 {
@@ -145,8 +144,7 @@ static void every_set_makes_the_codes_of_the_reference(void **state)
     }
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------------------
- */
+/* ---- products ------------------------------------------------------------------------------------------------------------ */
 
 /* Random codes, and all of the largest magnitude with both signs. */
 static void random_codes(test_random *random, int8_t *codes, int64_t count, bool extreme)
@@ -215,8 +213,7 @@ static void products_of_codes_are_exact_in_every_way_there_is(void **state)
     assert_true(ways > 0);
 }
 
-/* ---- the bound ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the bound ----------------------------------------------------------------------------------------------------------- */
 
 /* Is the row discarded by the bound as matrix units have it? */
 static bool gate_discards(int32_t metric, int32_t padded, screen_limit limit, screen_vector query, screen_vector row,
@@ -292,7 +289,8 @@ static screen_limit bytes_limit(int32_t metric, const coded *q, int64_t i, float
                                query.scale * (float)(ROW_U8_OFFSET * sum));
 }
 
-/* The bound of u8 keeps what is as good as the threshold, and discards what coding the query cannot make as good. */
+/* The bound for u8 keeps rows that are as good as the threshold, and discards those that the errors of coding cannot make as
+ * good. */
 static void codes_with_an_offset_are_bounded_as_tightly(void **state)
 {
     (void)state;
@@ -355,7 +353,7 @@ static void no_row_is_discarded_by_its_own_score_at_any_size(void **state)
     }
 }
 
-/* A threshold that is better than a score by little more than what coding can change discards it. */
+/* A threshold that is better than a score by slightly more than the errors of coding discards the row. */
 static void a_threshold_that_is_better_by_the_errors_of_coding_discards(void **state)
 {
     (void)state;
@@ -431,8 +429,7 @@ static void gates_are_closed_to_rows_that_do_not_count(void **state)
     coded_free(&q);
 }
 
-/* ---- the test as the sets make it -----------------------------------------------------------------------------------------
- */
+/* ---- the test as the sets make it ---------------------------------------------------------------------------------------- */
 
 typedef struct filtered {
     coded x, q;

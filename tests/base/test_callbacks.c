@@ -48,7 +48,7 @@ static void callbacks_run_on_the_callers_thread_and_cancel_cleanly(void **state)
     test_rows more = test_rows_make(&random, count, DIM, "r", 0);
     static int64_t rows[QUERIES * 5];
     static float scores[QUERIES * 5];
-    CHECK_OK(ww_collection_upsert(c, &more.rows)); /* so that there are always rows that were replaced, for compact */
+    CHECK_OK(ww_collection_upsert(c, &more.rows)); /* so that there are always replaced rows for compact */
     for (int stop = 0; stop < 2; stop++) {
         listener l = listener_make(stop);
         more.rows.progress = listen_to;

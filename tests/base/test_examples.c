@@ -76,7 +76,7 @@ static void a_kernel_of_ones_own_runs_on_the_stand_in(void **state)
     setenv("WARPWAVE_HIP_LIBRARY", BUILD_DIR "/standin/libamdhip64.so.6", 1);
     setenv("WARPWAVE_STANDIN", "kernels=" BUILD_DIR "/tests/own_kernel/scale.so", 1);
     run_own_kernel("rocm:0"); /* waves of 64 */
-    run_own_kernel("rocm:1"); /* of 32 */
+    run_own_kernel("rocm:1"); /* a device with waves of 32 */
     unsetenv("WARPWAVE_STANDIN");
     unsetenv("WARPWAVE_HIP_LIBRARY");
 }
@@ -116,7 +116,7 @@ static void the_filter_finds_even_rows_only(void **state)
 static void a_collection_that_was_saved_is_loaded_again(void **state)
 {
     (void)state;
-    assert_int_equal(chdir(scratch_path(".")), 0); /* where it writes */
+    assert_int_equal(chdir(scratch_path(".")), 0); /* the folder it writes to */
     expect_output(EXAMPLES_DIR "/example_save", "3 rows saved, 3 loaded\n");
 }
 

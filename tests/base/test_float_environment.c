@@ -140,7 +140,7 @@ static void collections_give_the_same_bits(void **state)
 {
     ww_device *device = *state;
     const device_tuning tuning = device->tuning;
-    pretend_screen(device, true); /* so that one query of so few rows is screened, too */
+    pretend_screen(device, true); /* so that a single query of so few rows is screened, too */
     compare_under_all(search_everything, device);
     pretend_screen(device, false);
     device->tuning = tuning;

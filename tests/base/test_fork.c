@@ -15,7 +15,7 @@
 
 enum { FORKS = 12, SECONDS = 20, DIM = 40, ROWS = 300, WORKERS = 2 };
 
-/* What the parent has, for the child's function, which takes no argument. */
+/* The parent's objects, for the child's function, which has no argument. */
 static ww_device *device;
 static ww_collection *collection;
 static ww_tensor tensor;
@@ -54,7 +54,7 @@ static int64_t nearest(ww_collection *in, const float *query)
     return ww_collection_search(in, &search, &row, &score) == WW_OK ? row : -1;
 }
 
-/* Opens the device that is called so and works on it: a search, and giving everything back. */
+/* Opens the device with that name and uses it: a search, and freeing everything. */
 static void work_on(const char *name)
 {
     ww_device *own = NULL;
@@ -192,10 +192,10 @@ static void a_child_opens_a_gpu_that_its_parent_never_used(void **state)
 {
     (void)state;
     in_a_process(child_of_an_idle_parent, SECONDS);
-    in_a_process(child_of_an_idle_parent, SECONDS); /* and its brother as well */
+    in_a_process(child_of_an_idle_parent, SECONDS); /* and a second child, too */
 }
 
-/* "auto" does not fall back to the CPU unasked where the parent has a GPU. */
+/* If the parent has a GPU, "auto" does not fall back to the CPU by itself. */
 static void open_auto(void)
 {
     ww_device *again = NULL;

@@ -41,7 +41,7 @@ static void signals_are_left_to_the_program(void **state)
     in_a_process(wait_for_termination, 30);
 }
 
-/* How many threads of this process have a name that begins with `prefix`. */
+/* Returns how many threads of this process have a name that starts with `prefix`. */
 static int threads_named(const char *prefix)
 {
     int count = 0;
@@ -99,7 +99,7 @@ static void paths_of_the_environment_are_absolute(void **state)
     unsetenv("WARPWAVE_TEST_PATH");
 }
 
-/* A library whose constructor leaves a file, so that one sees whether it was loaded. */
+/* Makes a library whose constructor creates a file, to show whether it was loaded. */
 static bool make_trap(const char *source, const char *library)
 {
     char command[3 * SCRATCH_PATH_BYTES];

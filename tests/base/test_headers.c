@@ -26,8 +26,8 @@ static bool is_installed(const char *name)
     return system(line) == 0;
 }
 
-/* The headers as they are included: "warpwave.h", "warpwave/device.h", ... cluster.h needs an MPI's compiler: the tests of
- * ranks include it first. */
+/* The headers by the names used in #include: "warpwave.h", "warpwave/device.h", ... cluster.h needs an MPI compiler: the tests
+ * of ranks include it first. */
 static int find_headers(char names[HEADERS_MAX][300])
 {
     int count = 0;
@@ -45,7 +45,7 @@ static int find_headers(char names[HEADERS_MAX][300])
     return count;
 }
 
-/* The header twice: the guards must hold. What is inline is compiled as well, as nothing in it depends on its use. */
+/* Includes the header twice, to test its guards. Inline functions are compiled, too, even if they are not used. */
 static command_result compile(const compiler *with, const char *header)
 {
     char text[640];
@@ -100,7 +100,7 @@ static void every_header_compiles_alone_in_cpp_without_a_warning(void **state)
     compiles_alone(compilers, sizeof compilers / sizeof *compilers);
 }
 
-/* If the flags or the compiler's exit code got lost, the tests above would pass whatever the headers held. */
+/* If the flags or the compiler's exit code were lost, the tests above would pass with any header. */
 static void a_header_with_a_warning_would_be_noticed(void **state)
 {
     (void)state;

@@ -91,7 +91,7 @@ static double list_seconds(size_t count)
     return taken;
 }
 
-/* A reader that looks past each number takes 256 times as long for a list that is 16 times as long. */
+/* A reader that scanned ahead for each number would take 256 times as long for a list that is 16 times as long. */
 static void a_long_list_takes_no_longer_for_each_number(void **state)
 {
     (void)state;

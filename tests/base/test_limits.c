@@ -1,4 +1,4 @@
-/* Limits of containers, read from recorded trees of files, and memory that is promised before it is used. */
+/* Limits of containers, read from recorded file trees, and memory that is promised before it is used. */
 #include "support/check.h"
 
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static void files_that_make_no_sense_limit_nothing(void **state)
     assert_true(limits.memory_bytes == INT64_MAX && limits.memory_left_bytes == INT64_MAX && limits.cpus == 0);
 }
 
-/* A container of 200 MiB of which 10 are used. */
+/* A container of 200 MiB, 10 of which are used. */
 static void container_of_200(void)
 {
     put("/proc/self/cgroup", "0::/\n");
@@ -185,7 +185,7 @@ static void a_block_that_cannot_grow_stays_and_is_still_counted(void **state)
     char *smaller = memory_resize(block, 20 * MIB);
     assert_non_null(smaller);
     const int64_t left = large_blocks_available() / MIB;
-    assert_true(left == 170 || left == 190); /* a sanitizer's realloc copies, and what was written is no longer promised */
+    assert_true(left == 170 || left == 190); /* a sanitizer's realloc copies, and written memory is no longer promised */
     memory_free(smaller);
 }
 

@@ -1,4 +1,4 @@
-/* Structs that carry their size, initialised by a caller with an older header, this one, a newer one, or none at all. */
+/* Structs that contain their size, initialised by a caller with an older header, this one, a newer one, or none at all. */
 #include <string.h>
 
 #include <warpwave.h>
@@ -115,7 +115,7 @@ static void defaults_that_are_not_zero_are_what_the_headers_say(void **state)
     assert_true(pool.padding[0] == 0 && pool.padding[1] == 0 && pool.padding_counts == 1);
 }
 
-/* As a binding does it: no C struct, only bytes and offsets. */
+/* Like a binding of another language: no C struct, only bytes and offsets. */
 static void a_struct_made_by_init_is_taken_by_the_calls(void **state)
 {
     (void)state;

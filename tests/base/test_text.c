@@ -1,4 +1,4 @@
-/* Texts: what is UTF-8, what may be printed unescaped, and that messages contain nothing else. */
+/* Texts: what is UTF-8, what can be printed unescaped, and that messages contain nothing else. */
 #include <string.h>
 
 #include "base/message.h"
@@ -101,7 +101,7 @@ static void messages_are_plain_whatever_they_quote(void **state)
     (void)ww_fail(WW_INTERNAL, "%s", "twice \x1b");
     (void)ww_fail(WW_INTERNAL, "%s", ww_error_message());
     assert_string_equal(ww_error_message(), "twice \\x1b");
-    for (size_t length = 1000; length < 1040; length++) { /* cut where a character is */
+    for (size_t length = 1000; length < 1040; length++) { /* cut inside a character */
         memset(name, 'n', length);
         strcpy(name + length, "\xe2\x82\xac\xe2\x82\xac\x1b\x1b\x1b\x1b\x1b\x1b\x1b\x1b");
         (void)ww_fail(WW_INTERNAL, "%s", name);

@@ -143,7 +143,7 @@ static void without_memory_nothing_is_left(void **state)
     free(packed);
 }
 
-/* As the wheel's kernels are: a module for one chip, and what differs in the same module for another. */
+/* Like the wheel's kernels: a module for one chip, and the differences of the same module for another chip. */
 static void a_module_that_is_packed_against_another_is_unpacked(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void a_module_that_is_packed_against_another_is_unpacked(void **state)
     packed[kernels.packed_bytes / 2] ^= 4;
     CHECK_FAILS(WW_CORRUPT_FILE, embedded_unpack(&kernels, &code, &bytes));
     packed[kernels.packed_bytes / 2] ^= 4;
-    memset(first, 'x', COUNT); /* not what it was packed against any more */
+    memset(first, 'x', COUNT); /* no longer the base it was packed against */
     const packed_difference wrong = {
         .packed = packed, .packed_bytes = kernels.packed_bytes, .base = first, .base_bytes = COUNT};
     CHECK_FAILS(WW_CORRUPT_FILE, unpack_difference("a test", &wrong, &code, &bytes));

@@ -16,22 +16,23 @@
 
 enum { CASE_STORAGES = 64 };
 
-/* A case at work: what it made is ended with it. */
+/* A case that is being run; its results are freed with it. */
 typedef struct case_run {
     ww_device *device;
     const json_t *inputs, *attrs, *case_attrs, *expected; /* attributes can be among the inputs or separate */
     const char *op;
-    ww_dtype dtype;        /* of tensors that do not say another */
+    ww_dtype dtype;        /* of tensors that do not have their own */
     const char *type_name; /* as the case has it, which may be a quantized one */
     ww_storage *made[CASE_STORAGES];
     int made_count;
     const char *wrong_attribute; /* the names of an attribute with an invalid value, or NULL */
 
-    ww_tensor result;     /* what the operation gave */
+    ww_tensor result;     /* the result of the operation */
     double largest_error; /* the largest error of the result compared with the expected numbers; NaN if unknown */
-    float *coded_from;    /* what it coded to a format with given scales, element by element; taken from memory */
+    float *coded_from;    /* the elements that it encoded to a format with given scales; allocated */
     double *bounds;       /* how far each element of a product may be from the expected one; NULL: as the tolerance says */
-    bool encoder_is_free; /* it coded to a format that leaves scales to the encoder: another's results are other numbers */
+    /* It encoded to a format whose scales the encoder chooses, so that another encoder's results differ. */
+    bool encoder_is_free;
 } case_run;
 
 /* An operation: reads its inputs and stores its result. If the library refuses it, it returns that status; for an invalid input
@@ -52,7 +53,7 @@ extern const case_entry cases_move[], cases_views[], cases_elementwise[], cases_
  * that `of_name` has for it, or -1. Some kinds go by several names. */
 int32_t case_kind(case_run *run, int32_t (*of_name)(const char *name));
 const char *case_kind_text(case_run *run);
-/* The operation ("unary", "binary", "cmp", "reduce") that has such a kind, NULL if none has. */
+/* Returns the operation ("unary", "binary", "cmp", "reduce") that has this kind, or NULL. */
 const char *case_family_of_kind(const char *op);
 
 /* ---- views --------------------------------------------------------------------------------------------------------------- */
@@ -74,7 +75,7 @@ const json_t *case_given(const case_run *run, const char *names);
 /* The ids, and the condition, of an operation: u32 and u8 where neither they nor the case say one that they may have. */
 ww_status case_ids(case_run *run, ww_tensor *out);
 ww_status case_condition(case_run *run, ww_tensor *out);
-/* The shape, strides and offset of a JSON value: dense where it does not say strides. */
+/* Reads the shape, strides and offset of a JSON value; it is dense without strides. */
 ww_status case_layout(const json_t *value, ww_layout *layout);
 /* Takes a storage into the case's keeping. */
 ww_status case_keep(case_run *run, ww_storage *storage);
@@ -124,7 +125,7 @@ ww_status case_elements(case_run *run, const json_t *data, int64_t wanted, ww_dt
 
 /* ---- results ------------------------------------------------------------------------------------------------------------- */
 
-/* Compares the case's result, which `status` says whether it has, with what is expected; writes into `why` what is wrong. */
+/* Compares the case's result with the expected one; `status` says whether there is a result. Writes to `why` what is wrong. */
 bool case_agrees(case_run *run, ww_status status, const json_t *tolerance, char *why, size_t capacity);
 
 #endif

@@ -1,4 +1,4 @@
-/* Is a result what was expected? Whole numbers are compared as such, floats as the case's tolerance says. */
+/* Compares a result with the expected one: integers exactly, floats with the case's tolerance. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static double unit_at(ww_dtype dtype, double x)
     return ldexp(1.0, exponent - 1 - fraction > lowest ? exponent - 1 - fraction : lowest);
 }
 
-/* What a tolerance says by one of two names; -1 if nothing. */
+/* Reads a tolerance by one of two names; -1 if it is missing. */
 static double bound(const json_t *tolerance, const char *name, const char *other)
 {
     const json_t *given = json_object_get(tolerance, name);
@@ -94,7 +94,7 @@ static bool is_as_near(const case_run *run, int64_t at, double got, double want)
     return fabs(fabs(got - x) - fabs(want - x)) <= step / 50.0 && fabs(got - x) + fabs(want - x) <= step * 1.02;
 }
 
-/* A result, what of it is expected, and room for the reason why it is something else. */
+/* A result, the expected one, and room for a message about the difference. */
 typedef struct comparison {
     case_run *run;
     const json_t *tolerance;
@@ -103,7 +103,7 @@ typedef struct comparison {
     size_t capacity;
 } comparison;
 
-/* A published product of another encoder or kernel: as near as its bound says, and as the tolerance says beside that. */
+/* A published product of another encoder or kernel: within its bound, and the case's tolerance in addition. */
 static bool is_within_bound(const comparison *c, int64_t at, double got, double want)
 {
     if (!c->run->bounds)
@@ -167,7 +167,7 @@ static bool shape_agrees(const case_run *run, const json_t *expected, char *why,
     return false;
 }
 
-/* The place of an index in row-major order, -1 if it is outside. */
+/* Returns the position of an index in row-major order, -1 if it is outside. */
 static int64_t place_of_index(const ww_layout *layout, const json_t *index)
 {
     int64_t at = 0;
@@ -244,7 +244,7 @@ static bool data_agrees(const comparison *c, const json_t *data)
     return agrees;
 }
 
-/* How far a quantized result may be from what was quantized. */
+/* Compares a quantized result with the numbers that were quantized. */
 static bool error_agrees(const case_run *run, const json_t *expected, char *why, size_t capacity)
 {
     const json_t *most = json_object_get(expected, "max_abs_err_vs_input");
@@ -254,7 +254,7 @@ static bool error_agrees(const case_run *run, const json_t *expected, char *why,
     return false;
 }
 
-/* Beside "data" there may be lists for backends that add otherwise ("data_cuda_q8_1"): one of them is to be met. */
+/* Besides "data" there may be lists for backends with another order of additions ("data_cuda_q8_1"): one of them must match. */
 static bool a_list_agrees(const comparison *c, const json_t *expected)
 {
     const json_t *data = json_object_get(expected, "data");
@@ -286,7 +286,7 @@ static json_t *wider_tolerance(const case_run *run, const json_t *expected)
     return json_pack("{s:f}", "abs", 2.0 * json_number_value(most));
 }
 
-/* Everything that is said of the elements. */
+/* Compares all expected elements. */
 static bool elements_agree(const comparison *c, const json_t *expected)
 {
     const json_t *points = json_object_get(expected, "points");

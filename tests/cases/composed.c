@@ -1,4 +1,4 @@
-/* Cases of operations that are made of several of the library's, as its users make them. */
+/* Cases of operations that combine several of the library's, as users do. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -91,7 +91,7 @@ static ww_status finish(const steps *s, ww_tensor result)
     return s->status;
 }
 
-/* The same without a dimension that was reduced, unless it is to stay. */
+/* Removes a reduced dimension, unless it should stay. */
 static ww_status finish_reduced(const steps *s, ww_tensor result, int32_t rank, int32_t dim)
 {
     const bool keep =
@@ -127,7 +127,7 @@ static ww_status run_log_sum_exp(case_run *run)
     return finish_reduced(&s, binary(&s, WW_ADD, unary(&s, WW_LOG, sum), largest), x.layout.rank, dim);
 }
 
-/* Of a sample: divided by one less than there are. */
+/* The variance of a sample: divided by the number of elements minus one. */
 static ww_status run_var(case_run *run)
 {
     steps s = {.run = run};

@@ -9,7 +9,7 @@
 #include "cases/cases.h"
 #include "cases/formula.h"
 
-/* A case is small. What asks for more than this is a mistake, and should not be what the machine's memory is spent on. */
+/* A case is small. One that needs more than this is a mistake, and must not take the machine's memory. */
 enum { ELEMENTS_MAX = 1 << 26 };
 
 static bool is_word(const char *text, const char *word, const char *longer)
@@ -37,7 +37,7 @@ bool case_number_of(const json_t *value, given_number *out)
     return true;
 }
 
-/* ---- the forms of data -------------------------------------------------------------------------------------------------- */
+/* ---- the forms of data --------------------------------------------------------------------------------------------------- */
 
 /* Where numbers are, and how many: a list, which may have lists in it, from..to by step, a formula, or one for all. */
 typedef struct source {
@@ -68,7 +68,7 @@ static bool read_range(const json_t *range, source *from)
     return isfinite(count);
 }
 
-/* Lists and ranges know how many they are; the others make as many as are wanted. */
+/* Lists and ranges have a length; the others make as many elements as needed. */
 static ww_status read_source(const json_t *data, int64_t wanted, source *from)
 {
     given_number n;
@@ -149,7 +149,7 @@ static ww_status take_all(elements *to, const source *from)
     return status;
 }
 
-/* As whole numbers, or as f64, and from there to the type. */
+/* Stores elements as integers, or as f64, converted to the type. */
 static ww_status store(case_run *run, ww_dtype dtype, const elements *from, ww_storage **out)
 {
     ww_tensor wide = {0}, made = {0};

@@ -1,6 +1,6 @@
-/* Formulas by recursive descent: a sum of products of factors.
+/* Evaluates formulas by recursive descent: a sum of products of factors.
  *
- * Numbers are f64 until f32() makes one an f32; what is computed with an f32 is an f32 again, each step rounded to it.
+ * Numbers are f64 until f32() makes one an f32; a computation with an f32 gives an f32, rounded at each step.
  */
 #include "cases/formula.h"
 

@@ -23,7 +23,7 @@ static void put(text *to, const char *bytes, size_t length)
     to->length += length;
 }
 
-/* A string as it stands, to its closing quote or the end. */
+/* Copies a string up to its closing quote or the end. */
 static const char *copy_string(const char *at, const char *end, text *to)
 {
     const char *begin = at++;
@@ -34,7 +34,7 @@ static const char *copy_string(const char *at, const char *end, text *to)
     return at;
 }
 
-/* A number: what is too large for 64 bits becomes a real, and what is too large for that a word. */
+/* Copies a number: one that does not fit in 64 bits becomes a real, and one that is too large for that a word. */
 static void copy_number(const char *begin, size_t length, text *to)
 {
     char number[400];

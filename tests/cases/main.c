@@ -126,7 +126,7 @@ int main(int count, char **arguments)
 {
     const char *file = NULL;
     const char *name = NULL;
-    fesetenv(FE_DFL_ENV); /* whatever a library has set: numbers are read and printed to nearest */
+    fesetenv(FE_DFL_ENV); /* undoes what a library may have changed: numbers are read and printed with rounding to nearest */
     for (int i = 1; i < count; i++) {
         if (strcmp(arguments[i], "--help") == 0)
             return show_usage(stdout, 0);

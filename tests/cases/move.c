@@ -23,8 +23,8 @@ static ww_status destination(case_run *run, ww_dtype dtype, int64_t elements, ww
     return status == WW_OK ? case_keep(run, to->storage) : status;
 }
 
-/* What was written to as the case looks at it: all of the destination, if what is expected has its shape or as many elements;
- * otherwise the part that was written. */
+/* Shows the destination as the case expects it: all of it, if the expected result has its shape or as many elements; otherwise
+ * the written part. */
 static void show_destination(case_run *run, const ww_tensor *to, const ww_layout *written)
 {
     int64_t shape[WW_RANK_MAX];

@@ -238,7 +238,7 @@ static ww_status run_get_rows(case_run *run)
     return case_give(run, status, &out);
 }
 
-/* x as [tokens, chosen, k], whose rows may stand for all experts that were chosen for them; w is [experts, n, k]. */
+/* x is [tokens, chosen, k], and each of its rows may count for all experts that were chosen for it; w is [experts, n, k]. */
 static ww_status run_experts(case_run *run)
 {
     ww_tensor x;

@@ -102,8 +102,8 @@ static ww_status run_rms_norm(case_run *run)
     return run_norm(run, false);
 }
 
-/* cos and sin have a row for each place, and may have one for each sequence besides: [t, d] or [b, t, d]. As large as x, which
- * has its heads before its places, [b, h, t, d], or behind them, [b, t, h, d]. */
+/* cos and sin have a row for each position, and may have one per sequence: [t, d] or [b, t, d]. Makes them fit x, whose heads
+ * are before its positions, [b, h, t, d], or after them, [b, t, h, d]. */
 static void fit_angles(const ww_tensor *x, bool heads_last, ww_tensor *angles)
 {
     const ww_layout from = angles->layout;
@@ -178,7 +178,7 @@ static ww_status run_argsort(case_run *run)
     return case_give(run, status, &out);
 }
 
-/* The values, or with `kind` "indices" where they were. */
+/* Returns the values or, if `kind` is "indices", their indices. */
 static ww_status run_top_k(case_run *run)
 {
     ww_tensor x;

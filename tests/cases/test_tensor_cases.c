@@ -1,4 +1,4 @@
-/* warpwave-cases: the golden cases pass on every device, and it says what does not. */
+/* warpwave-cases: the golden cases pass on every device, and it reports cases that do not. */
 #include <stdio.h>
 #include <string.h>
 
@@ -107,7 +107,7 @@ static void a_product_of_another_kernel_is_held_to_its_bound(void **state)
     check_says(*state, "[" Q8_1("a", "5561664.5") "," Q8_1("b", "5564434.5") "]", 0, "2 passed, 0 failed");
     check_says(*state, "[" Q8_1("c", "5500000") "]", 1, "c mmvq_q8_1: element 0: expected 5500000, got 5564434");
     check_says(*state, "[" Q8_1("d", "5630000") "]", 1, "d mmvq_q8_1: element 0: expected 5630000");
-    /* Without sums and with no weight halfway between two codes there is no bound: the tolerance alone counts. */
+    /* Without sums, and with no weight halfway between two codes, there is no bound: only the tolerance counts. */
     check_says(
         *state,
         "[{\"id\":\"e\",\"op\":\"qmatmul\",\"dtype\":\"q4_0\",\"inputs\":{\"x\":{\"shape\":[1,32],\"data\":{\"formula\":"
@@ -127,7 +127,7 @@ static void formulas_compute_in_f32_where_they_say_so(void **state)
 
 #define ONE "{\"shape\":[1,1,1],\"data\":[1]}"
 
-/* An x, the attributes of a conv1d with it, and what is wrong with one of them. */
+/* An x, the attributes of a conv1d with it, and the error in one of them. */
 static const struct {
     const char *x, *attrs, *why;
 } senseless[] = {

@@ -12,7 +12,7 @@ bool case_dim_of(const ww_tensor *x, int64_t dim, int32_t *out)
 
 /* ---- operations ---------------------------------------------------------------------------------------------------------- */
 
-/* x, which `status` says whether it is seen as it should be, copied. */
+/* Copies a view of x, if `status` says that it was made. */
 static ww_status give_view(case_run *run, ww_status status, const ww_tensor *view)
 {
     ww_tensor out = {0};
@@ -26,7 +26,7 @@ static ww_status no_dim(const ww_tensor *x)
     return ww_fail(WW_OUT_OF_RANGE, "a dimension that a tensor of rank %d does not have", (int)x->layout.rank);
 }
 
-/* The dimensions in a list, each of which x has. */
+/* Reads the list of dimensions, all of which x must have. */
 static bool read_dims(case_run *run, const char *names, const ww_tensor *x, int32_t *dims, int32_t *count)
 {
     int64_t given[WW_RANK_MAX];
@@ -89,7 +89,7 @@ static ww_status run_broadcast_as(case_run *run)
     return give_view(run, status, &x);
 }
 
-/* If x cannot be viewed this way, a copy of it is. */
+/* If x has no view of this shape, reshapes a copy. */
 static ww_status run_reshape(case_run *run)
 {
     ww_tensor x;

@@ -52,7 +52,7 @@ static void disagree_at_create(const ranks *r)
     config.root = is_odd(r) ? 1 : 0;
     EXPECT_ALL(WW_INVALID_ARGUMENT, "disagree in the root", ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &cluster));
     config = config_of_scene(WW_L2);
-    config.dim = is_odd(r) ? -3 : DIM; /* only one rank can see that it is wrong */
+    config.dim = is_odd(r) ? -3 : DIM; /* only one rank can detect this error */
     EXPECT_ALL(WW_OUT_OF_RANGE, "dim is -3", ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &cluster));
     config = config_of_scene(WW_L2);
     config.root = r->count;
@@ -131,7 +131,7 @@ static void disagree_in_calls_and_queries(const ranks *r, ww_cluster *cluster)
     query.where = is_odd(r) ? "1" : NULL; /* no store: refused by the shard of one rank */
     EXPECT_ALL(WW_INVALID_ARGUMENT, "not in a store", ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &results));
     EXPECT(!results);
-    /* and after all that it works */
+    /* Afterwards everything works again. */
     search = search_of_scene(10);
     EXPECT(ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores) == WW_OK);
     EXPECT(rows[0] >= 0);
@@ -243,7 +243,7 @@ static ww_status attempt_lists(const ranks *r, ww_cluster *cluster)
     return status == WW_OK ? ww_cluster_search(cluster, &query, WW_ANSWER_ALL, rows, scores) : status;
 }
 
-/* A struct that could not be allocated cannot tell anyone, so of create the first allocation is left out. */
+/* A struct that could not be allocated cannot tell the other ranks, so the first allocation of create is left out. */
 static void fail_each(const ranks *r, ww_cluster *cluster, attempt call, int64_t first)
 {
     for (int victim = 0; victim < r->count; victim += r->count > 1 ? r->count - 1 : 1) {
@@ -347,7 +347,7 @@ void case_timeout(const ranks *r)
         add_rows(ww_cluster_collection(cluster), 0, 20);
         ww_query search = search_of_scene(5);
         MPI_Barrier(MPI_COMM_WORLD);
-        /* The late rank comes when the others have given up, however long that takes on a busy machine. */
+        /* The late rank starts when the others have given up, which may take long on a busy machine. */
         for (int other = 0; r->rank == late && other < r->count - 1; other++)
             MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         EXPECT(ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores) == WW_TIMEOUT);

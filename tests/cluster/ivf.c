@@ -1,4 +1,4 @@
-/* An index over ranks: its lists are those of one collection with all rows, and so are the answers by lists, to the bit. */
+/* An index over ranks: its lists equal those of one collection with all rows, and answers by lists have the same bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +144,7 @@ static void expect_all_answers(const ranks *r, const listed *l)
     query.k = K;
     expect_same_answers(r, l, &query);
     memset(mask, 0, sizeof mask);
-    mask[3] = 9; /* so few that all are read */
+    mask[3] = 9; /* so few that all rows are read */
     expect_same_answers(r, l, &query);
 }
 
@@ -201,7 +201,7 @@ void case_ivf(const ranks *r)
     }
 }
 
-/* Rows that come later enter the lists of all ranks, and rows that go leave them. */
+/* Later rows enter the lists of all ranks, and removed rows leave them. */
 void case_ivf_life(const ranks *r)
 {
     listed *l = listed_of(r, WW_L2);

@@ -108,7 +108,7 @@ static void lists_of(ww_collection *c, int64_t *lists)
     for (int64_t l = 0; l < c->index->nlist; l++)
         for (int64_t i = 0; i < c->index->lists[l].count; i++) {
             char id[32];
-            if (ww_collection_id(c, c->index->lists[l].rows[i], id, sizeof id, NULL) == WW_OK) /* else it is removed */
+            if (ww_collection_id(c, c->index->lists[l].rows[i], id, sizeof id, NULL) == WW_OK) /* otherwise it was removed */
                 lists[atoi(id + 1)] = l;
         }
 }
@@ -166,7 +166,7 @@ static void expect_same_info(const grown *g)
 
 static void expect_same_all(const grown *g)
 {
-    expect_same_info(g); /* splits what is too large, as all that follows would */
+    expect_same_info(g); /* splits large lists, as all following calls would */
     expect_same_lists(g);
     for (int64_t nprobe = 1; nprobe < 40; nprobe = 2 * nprobe + 1)
         expect_same_answer(g, nprobe);
@@ -202,7 +202,7 @@ void case_ivf_growth(const ranks *r)
         EXPECT(g->whole->index->lists_split > 1);
         expect_same_all(g);
         write_rows(g, ww_collection_add, ALL - 100, ALL, ALL - 100);
-        calibrate(g); /* and here a calibration is */
+        calibrate(g); /* also calibrates */
         expect_same_all(g);
         write_rows(g, ww_collection_upsert, ALL - 150, ALL - 150 + CHANGED, ALL);
         write_rows(g, ww_collection_update, 20, 20 + CHANGED, ALL + CHANGED);
@@ -228,7 +228,7 @@ static int stop_root(long long done, long long total, void *user)
     return r->rank == 0 && done <= total;
 }
 
-/* A shard without rows keeps its part, and an index of no rows at all goes, as in one collection. */
+/* A shard without rows keeps its part, and an index without any rows is dropped, as in one collection. */
 void case_ivf_end(const ranks *r)
 {
     grown *g = grown_of(r, WW_L2);
@@ -268,8 +268,8 @@ void case_ivf_end(const ranks *r)
 
 /* ---- faults -------------------------------------------------------------------------------------------------------------- */
 
-/* Without memory for a split the lists stay, and the answer is right nevertheless; without memory to compact or to merge no row
- * is lost. Whatever fails, all ranks have the same lists. */
+/* Without memory for a split the lists stay as they are, and the answer is right anyway; without memory to compact or merge, no
+ * row is lost. Whatever fails, all ranks have the same lists. */
 static bool grow_without_memory(const ranks *r, int victim, int64_t n)
 {
     grown *g = grown_of(r, WW_L2);

@@ -22,7 +22,7 @@ typedef struct proofs {
     float queries[ASKED][WIDE];
     ww_cluster *cluster;
     ww_collection *shard;
-    int64_t hits, proven, missed; /* of searches that did not read all lists */
+    int64_t hits, proven, missed; /* for searches that did not read all lists */
 } proofs;
 
 /* Neighbouring rows are on different ranks. The second rank has only a few. */
@@ -192,8 +192,8 @@ static void expect_true_proofs(proofs *p, const ww_results *exact, int64_t nprob
     ww_results_destroy(found);
 }
 
-/* Compares searches of some lists, and of all, with the exact search, and that with all live rows. The first search that reads
- * lists splits those that have become too large. */
+/* Compares searches of some lists and of all lists with the exact search, and the exact search with all live rows. The first
+ * search by lists splits those that have become too large. */
 static void expect_proofs(proofs *p)
 {
     ww_ivf_info info = ww_ivf_info_default();

@@ -57,7 +57,7 @@ void case_killed(const ranks *r)
     EXPECT(ww_collection_remove(shard, &gone[r->rank], 1) == WW_OK);
     const ivf *before = shard->index;
     memcpy(centroids, before->centroids, sizeof centroids);
-    cluster->timeout_seconds = timeout_seconds; /* only from here on: nobody is late while the index is built */
+    cluster->timeout_seconds = timeout_seconds; /* only from here on, because no rank is late while the index is built */
     MPI_Barrier(MPI_COMM_WORLD);
     config.seed = 9;
     config.progress = end_here;

@@ -4,9 +4,9 @@
 
 #include "cluster/ranks.h"
 
-static long calls_left; /* until one fails; 0: none does */
+static long calls_left; /* until one fails; 0: never */
 
-/* True once, for the call whose turn it is. */
+/* Returns true once, for the call that must fail. */
 static bool fails(void)
 {
     return calls_left > 0 && --calls_left == 0;
@@ -92,7 +92,7 @@ static bool fail_at(const ranks *r, int victim, long n)
         calls_left = r->rank == victim ? n : 0;
         const ww_status status = work(r, timeout_ms);
         check_status(r->rank == victim, status);
-        /* the last exchange may fail on the victim alone */
+        /* The last exchange may fail only on the victim. */
         const int facts[FACTS] = {status != WW_OK, r->rank == victim && calls_left == 0};
         calls_left = 0;
         PMPI_Allreduce(facts, any, FACTS, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -1,6 +1,6 @@
-/* What the tests of ranks share: programs that MPI starts several times; each process checks its own rank's results.
+/* Shared by the tests of ranks: programs that MPI starts several times; each process checks its own rank's results.
  *
- * This does not use cmocka: a rank that fails prints that and ends, and its launcher ends the others.
+ * This does not use cmocka: a rank that fails prints that and exits, and its launcher ends the others.
  */
 #ifndef TESTS_CLUSTER_RANKS_H
 #define TESTS_CLUSTER_RANKS_H
@@ -22,7 +22,7 @@ typedef struct scene {
     float rows[ROWS][DIM];
     float queries[QUERIES][DIM];
     char ids[ROWS][16];
-    char payloads[ROWS][32]; /* "" where there is none */
+    char payloads[ROWS][32]; /* "" for none */
     const char *id_list[ROWS];
     const char *payload_list[ROWS];
 } scene;

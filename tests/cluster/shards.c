@@ -34,7 +34,7 @@ static void expect_nearest(ww_cluster *cluster, int64_t query_row, int64_t expec
     EXPECT(row == expected_row);
 }
 
-/* The first row with the same vector: what a search for it must find. */
+/* Returns the first row with the same vector, which a search for it must find. */
 static int64_t first_like(int64_t row)
 {
     const scene *s = scene_make();
@@ -61,7 +61,7 @@ static void slices_of(const ranks *r, int64_t rows)
     EXPECT(info.rank_rows_live >= rows / r->count && info.rank_rows_live <= rows / r->count + 1);
     for (int64_t row = 0; row < rows; row += 1 + rows / 3)
         expect_nearest(cluster, row, first_like(row));
-    /* once more is refused where there are rows, and changes nothing */
+    /* A second call is refused where there are rows, and changes nothing. */
     EXPECT(ww_cluster_add_file(cluster, path, NULL, NULL, NULL) == (info.rank_rows_live > 0 ? WW_INVALID_ARGUMENT : WW_OK));
     EXPECT(ww_cluster_add_file(cluster, "/nowhere.fbin", NULL, NULL, NULL) != WW_OK);
     EXPECT(ww_cluster_describe(cluster, &info) == WW_OK && info.rows_live == rows);
@@ -114,8 +114,7 @@ void case_file(const ranks *r)
     bad_slice(r);
 }
 
-/* Shards whose rows are f16 and on the host, from a file of f16: they are what the config says, and what is found is the same.
- */
+/* Shards with f16 rows on the host, from a file of f16: they have the config's settings, and searches find the same. */
 void case_rows(const ranks *r)
 {
     char path[512];
@@ -165,7 +164,7 @@ static void remove_store(const char *path)
 }
 #endif
 
-/* Every rank opens a store of its own; row numbers are places there. */
+/* Every rank opens its own store; row numbers are places there. */
 void case_store(const ranks *r)
 {
 #ifdef WARPWAVE_TEST_STORE
@@ -216,7 +215,8 @@ void case_store(const ranks *r)
     ww_results_destroy(expected);
     ww_collection_destroy(whole);
     ww_cluster_destroy(cluster);
-    EXPECT(ww_collection_count(shard) == share_first(r, r->rank + 1) - share_first(r, r->rank)); /* still the caller's */
+    /* It still belongs to the caller. */
+    EXPECT(ww_collection_count(shard) == share_first(r, r->rank + 1) - share_first(r, r->rank));
     ww_collection_destroy(shard);
     ww_store_close(store);
     remove_store(path);

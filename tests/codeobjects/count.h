@@ -15,20 +15,20 @@ typedef struct {
     uint8_t bytes;        /* of a lane, of each access */
     uint8_t twice;        /* LDS: the instruction accesses two places, `offset` and `second` */
     uint8_t swizzled;     /* LDS: 16 bytes are read by lanes 0-3 and 20-23, 4-7 and 16-19, and so on: CDNA */
-    uint8_t left;         /* ACCESS_WAIT: loads that may still be on their way */
+    uint8_t left;         /* ACCESS_WAIT: loads that may still be pending */
     uint8_t counted;      /* stores: they are waited for as loads are (CDNA) */
     int32_t offset, second;
 } access_t;
 
 /* A cache line that was touched: by how many blocks and groups of them, and whether it was read (1) and written (2). */
 typedef struct {
-    uint64_t number; /* and one; 0: no line */
+    uint64_t number; /* plus one; 0: no line */
     uint32_t block, blocks, group, groups, how, pad;
 } line_t;
 
 typedef struct {
-    const access_t *access; /* by address of code, in words */
-    uint64_t *lanes;        /* likewise: active lanes, added up */
+    const access_t *access; /* indexed by code address, in words */
+    uint64_t *lanes;        /* indexed in the same way: active lanes, added up */
     line_t *table;          /* a hash table of `table_size` places, a power of two */
     uint64_t table_size, table_used;
     uint64_t line_bytes, block, group;
@@ -39,7 +39,7 @@ typedef struct {
     double weighted_bytes; /* bytes in flight, each time weighted with the bytes that were waited for */
 } counter_t;
 
-/* Of one wave: the bytes of the loads on their way, oldest first. */
+/* For one wave: the bytes of the pending loads, oldest first. */
 typedef struct {
     counter_t *counter; /* NULL: nothing is counted */
     uint32_t in_flight[IN_FLIGHT_MAX];
@@ -57,7 +57,7 @@ static void count_line(counter_t *c, uint64_t number, uint32_t how)
         at = (at + 1) & (c->table_size - 1);
     line_t *line = &c->table[at];
     if (line->number == 0) {
-        if (2 * c->table_used >= c->table_size) /* performance.py sees that it is full */
+        if (2 * c->table_used >= c->table_size) /* performance.py checks that it is not full */
             return;
         c->table_used++;
         *line = (line_t){.number = number + 1, .block = ~0u, .group = ~0u};
@@ -132,7 +132,7 @@ static void count_global(counter_t *c, const access_t *a, const uint32_t *sg, co
         loading->in_flight[loading->count++] = a->kind == ACCESS_STORE ? 0 : (uint32_t)((uint64_t)count * c->line_bytes);
 }
 
-/* The lane that is served as number `i`. */
+/* Returns the lane that is served as number `i`. */
 static int served_lane(const access_t *a, int i)
 {
     static const int of_32[32] = {0, 1, 2,  3,  20, 21, 22, 23, 4,  5,  6,  7,  16, 17, 18, 19,

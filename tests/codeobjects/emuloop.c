@@ -173,7 +173,7 @@ static void add_carry(const uint32_t *in, uint32_t *sg, uint32_t *vg, int ws)
     sg[107] = (uint32_t)(carry >> 32);
 }
 /* The lane that lane `l` takes its operand from: any of four, turned by 8 in 16 lanes, or those 16 or 8 lanes backwards. */
-/* -1: none, which gives 0. */
+/* -1: none, which gives 0 */
 static int dpp_lane(uint32_t control, int l)
 {
     if (control > 0x110 && control < 0x120) /* rows of 16 lanes are shifted */

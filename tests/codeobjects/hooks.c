@@ -22,7 +22,7 @@ __attribute__((visibility("default"))) void codeobjects_gemv_one(ww_device *devi
 __attribute__((visibility("default"))) ww_status codeobjects_attend(ww_device *device, const codeobjects_step *step);
 __attribute__((visibility("default"))) void codeobjects_quant_bf16(ww_device *device, bool always);
 
-/* Screens however few rows there are, with lists that have room for so many kept rows (0: as many as usual). */
+/* Screens even the smallest collection, with room for this many kept rows in the lists (0: the usual number). */
 void codeobjects_screen(ww_device *device, bool always, int32_t capacity)
 {
     pretend_screen(device, always);
@@ -42,8 +42,8 @@ void codeobjects_mfma(ww_device *device, bool used)
     pretend_mfma(device, used);
 }
 
-/* Thresholds of samples are made better by so many steps of a float, and what is answered then is not repeated: for counting
- * what a search of more rows does. */
+/* Improves the thresholds of samples by this many steps of a float, and does not repeat the affected queries: to count what a
+ * search of more rows would do. */
 void codeobjects_lower(ww_device *device, uint32_t steps)
 {
     (void)device;
@@ -57,8 +57,8 @@ void codeobjects_indices_64(ww_device *device, bool always)
     pretend_large_tensors(device, always);
 }
 
-/* The device has so many compute units: work is cut into as many parts, and lists are as many, as on a card. Returns how many
- * it had. */
+/* Makes the device have this many compute units: work is divided into as many parts and lists as on a card. Returns the old
+ * number. */
 int32_t codeobjects_units(ww_device *device, int32_t units)
 {
     const int32_t before = device->info.compute_units;
@@ -66,13 +66,13 @@ int32_t codeobjects_units(ww_device *device, int32_t units)
     return before;
 }
 
-/* So many thread blocks share 16 rows of a product with few columns; 0: as many as fill the device. */
+/* This many thread blocks share 16 rows of a product with few columns; 0: enough to fill the device. */
 void codeobjects_gemv_splits(ww_device *device, int32_t splits)
 {
     pretend_gemv_splits(device, splits);
 }
 
-/* Whether a product codes its single column by itself, or, as of experts, has it coded before. */
+/* Chooses whether a product quantizes its single column itself, or another kernel does, as with experts. */
 void codeobjects_gemv_one(ww_device *device, bool used)
 {
     pretend_gemv_one(device, used);
@@ -82,7 +82,7 @@ void codeobjects_gemv_one(ww_device *device, bool used)
 
 enum { Q, K, V, COSINES, SINES, OUT, PAGES, NUMBERS, BUFFERS };
 
-/* What a step needs of a device; `numbers`: addresses of pages, the length, sequences, all 0, and positions. */
+/* The memory of a step; `numbers`: addresses of pages, the length, sequences, all 0, and positions. */
 typedef struct step_memory {
     buffer all[BUFFERS];
     int64_t pages;
@@ -190,7 +190,7 @@ ww_status codeobjects_attend(ww_device *device, const codeobjects_step *step)
     return status;
 }
 
-/* Fast products of quantized matrices are in bf16, also where they are quicker through codes. */
+/* Fast products of quantized matrices use bf16, even if integers are faster. */
 void codeobjects_quant_bf16(ww_device *device, bool always)
 {
     device->tuning.quant_bf16 = always ? TUNING_ALWAYS : TUNING_AUTO;

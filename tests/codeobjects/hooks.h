@@ -5,13 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A sequence of `keys` tokens, of which the last `tokens` have queries, and keys and values that are not in the cache yet. */
+/* A sequence of `keys` tokens. The last `tokens` have queries, and keys and values that are not in the cache yet. */
 typedef struct codeobjects_step {
     const float *q;               /* tokens x heads x head_size */
     const float *k, *v;           /* keys x kv_heads x head_size */
     const float *cosines, *sines; /* keys x half */
-    float *out;                   /* as q */
-    void *cache;                  /* what the pages have afterwards: `cache_bytes` */
+    float *out;                   /* like q */
+    void *cache;                  /* the contents of the pages afterwards: `cache_bytes` */
     size_t cache_bytes;
     int32_t keys, tokens;
     int32_t type, heads, kv_heads, head_size, rope, half;

@@ -216,7 +216,7 @@ static void bench_leaves_out_batches_that_are_not_smaller(void **state)
     COMMAND_SAYS(0, "plain read", "bench", "--device", "cpu", "--rows", "10", "--queries", "17", "--repeat", "1");
 }
 
-/* The number behind a word in text. */
+/* Returns the number after a word in text. */
 static double number_after(const char *text, const char *word)
 {
     const char *at = strstr(text, word);
@@ -266,11 +266,11 @@ static void demo_takes_metric_and_k(void **state)
     command_free(&result);
     result = COMMAND_RUN("demo", "--device", "cpu", "--metric", "dot");
     assert_int_equal(result.code, 0);
-    assert_true(number_after(result.out, "accuracy ") < 0.8); /* bright digits win by dot: it is another metric indeed */
+    assert_true(number_after(result.out, "accuracy ") < 0.8); /* bright digits win by dot: it really is another metric */
     command_free(&result);
 }
 
-/* The second run finds the rows of the first, and says the same but for the time. */
+/* The second run finds the rows of the first, and prints the same except for the time. */
 static void demo_keeps_its_digits_in_a_store(void **state)
 {
     (void)state;

@@ -28,7 +28,7 @@ static void write_text(const char *name, const char *text)
     scratch_write(name, text, strlen(text));
 }
 
-/* Runs a line of shell in which $W is the command and $D the scratch folder. */
+/* Runs a shell command in which $W is the command and $D the scratch folder. */
 static command_result shell(const char *line)
 {
     char whole[8192];
@@ -148,7 +148,7 @@ static void no_part_of_a_split_model_is_overwritten(void **state)
     COMMAND_SAYS(0, "b", "gguf", "info", scratch_path("s-00001-of-00002.gguf"));
 }
 
-/* The distances cannot be written, so the neighbours are as they were, too. */
+/* If the distances cannot be written, the neighbours do not change, either. */
 static void a_failure_leaves_every_output_as_it_was(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void a_failure_leaves_every_output_as_it_was(void **state)
     shell_says(0, "", "", "test -z \"$(ls -A | grep tmp)\"");
 }
 
-/* Killed while it waits for more input, it has not touched what it would write. */
+/* If it is killed while it waits for input, it has not touched its output. */
 static void a_kill_leaves_the_old_file(void **state)
 {
     (void)state;

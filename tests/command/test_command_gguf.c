@@ -192,7 +192,7 @@ static const char *blocks_model(unsigned kv_heads, unsigned experts)
     put_padding(&b, 32);
     memcpy(data, b.data, b.size);
     memset(data + b.size, 0, offset + bytes);
-    static char path[SCRATCH_PATH_BYTES]; /* for longer than scratch_path() keeps it */
+    static char path[SCRATCH_PATH_BYTES]; /* for longer than scratch_path() keeps its result */
     snprintf(path, sizeof path, "%s", scratch_write("blocks.gguf", data, b.size + offset + bytes));
     return path;
 }
@@ -319,7 +319,7 @@ static void tensors_of_unknown_types_are_listed_copied_and_compared(void **state
     command_free(&result);
 }
 
-/* A file may hold what a terminal would obey, and numbers of more digits than an f32 has. */
+/* A file may contain bytes that control a terminal, and numbers with more digits than an f32 has. */
 static void names_are_printed_plainly_and_numbers_whole(void **state)
 {
     (void)state;

@@ -46,7 +46,7 @@ static void check_plain(const char *what, const char *text, bool ascii)
     for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
         if (strstr(text, forbidden[i]))
             fail_msg("%s: forbidden sequence %zu in:\n%s", what, i, text);
-    json_t *utf8 = json_string(text); /* Jansson looks whether it is UTF-8 */
+    json_t *utf8 = json_string(text); /* Jansson checks that it is UTF-8 */
     if (!utf8)
         fail_msg("%s: not UTF-8:\n%s", what, text);
     json_decref(utf8);
@@ -184,7 +184,7 @@ static void keys_texts_and_tensors_of_models(void **state)
     }
 }
 
-/* What is read back from the JSON is what was in the file. */
+/* The JSON decodes to the file's contents. */
 static void json_has_the_texts_as_they_were(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void names_metadata_and_types_of_safetensors(void **state)
         scratch_write(named("t", orders[i], ".safetensors"), b.data, b.size - 1);
         PLAIN(3, "safetensors", "info", path);
         b.size = 0;
-        put_text(&b, named("{\"", orders[i], "\":1}")); /* no JSON, or not what a header has */
+        put_text(&b, named("{\"", orders[i], "\":1}")); /* invalid JSON, or not valid in a header */
         PLAIN(3, "safetensors", "info", scratch_write(named("t", orders[i], ".safetensors"), b.data, b.size));
         unlink(path);
     }

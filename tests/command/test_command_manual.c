@@ -7,7 +7,7 @@
 
 #include "support/command.h"
 
-/* "  3    a file ..." in help is ".It 3" and the same words, but for case and the stop, in the manual. */
+/* " 3 a file ..." in help is ".It 3" and the same words in the manual, except for case and the full stop. */
 static void the_manual_has_the_exit_codes_of_help(void **state)
 {
     (void)state;

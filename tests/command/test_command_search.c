@@ -323,7 +323,7 @@ static void ranges_past_the_file_are_usage_errors(void **state)
                  SEARCH_IN(scratch_path("base.npy"), "--rows-skip", "1", "--rows-take", "9223372036854775807"));
 }
 
-/* Of each query the rows up to a bound that its results have, and the count of all. */
+/* For each query, all rows up to a bound that its results have, and their count. */
 static void a_bound_gives_all_rows_within_it(void **state)
 {
     (void)state;
@@ -437,7 +437,7 @@ static void the_emulated_device_gives_the_same_bits(void **state)
     json_decref(report);
 }
 
-/* A certificate that proves nothing never comes out of a search; what is said of it does not rely on that. */
+/* No search returns a certificate that proves nothing, so this tests the description of one separately. */
 static void exact_is_what_the_certificate_proves(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Ids in `warpwave search`: read from a file, given back with the rows, refused, and printed without harm. */
+/* Ids in `warpwave search`: read from a file, returned with the rows, refused, and printed without harm. */
 #include <stdio.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static void ids_that_are_not_utf8_are_refused(void **state)
         "\x80",             /* a continuation without a lead */
         "\xc3",             /* a lead without its continuation */
         "\xc3(",            /* a lead with something else */
-        "\xc0\xaf",         /* two bytes where one would do */
+        "\xc0\xaf",         /* two bytes instead of one */
         "\xe0\x80\xaf",     /* three */
         "\xf0\x80\x80\xaf", /* four */
         "\xed\xa0\x80",     /* half of a surrogate pair */

@@ -1,4 +1,4 @@
-/* `warpwave store` and `warpwave search --store`: what they keep, find, print and refuse. */
+/* `warpwave store` and `warpwave search --store`: what they store, find, print and refuse. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +132,7 @@ static void rows_are_got_counted_and_removed_by_conditions(void **state)
     COMMAND_SAYS(0, "3", "store", "count", many, "notes");
 }
 
-/* What is exported and imported again finds the same, with the same scores. */
+/* After export and import, searches find the same rows with the same scores. */
 static void an_export_can_be_imported(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void exports_have_the_type_of_the_rows(void **state)
     (void)state;
     static const struct {
         const char *type, *bin, *said;
-        unsigned char rows[6]; /* of two numbers */
+        unsigned char rows[6]; /* two numbers per row */
         size_t bytes;
     } cases[] = {{"f16", "a.f16bin", "'descr': '<f2'", {0x00, 0x3c, 0xff, 0x7b}, 4}, /* 1, 65504 */
                  {"i8", "a.i8bin", "'descr': '|i1'", {0x80, 0x05}, 2},

@@ -44,7 +44,8 @@ static void terminal_start(terminal *t, int columns, const char *const *environm
     assert_int_equal(ioctl(t->master, TIOCSWINSZ, &size), 0);
     assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
     assert_int_equal(posix_spawnattr_init(&attributes), 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID); /* so that the terminal it opens first controls it */
+    /* So that the first terminal it opens becomes its controlling terminal. */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
     posix_spawn_file_actions_addopen(&actions, 0, name, O_RDWR, 0);
     posix_spawn_file_actions_adddup2(&actions, 0, 1);
     posix_spawn_file_actions_adddup2(&actions, 0, 2);
@@ -64,7 +65,7 @@ static bool terminal_read(terminal *t)
     }
     if (t->used >= sizeof t->text - 1)
         fail_msg("the command printed more than %zu bytes", sizeof t->text - 1);
-    const size_t used = t->used % sizeof t->text; /* as above; said so that gcc 13 sees it */
+    const size_t used = t->used % sizeof t->text; /* as above, so that gcc 13 knows it */
     const ssize_t count = read(t->master, t->text + used, sizeof t->text - used - 1);
     if (count <= 0)
         return false;

@@ -1,4 +1,4 @@
-/* Products that are tested while the next ones are made: the same products, and the same candidates, as by one after the other.
+/* Products that are tested while the next ones are computed: the same products and candidates as one after the other.
  */
 #include "support/check.h"
 

@@ -1,5 +1,5 @@
-/* The table of instruction sets: every entry is complete, lists end where they should, and a set that fills only some of its
- * fields gets the others from the scalar set. So that adding a set is one folder and one line, as CONTRIBUTING.md says.
+/* The table of instruction sets: every entry is complete, lists have ends, and a set that fills only some of its fields gets
+ * the others from the scalar set, so that adding a set is one folder and one line, as CONTRIBUTING.md says.
  */
 #include "support/check.h"
 
@@ -20,7 +20,7 @@ static bool no(void)
     return false;
 }
 
-/* Everything that the backend calls without asking whether it is NULL. */
+/* All functions that the backend calls without checking for NULL. */
 static void check_complete(const instruction_set *set)
 {
     assert_true(set->name && set->name[0] && set->present);
@@ -37,7 +37,7 @@ static void check_products(const instruction_set *set)
         assert_true((*p)->name && (*p)->present && (*p)->one && (*p)->pack && (*p)->groups && (*p)->code_bytes > 0);
         assert_true(!(*p)->begin == !(*p)->end);
         if (set->present() && !p[1])
-            assert_true((*p)->present()); /* the last runs wherever the set does */
+            assert_true((*p)->present()); /* the last one runs on every processor with the set */
     }
 }
 

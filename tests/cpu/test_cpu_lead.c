@@ -123,7 +123,7 @@ static void leading_codes_exclude_most_clustered_rows(void **state)
     assert_true(excluded > QUERIES * ROWS / 2);
 }
 
-/* Limits by which each query keeps rows as good as `best`, its dot product; places without a query keep nothing. */
+/* Limits with which each query keeps rows as good as `best`, its dot product; slots without a query keep nothing. */
 static screen_limits limits_of(const coded *c, const float best[QUERIES])
 {
     screen_limits limits = {.a = {0}};

@@ -13,7 +13,7 @@
 #include "cpu/isa/scalar/scalar.h"
 #include "cpu/matmul/matmul.h"
 
-/* The CPU with two threads, wherever the test runs. */
+/* The CPU with two threads, on every machine. */
 static ww_device *open_cpu(void)
 {
     ww_device *device = NULL;
@@ -199,8 +199,8 @@ static void every_instruction_set_sees_the_same_through_a_window(void **state)
     free(b);
 }
 
-/* As docs/design/arithmetic.md says how near: k 2^-23 of the products' sizes, and one rounding to bf16. Every so many elements.
- */
+/* Within the error that docs/design/arithmetic.md states: k 2^-23 of the products' magnitudes, plus one rounding to bf16.
+ * Checks every n-th element. */
 static void check_near(const char *name, const matmul_job *job, int64_t every)
 {
     const uint16_t *a = job->a, *b = job->b, *c = job->c;

@@ -147,7 +147,7 @@ static void search_and_check(const store *s, int32_t metric, int64_t queries, in
     free(q);
 }
 
-/* Punches holes into the live masks: `one_in` 0 leaves all. */
+/* Removes rows from the live masks; with `one_in` 0 none. */
 static void remove_some(store *s, uint64_t one_in, test_random *random)
 {
     for (int32_t i = 0; i < s->segment_count && one_in > 0; i++)

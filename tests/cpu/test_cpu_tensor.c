@@ -130,7 +130,7 @@ static void two_operands_and_f64_are_the_scalar_ones_to_the_bit(void **state)
         }
 }
 
-/* Elements joined in their own type, with zeros of both signs and now and then a NaN among them. */
+/* Elements joined in their own type, including zeros of both signs and a few NaNs. */
 static void check_joined(test_random *random, const row_loops *one, const row_loops *other, int32_t op, int32_t type,
                          int64_t count)
 {
@@ -149,7 +149,8 @@ static void check_joined(test_random *random, const row_loops *one, const row_lo
         sums[0][j] = sums[1][j] = reduce_neutral_f32(op);
     scalar()->element_loops->widen_f32(type, wide, x, COUNT);
     one->join_f32(op, sums[0], wide, count);
-    const int64_t half = count / 2 / REDUCE_LANES * REDUCE_LANES; /* in two calls: what one noted the next must not forget */
+    /* In two calls: the second must not forget a NaN that the first has found. */
+    const int64_t half = count / 2 / REDUCE_LANES * REDUCE_LANES;
     if (!other->join_direct(op, type, sums[1], x, half))
         return;
     assert_true(other->join_direct(op, type, sums[1], x + (size_t)half * type_bytes(type), count - half));

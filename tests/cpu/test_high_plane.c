@@ -13,7 +13,7 @@
 
 enum { ROWS = 64, QUERIES = 8 };
 
-/* Rows of a dataset, padded and coded, with their planes; and queries likewise. */
+/* Padded rows of a dataset with their codes and planes, and queries with theirs. */
 typedef struct planes {
     int32_t padded;
     float *vectors; /* ROWS, then QUERIES */
@@ -127,7 +127,8 @@ static void products_of_planes_are_exact_in_every_way_there_is(void **state)
     }
 }
 
-/* Fails if query q discards row r by a threshold that is the row's score; returns whether it does by one that is far better. */
+/* Fails if query q discards row r with a threshold equal to the row's score. Returns whether a much better threshold discards
+ * it. */
 static int check_row(const planes *p, size_t q, size_t r, int32_t metric, int32_t product)
 {
     const float *query = p->vectors + q * (size_t)p->padded, *row = p->vectors + r * (size_t)p->padded;

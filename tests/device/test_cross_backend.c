@@ -38,7 +38,7 @@ typedef struct cross_case {
     int64_t rows;
     int64_t queries;
     int32_t k;
-    bool masked; /* every third row is not admitted, and none of the last ten */
+    bool masked; /* every third row and the last ten rows are not admitted */
 } cross_case;
 
 typedef struct outcome {
@@ -149,7 +149,7 @@ static void add_rows(ww_collection *c, const float *vectors, int64_t count, int3
     CHECK_OK(ww_collection_add(c, &rows));
 }
 
-/* In two adds, with some rows removed, so that there are several segments and holes in them. */
+/* In two adds, with some rows removed, so that there are several segments with holes. */
 static ww_collection *store(ww_device *device, const cross_case *of, ww_metric metric, const float *vectors)
 {
     ww_collection *c = collection_make(device, of->dim, metric);
@@ -306,7 +306,7 @@ static void take_all_of(const char *kind, const char *how)
         leave_out(kind, ww_backend_absence(kind));
 }
 
-/* The stand-in takes part unless a real AMD GPU was named, which it would hide. */
+/* Adds the stand-in, unless a real AMD GPU was named, which it would hide. */
 static void take_everybody(void)
 {
     const char *named = getenv("WARPWAVE_TEST_DEVICES");

@@ -1,4 +1,4 @@
-/* The emulator does what a GPU does: every word of simt.h, at wave 32 and 64, in several orders. */
+/* The emulator does what a GPU does: every word of simt.h, with waves of 32 and 64, in several orders. */
 #include "support/check.h"
 
 #include <math.h>

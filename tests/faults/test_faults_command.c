@@ -111,7 +111,7 @@ static command_result run_in_scratch(const char *setting, const char *command, c
     return program_run("/bin/sh", arguments);
 }
 
-/* The files that a command may have written are as they were. */
+/* Checks that the files that a command may have written are unchanged. */
 static void check_old_files(const char *what, const char *command)
 {
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
@@ -123,7 +123,8 @@ static void check_old_files(const char *what, const char *command)
     }
 }
 
-/* What changes from run to run is no part of a report: times, figures and free memory, that is, every number after a colon. */
+/* Removes the parts of a report that change from run to run: times, figures and free memory, that is, every number after a
+ * colon. */
 static void blank_numbers(char *text)
 {
     for (char *at = text; *at; at++)
@@ -252,11 +253,11 @@ static void reports_to_a_file_that_may_not_grow(void **state)
     (void)state;
     long faults = 0;
     for (int c = 0; c < COMMANDS; c++) {
-        if (strstr(commands[c], "OUT")) /* which is limited as well */
+        if (strstr(commands[c], "OUT")) /* that file is limited, too */
             continue;
         for (int blocks = 0; blocks < 64; blocks = blocks * 2 + 1) {
             char limit[64];
-            snprintf(limit, sizeof limit, "(ulimit -f %d;", blocks); /* of 512 bytes */
+            snprintf(limit, sizeof limit, "(ulimit -f %d;", blocks); /* in units of 512 bytes */
             command_result result = run_in_scratch(limit, commands[c], "> report) 2>&1 | cat >&2");
             struct stat facts;
             const bool cut = stat(scratch_path("report"), &facts) == 0 && facts.st_size == (off_t)blocks * 512;

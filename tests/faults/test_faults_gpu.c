@@ -174,8 +174,8 @@ static void check_after(ww_device *device, body work, ww_status status, int numb
     const char *victim = faulty_victim();
     for (int32_t i = 0; faulty_function(i) != NULL; i++)
         seen[i] |= strcmp(faulty_function(i), victim) == 0;
-    const char *expected =
-        is_lost(number) ? "device lost" : victim; /* a loss seen while giving back is told by the next call */
+    /* If a loss is noticed while something is freed, the next call reports it. */
+    const char *expected = is_lost(number) ? "device lost" : victim;
     if (status != WW_OK && strstr(ww_error_message(), expected) == NULL)
         fail_msg("%s failed, and the message is: %s", victim, ww_error_message());
     if (is_lost(number)) {

@@ -10,8 +10,7 @@
 
 enum { DIM = 20, ROWS = 140, NLIST = 6 };
 
-/* ---- what is done to an indexed collection ----------------------------------------------------------------------------------
- */
+/* ---- what is done to an indexed collection ------------------------------------------------------------------------------- */
 
 static ww_status build_again(ww_collection *c)
 {
@@ -39,7 +38,7 @@ static ww_status search_lists(ww_collection *c)
     return status;
 }
 
-/* By lists, few as the rows are: also the lists that are within reach of the nearest hits. */
+/* By lists, although there are few rows: also the lists that are within reach of the nearest hits. */
 static ww_status search_exactly(ww_collection *c)
 {
     float query[DIM];
@@ -115,7 +114,7 @@ static ww_collection *make_and_index(ww_device *device)
     return c;
 }
 
-/* Is the index as that of a collection to which nothing was done? */
+/* Checks that the index equals that of an unchanged collection. */
 static void check_index_unchanged(ww_collection *c)
 {
     ww_device *cpu = NULL;
@@ -132,8 +131,7 @@ static const faulty_operation operations[] = {
     {replace_some, false}, {compact, false},      {move_to_the_cpu, false}, {NULL, false},
 };
 
-/* ---- memory -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
 
 static ww_collection *make_and_search(ww_device *device)
 {
@@ -195,8 +193,7 @@ static void lists_are_brought_to_a_device_whole_or_not_at_all(void **state)
     }
 }
 
-/* ---- the driver -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the driver ---------------------------------------------------------------------------------------------------------- */
 
 static void every_operation_survives_a_failure_of_every_driver_call(void **state)
 {

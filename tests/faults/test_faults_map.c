@@ -32,7 +32,7 @@ static ww_status drop(ww_collection *c)
     return ww_collection_drop_map(c);
 }
 
-/* With a map, a row that went since and one that came. */
+/* With a map, a row that was removed since, and a new one. */
 static ww_collection *make(ww_device *device)
 {
     test_random random = {8};

@@ -92,7 +92,7 @@ static void making_a_collection_survives_a_failure_of_every_allocation(void **st
     assert_int_equal(memory_blocks_held(), blocks);
 }
 
-/* One row after the other, each add failing once at an allocation of its own: what went in is all there. */
+/* One row after the other, each add failing once at another allocation: at the end all rows are in the collection. */
 static void an_add_that_failed_can_be_made_again(void **state)
 {
     enum { DIM = 4, COUNT = 150 };
@@ -124,7 +124,7 @@ static void an_add_that_failed_can_be_made_again(void **state)
     ww_collection_destroy(c);
 }
 
-/* Rows of 256 KiB, so that a segment has 1024: the first two of three are there when the third cannot be made. */
+/* Rows of 256 KiB, so that a segment has 1024: the first two of three segments exist when the third cannot be made. */
 static void segments_made_before_one_that_cannot_be_are_given_back(void **state)
 {
     if (device_is_slow(*state)) {
@@ -152,7 +152,7 @@ static void segments_made_before_one_that_cannot_be_are_given_back(void **state)
     if (host)
         assert_int_equal(memory_blocks_held(), blocks);
     else
-        assert_true(memory_blocks_held() <= blocks); /* a device short of memory also lets go of what it kept for later */
+        assert_true(memory_blocks_held() <= blocks); /* if memory runs out, a device also frees what it kept for reuse */
     ww_collection_destroy(c);
 }
 

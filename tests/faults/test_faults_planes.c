@@ -36,7 +36,7 @@ static ww_collection *make_and_search(ww_device *device)
 {
     static const char *const removed[] = {"row3", "row70", "row200"};
     ww_collection *c = make(device);
-    CHECK_OK(search_for_one(c)); /* the planes are there */
+    CHECK_OK(search_for_one(c)); /* makes the planes */
     CHECK_OK(ww_collection_remove(c, removed, 3));
     return c;
 }
@@ -54,7 +54,7 @@ static ww_status compact(ww_collection *c)
     return ww_collection_compact(c, NULL, NULL);
 }
 
-/* What a search finds is right with planes and without. */
+/* A search finds the right rows with and without planes. */
 static void check_answers(ww_collection *c)
 {
     float query[DIM];

@@ -66,7 +66,7 @@ static void check_host_side(ww_collection *c, bool unchanged)
 }
 
 /* Every row at once: its score for two queries, to the bit, in order, and its id and payload. One launch instead of a read for
- * each row, so that it can be looked at after every failing call. */
+ * each row, so that it can be checked after every failing call. */
 typedef struct glance {
     int64_t rows[2 * GLANCE_ROWS];
     float scores[2 * GLANCE_ROWS];

@@ -54,7 +54,7 @@ static ww_status write_safetensors(const char *path)
     return ww_safetensors_write(path, arrays, 2, metadata);
 }
 
-/* Does not stop at a failure, as a careless caller would not: what was poisoned stays so. */
+/* Continues after a failure, like a careless caller: later calls must fail, too. */
 static ww_status write_gguf(const char *path)
 {
     ww_gguf_writer *writer = NULL;
@@ -94,7 +94,8 @@ static void check_content(const char *name, const char *expected, size_t expecte
     free(content);
 }
 
-/* The n-th call of the kind fails; false when there are fewer. Every failure but one of the directory's must be told. */
+/* The n-th call of the kind fails. Returns false if there are fewer calls. Every failure except one of the directory's must be
+ * reported. */
 static bool write_with_fault(int w, inject_kind kind, long n, const char *good, size_t good_size)
 {
     static const char old[] = "the old file";
@@ -106,7 +107,8 @@ static bool write_with_fault(int w, inject_kind kind, long n, const char *good, 
     inject_arm(INJECT_NONE, 0);
     const bool fired = inject_fired();
     const bool harmless = kind == INJECT_WRITE_SHORT || kind == INJECT_INTERRUPT;
-    const bool of_directory = (kind == INJECT_SYNC || kind == INJECT_OPEN) && n == 2; /* behind the rename: the file is whole */
+    /* After the rename: the file is complete. */
+    const bool of_directory = (kind == INJECT_SYNC || kind == INJECT_OPEN) && n == 2;
     assert_int_equal(memory_blocks_held(), held);
     assert_int_equal(scratch_entries(), entries);
     assert_int_equal(scratch_open_files(), files);
@@ -143,8 +145,8 @@ static void a_writer_with_a_failure_leaves_the_old_file(void **state)
     }
 }
 
-/* Neither the signal of a file that has reached its limit nor that of a pipe that nobody reads ends the process, which does
- * nothing about them here. */
+/* The process ignores neither the signal for a file at its size limit nor that for a pipe without a reader, and neither ends
+ * it. */
 static void limits_and_closed_pipes_are_statuses(void **state)
 {
     (void)state;
@@ -275,7 +277,7 @@ static void a_reader_with_a_failure_gives_a_status_and_holds_nothing(void **stat
     static const inject_kind kinds[] = {INJECT_OPEN, INJECT_READ, INJECT_READ_SHORT, INJECT_INTERRUPT, INJECT_THREAD};
     for (int w = 0; w < WRITERS; w++)
         CHECK_OK(writers[w].write(scratch_path(writers[w].name)));
-    CHECK_OK(read_gguf(scratch_path("a.gguf"))); /* what is opened once in a process */
+    CHECK_OK(read_gguf(scratch_path("a.gguf"))); /* opens what is only opened once in a process */
     for (size_t r = 0; r < sizeof readers / sizeof *readers; r++)
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             long n = 1;

@@ -118,7 +118,7 @@ static ww_status get_many(ww_collection *collection)
     return status;
 }
 
-/* Of some rows and of all, with room for few of them at a time. */
+/* A range of some rows and of all rows, with room for only a few at a time. */
 static ww_status range_within(ww_collection *collection, float bound)
 {
     float queries[3 * DIM];
@@ -203,7 +203,7 @@ static bool fail_call(operation work, int64_t n, int number)
     return victim != NULL;
 }
 
-/* In each of three ways; in the short form in one of them, by turns. */
+/* In each of three ways; in the short form in one of them, alternately. */
 static void fail_each_call(operation work)
 {
     static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};

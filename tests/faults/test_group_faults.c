@@ -125,7 +125,7 @@ static void every_call_of_each_member_may_fail(void **state)
     ww_device_close(device);
 }
 
-/* Numbers that do not mean a lost device: the member goes on. */
+/* Errors that do not mean a lost device: the member continues. */
 static void calls_of_a_members_driver_may_fail(void **state)
 {
     (void)state;
@@ -147,7 +147,7 @@ static void calls_of_a_members_driver_may_fail(void **state)
             if (!victim)
                 break;
             failures += status != WW_OK;
-            if (status == WW_OK) { /* in giving something back, which is no failure: the next ones */
+            if (status == WW_OK) { /* the failing call only freed something: continue with the next calls */
                 snapshot_free(&before);
                 ww_collection_destroy(c);
                 c = collection_for_calls_of(device, WW_VECTOR_F32);

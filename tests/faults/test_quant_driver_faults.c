@@ -210,7 +210,7 @@ static bool fail_call(operation work, int64_t n, int number, const float *expect
     return failed;
 }
 
-/* As each kind of failure from number `first` up to `end`. */
+/* With each kind of failure from number `first` up to `end`. */
 static void fail_each_call_as(operation work, int32_t first, int32_t end)
 {
     static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};

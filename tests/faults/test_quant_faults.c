@@ -202,7 +202,7 @@ static ww_quant *matrix_make(void **state, float *expected)
     CHECK_OK(ww_storage_from_host(device, WW_U32, 2, numbers, &ids.storage));
     CHECK_OK(ww_quant_from_tensor(WW_QUANT_Q8_K, &activations, &coded));
     for (int c = 0; c < CALLS; c++)
-        CHECK_OK(calls[c].call(q)); /* what a device keeps for its next call is made now */
+        CHECK_OK(calls[c].call(q)); /* allocates what a device keeps for its next call */
     return q;
 }
 

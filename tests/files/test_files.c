@@ -126,7 +126,7 @@ static void a_view_is_there_for_contiguous_f32_and_only_then(void **state)
         {"npy/good-f4.npy", true},
         {"bin/good-five-rows.fbin", true},
         {"csv/good-plain.csv", true},
-        {"npy/good-unaligned.npy", true}, /* where the data is in the file does not matter */
+        {"npy/good-unaligned.npy", true}, /* the alignment of the data in the file does not matter */
         {"npy/good-f8.npy", false},
         {"npy/good-i4.npy", false},
         {"vecs/good-five-rows.fvecs", false},
@@ -148,7 +148,7 @@ static void a_view_is_there_for_contiguous_f32_and_only_then(void **state)
     assert_null(ww_matrix_view_f32(NULL));
 }
 
-/* Rows longer than the piece that is read at a time, and many short ones that do not fill it evenly. */
+/* Rows longer than the buffer, and many short ones that do not fill it evenly. */
 static void check_vecs_of_dim(int32_t dim, int64_t rows, bool bytes)
 {
     const size_t element = bytes ? 1 : 4, row_bytes = 4 + (size_t)dim * element;

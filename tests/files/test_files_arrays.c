@@ -1,4 +1,5 @@
-/* Arrays of any rank: .npy and .safetensors, read and written, whole and in parts, by several threads; and what is refused. */
+/* Arrays of any rank: .npy and .safetensors, read and written, as a whole and in parts, by several threads; and refused
+ * files. */
 #include "support/check.h"
 
 #include <fcntl.h>
@@ -82,8 +83,8 @@ static void a_scalar_and_an_empty_array_are_arrays(void **state)
     ww_npy_close(npy);
 }
 
-/* Element (i, j, k) of shape (2, 3, 4) is 100 i + 10 j + k, first dimension fastest in the file, last fastest when it is read.
- */
+/* Element (i, j, k) of shape (2, 3, 4) is 100 i + 10 j + k; the first dimension is contiguous in the file, the last one in the
+   result. */
 static void fortran_order_is_read_as_c_order(void **state)
 {
     (void)state;
@@ -197,7 +198,7 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(scratch_entries(), 1);
 }
 
-/* Large enough for several threads; cut short, all of them meet the end, and the first place is reported. */
+/* Large enough for several threads. If it is cut short, all of them reach the end, and the first place is reported. */
 static void a_large_tensor_is_read_by_several_threads(void **state)
 {
     (void)state;

@@ -123,7 +123,7 @@ static void numbers_are_the_nearest_float(void **state)
         {"1.00000005960464477539062501", 1.0f + 0x1p-23f},
         {"1.00000017881393432617187499",
          1.0f + 0x1p-23f},                     /* just below 1 + 3*2^-24: a double would round up to it, then to even */
-        {"5.074913740158081", 0x1.44cb62p+2f}, /* its nearest double is halfway between floats, itself it is not */
+        {"5.074913740158081", 0x1.44cb62p+2f}, /* its nearest double is halfway between two floats, but the number is not */
         {"6.040552377700806", 0x1.82986ap+2f},
         {"8589973000", 8589973504.0f},
         {"3.4028235e38", 0x1.fffffep127f},
@@ -161,7 +161,7 @@ static void printed_floats_come_back_as_the_c_library_has_them(void **state)
         float value;
         char text[256];
         memcpy(&value, &bits, sizeof value);
-        if (i % 4 == 0) /* near 1, where files live and the short way is taken */
+        if (i % 4 == 0) /* near 1, like most files, where the fast way is used */
             value = random_normal(&random) * 10.0f;
         if (i % 4 == 1)
             snprintf(text, sizeof text, "%.120g", ((double)value + (double)nextafterf(value, 0.0f)) / 2);
@@ -179,7 +179,7 @@ static void printed_floats_come_back_as_the_c_library_has_them(void **state)
     freelocale(c_locale);
 }
 
-/* The locale is made here, because a machine may have none but "C". */
+/* The test creates the locale, because a machine may only have "C". */
 static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
 {
     (void)state;

@@ -189,7 +189,7 @@ typedef struct cutter {
     atomic_bool stop;
 } cutter;
 
-/* Cuts the file and makes it as long as it was, with zeros, again and again. */
+/* Cuts the file and extends it to its old length with zeros, again and again. */
 static void *cut_and_mend(void *context)
 {
     cutter *c = context;
@@ -221,7 +221,7 @@ static void a_file_that_changes_while_it_is_read_gives_a_status(void **state)
         good += status == WW_OK;
         cut += status == WW_CORRUPT_FILE;
         assert_true(status == WW_OK || status == WW_CORRUPT_FILE);
-        status = ww_gguf_open(c.path, &own); /* the header is in the part that stays; the size may not be */
+        status = ww_gguf_open(c.path, &own); /* the header is in the part that remains; the size may not match */
         const float *view = status == WW_OK ? ww_gguf_view(own, 0) : NULL;
         float sum = 0.0f;
         for (int i = 0; view && i < FLOATS; i += 512) /* each page */

@@ -121,7 +121,7 @@ static void a_new_file_has_the_permissions_that_the_user_gives_new_files(void **
     assert_int_equal(facts.st_mode & 0777, 0640);
 }
 
-/* Whoever has the old file open must keep it, whole. */
+/* A program that has the old file open must keep all of it. */
 static void a_reader_of_the_old_file_keeps_it(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void paths_without_a_directory_and_long_names_are_written(void **state)
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(scratch_path("")), 0);
     memset(name, 'n', sizeof name - 1);
-    strcpy(name + sizeof name - 5, ".npy"); /* as long as a name can be: 255 */
+    strcpy(name + sizeof name - 5, ".npy"); /* the maximum length of a name: 255 */
     const ww_status plain = ww_matrix_write_f32("a.npy", floats, 2, 3), longest = ww_matrix_write_f32(name, floats, 2, 3);
     assert_int_equal(chdir(before), 0);
     CHECK_OK(plain);

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* SQLite names no database and no column where it counts rows of a common table expression. */
+/* SQLite passes no database and no column when it counts rows of a common table expression. */
 static int judge(void *user, int action, const char *first, const char *second, const char *schema, const char *inner)
 {
     (void)user, (void)inner;

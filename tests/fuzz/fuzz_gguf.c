@@ -44,7 +44,7 @@ static void fuzz_gguf_values(const ww_gguf *g, int64_t count)
         int64_t found = -1;
         if (ww_gguf_value_at(g, i, &v) != WW_OK || ww_gguf_find_value(g, v.key, &found) != WW_OK || found != i)
             abort();
-        volatile unsigned char last = 0; /* every byte is there to be read */
+        volatile unsigned char last = 0; /* every byte must be readable */
         for (size_t k = 0; k < v.data_bytes; k++)
             last = ((const unsigned char *)v.data)[k];
         (void)last;

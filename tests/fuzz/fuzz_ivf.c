@@ -19,7 +19,7 @@ enum { DIM = 4, ROWS = 320, K = 5, QUERIES = 3 };
 static char path[256];
 static ww_device *device;
 static float rows[ROWS * DIM];
-static char *whole; /* the file as it was made */
+static char *whole; /* the original file */
 static size_t whole_size;
 static int64_t exact_rows[QUERIES * K];
 static float exact_scores[QUERIES * K];
@@ -161,7 +161,7 @@ static void edit(const uint8_t *bytes, size_t size)
     sqlite3_close(db);
 }
 
-/* The rows are as they were, so an exact search must be. */
+/* The rows are unchanged, so an exact search must be, too. */
 static void check_exact(ww_collection *c)
 {
     int64_t found[QUERIES * K];
@@ -196,7 +196,7 @@ static void use(ww_store *store, ww_collection *c)
     char texts[ROWS][8];
     const char *ids[ROWS];
     int64_t count = 0;
-    for (int i = 0; i < ROWS; i++) { /* lists are left tiny, and merged */
+    for (int i = 0; i < ROWS; i++) { /* leaves tiny lists, which are merged */
         snprintf(texts[i], sizeof texts[i], "%d", i);
         if (i % 8 == 5 || (i % 8 == 2 && i > 8))
             ids[count++] = texts[i];
@@ -224,7 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     use(store, c);
     ww_ivf_config config = ww_ivf_config_default();
     config.nlist = 4, config.iterations = 1;
-    must(ww_collection_build_ivf(c, &config) == WW_OK); /* mends whatever there is */
+    must(ww_collection_build_ivf(c, &config) == WW_OK); /* repairs everything */
     must(ww_store_check(store, NULL, NULL) == WW_OK);
     ww_collection_destroy(c);
     ww_store_close(store);

@@ -23,7 +23,7 @@ static void remove_files(void)
     }
 }
 
-/* Everything that a caller may do with a collection that opened; none of it may end the process. */
+/* Everything that a caller may do with an opened collection; none of it may end the process. */
 static void use(ww_store *store, ww_collection *collection)
 {
     const float vector[WW_DIM_MAX] = {1.0f};

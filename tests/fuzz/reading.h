@@ -21,7 +21,7 @@ static inline void *reading_block(int64_t count)
     return block;
 }
 
-/* One row at a time, last row first, must give what reading all at once gave. */
+/* One row at a time, from the last to the first, must give the same as reading all at once. */
 static inline void reading_by_row(const ww_matrix *matrix, int64_t rows, int64_t dim, const float *all)
 {
     float *row = reading_block(dim);

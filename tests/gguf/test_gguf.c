@@ -171,7 +171,7 @@ static void every_kind_of_value_comes_back(void **state)
     ww_gguf_close(g);
 }
 
-/* What parts say of all of them together. */
+/* The number of tensors of all parts that each part states. */
 static int tensors_of_parts = 3;
 
 static void write_part(const char *name, int number, int count, const char *tensor, float value)
@@ -276,7 +276,7 @@ static void tensors_that_are_alike_are_loaded_as_one_matrix(void **state)
     unsigned char *bytes = malloc(all), *found = malloc(all);
     test_random random = {11};
     for (size_t i = 0; i < all; i++)
-        bytes[i] = i % 34 == 1 ? 0x2c : (unsigned char)random_below(&random, 256); /* factors are some 0.07 */
+        bytes[i] = i % 34 == 1 ? 0x2c : (unsigned char)random_below(&random, 256); /* factors are about 0.07 */
     ww_gguf *g;
     ww_quant *q = NULL;
     ww_quant_info info = ww_quant_info_default();

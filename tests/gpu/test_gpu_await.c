@@ -31,7 +31,7 @@ static int eager_launch(driver_function function, driver_stream stream, const dr
     return number != 0 ? number : emulated_driver.stream_synchronize(stream);
 }
 
-/* The emulator's table, saying that kernels run unwaited, which is true if it is `eager`. */
+/* The emulator's table, claiming that kernels run without being waited for, which is true if it is `eager`. */
 static gpu_driver unwaited(bool eager)
 {
     gpu_driver driver = emulated_driver;

@@ -175,7 +175,7 @@ static void multiply_and_check(gpu_stream *stream, gpu_blas *blas, blas_type typ
 static gpu_stream *stream;
 static gpu_blas *blas;
 
-/* False if there is no BLAS here; then it was refused as it should be, and the stream is given back. */
+/* Returns false if there is no BLAS here; then it was refused correctly, and the stream is returned. */
 static bool begin(gpu_device *device)
 {
     blas = NULL;
@@ -218,7 +218,7 @@ static void products_of_every_type_are_right(void **state)
     end();
 }
 
-/* i8 is left out: vendors want its sizes in multiples of 4. */
+/* Without i8, whose sizes must be multiples of 4 for some vendors. */
 static void odd_sizes_are_right(void **state)
 {
     static const shape shapes[] = {{1, 1, 1, 1, 0, false, false, 1.0, 0.0},     {1, 7, 5, 1, 3, false, true, 0.5, 0.0},

@@ -16,7 +16,7 @@ static void nvidia_chips_take_their_own_code_first_and_older_baselines_next(void
     assert_true(chip_fitness("sm_90", "sm_80") > chip_fitness("sm_90", "sm_75"));
     assert_true(chip_fitness("sm_100", "sm_80") > chip_fitness("sm_100", "sm_75"));
     assert_true(chip_fitness("sm_75", "sm_75") > 0);
-    assert_int_equal(chip_fitness("sm_100", "sm_90a"), 0); /* what has a letter runs on its own chip alone */
+    assert_int_equal(chip_fitness("sm_100", "sm_90a"), 0); /* code with a letter runs only on its own chip */
     assert_int_equal(chip_fitness("sm_89", "sm_90a"), 0);
     assert_int_equal(chip_fitness("sm_75", "sm_80"), 0);
     assert_int_equal(chip_fitness("sm_75", "gfx906"), 0);

@@ -117,7 +117,7 @@ static void fills_and_copies_on_the_device_respect_their_ranges(void **state)
     CHECK_OK(gpu->copy(device, on, (buffer_range){&b, 200, 100}, &a, 36));
     CHECK_OK(gpu->copy_out(device, on, words, (buffer_range){&b, 0, sizeof words}));
     for (size_t i = 0; i < 100; i++) {
-        const size_t source = i + 9 - 50; /* word i of b came from there, if from anywhere */
+        const size_t source = i + 9 - 50; /* word i of b came from there, if it came from the source */
         const uint32_t expected = i < 50 || i >= 75 ? 1 : source >= 10 && source < 30 ? 0xdeadbeefu : 0;
         assert_int_equal(words[i], expected);
     }

@@ -19,7 +19,7 @@
 #include "support/kernels.h"
 #include "tensor/tensor.h"
 
-enum { SHARED_BYTES = 227 << 10 }; /* a block's, as the stand-in says */
+enum { SHARED_BYTES = 227 << 10 }; /* per block, as the stand-in claims */
 
 #define STANDIN BUILD_DIR "/standin/libcuda.so.1"
 
@@ -192,7 +192,7 @@ static void look_at_choices(void)
     open_and_compare("90", "78", "embedded sm_80 PTX"); /* a driver from before sm_90a */
 }
 
-/* Finished code for the very chip comes first; whatever an old driver says to it, PTX comes next. */
+/* A cubin for exactly this chip comes first; if an old driver refuses it, PTX comes next. */
 static void look_at_cubins(void)
 {
     setenv("STANDIN_CUDA_CUBIN", "0", 1);

@@ -1,5 +1,5 @@
-/* Searches of one query on a GPU, one after the other, scan the rows alternately forward and backward, plain and screened:
- * seen in what kernels are launched with. Whichever way, the answer is the same. */
+/* Consecutive searches of one query on a GPU read the rows alternately forward and backward, with and without the screen, which
+ * the arguments of kernels show. The answer is the same in both directions. */
 #include <string.h>
 
 #include "gpu/backend.h"
@@ -11,7 +11,7 @@
 
 enum { DIM = 20, ROWS = 3000, BEST = 5, SEARCHES = 6 };
 
-static gpu_driver watching; /* the emulator's, but for its launches */
+static gpu_driver watching; /* the emulator's, except for its launches */
 static struct {
     uint32_t plain[SEARCHES], screened[2 * SEARCHES]; /* backward, of each launch: not 0 if it was so */
     int32_t plain_count, screened_count;

@@ -241,7 +241,7 @@ static void a_call_of_cublas_is_named(void **state)
 
 int main(void)
 {
-    /* Processes of their own first: the others have this one look for devices, and what was found stays. */
+    /* Tests in separate processes come first, because the others look for devices in this one, and what was found stays. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_is_nothing_before_the_first_failure),
         cmocka_unit_test(a_call_of_hip_is_named),

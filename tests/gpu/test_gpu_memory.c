@@ -1,4 +1,4 @@
-/* Device memory: buffers, the pool behind them, and the watch that counts and refuses. On every GPU there is, real or emulated.
+/* Device memory: buffers, their pool, and the watch that counts and refuses. On every GPU, real or emulated.
  */
 #include "support/devices.h"
 
@@ -116,8 +116,7 @@ static void workspaces_grow_and_stay(void **state)
     CHECK_OK(gpu_stream_return(stream, WW_OK));
 }
 
-/* ---- on the emulated driver, whose memory can be set -----------------------------------------------------------------------
- */
+/* ---- on the emulated driver, whose memory can be set --------------------------------------------------------------------- */
 
 static void pooled_and_idle_memory_is_given_back_before_an_allocation_fails(void **state)
 {

@@ -127,7 +127,7 @@ static void a_lost_device_opened_again_takes_the_collection_back(void **state)
     CHECK_OK(search(c, &expected));
     faulty_arm(&emulated_driver, 1, EMULATED_LAUNCH_FAILED, "launch");
     CHECK_FAILS(WW_DRIVER_ERROR, search(c, &found));
-    ww_device_close(lost); /* the collection has it still */
+    ww_device_close(lost); /* the collection still uses it */
     faulty_arm(&emulated_driver, 0, 0, NULL);
     CHECK_OK(ww_device_open("emulator:32", &again));
     CHECK_OK(ww_collection_move(c, again));

@@ -95,7 +95,7 @@ static ww_device *open_with(const driver_launch_limits *of)
     return device;
 }
 
-/* Memory that is never read. */
+/* An address that is never read. */
 static void *far_away(int64_t gib)
 {
     return (void *)(uintptr_t)(gib << 30);
@@ -351,7 +351,7 @@ static void a_launch_past_a_limit_is_refused(void **state)
 }
 
 /* Pieces of a quantized product have the bits of the whole: 1003 rows, some of which are in two pieces, times 1 and 9 columns,
- * with weights that are coded and decoded, in a format of each kind of block and a plain one. */
+ * with encoded and with decoded weights, in a format of each kind of block and a plain one. */
 static void a_quantized_product_in_pieces_has_the_same_bits(void **state)
 {
     (void)state;

@@ -27,7 +27,7 @@ static ww_collection *filled(ww_device *device, int32_t dim, ww_metric metric, c
     return c;
 }
 
-/* What a search for one query finds. */
+/* The result of a search for one query. */
 typedef struct answer {
     int64_t rows[K];
     float scores[K];
@@ -263,7 +263,7 @@ static void planes_follow_every_change_of_the_rows(void **state)
     pretend_screen(device, false);
 }
 
-/* Planes that exclude every row lose all results, and so the search is repeated: that is how it shows that they are read. */
+/* Planes that exclude every row lose all results, so the search is repeated: that shows that planes are read. */
 static void planes_are_read_for_one_query_alone(void **state)
 {
     enum { ROWS = 1000, DIM = 128 };
@@ -321,7 +321,7 @@ static void planes_are_made_for_searches_that_come_again_in_memory_that_is_free(
     CHECK_OK(ww_device_trim(device));
     check_planes(&t, &c->store.segments[0], &t.table.segments[0], DIM);
     give_back(&t);
-    CHECK_OK(ww_device_trim(device)); /* and others go */
+    CHECK_OK(ww_device_trim(device)); /* which frees others */
     CHECK_OK(ww_device_memory(device, &after));
     assert_true(after.pooled_bytes < with.pooled_bytes);
     assert_false(has_planes(c));

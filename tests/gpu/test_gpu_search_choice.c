@@ -27,7 +27,7 @@ static bool screened_on_an_h200(int64_t rows, int32_t dim, int64_t queries, doub
     return search_cost_screened(&rates, &amount, &plan, true) < search_cost_full_scan(&rates, &amount);
 }
 
-/* What bench/search/search_choice.c measured on an H200, where one way was better by more than 15%. */
+/* Measurements of bench/search/search_choice.c on an H200, where one way was better by more than 15%. */
 static void the_model_takes_the_better_way_of_what_was_measured(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void few_rows_are_screened_for_many_queries_and_give_the_same(void **stat
     const ww_search_stats few = search(c, rows, 2, DIM, found[0], scores[0]);
     assert_int_equal(few.rows_screened, 0);
     const ww_search_stats many = search(c, rows, QUERIES, DIM, found[0], scores[0]);
-    if (device_is_slow(device)) /* by the model alone; a card tries both ways */
+    if (device_is_slow(device)) /* by the model only; a card tries both ways */
         assert_true(many.rows_screened >= (int64_t)ROWS * QUERIES);
     assert_true(many.certificate >= 0);
     device->tuning.screen = TUNING_NEVER;
@@ -147,7 +147,7 @@ static void every_shape_is_screened_unforced_and_gives_the_cpus_bits(void **stat
     static int64_t found[2][QUERIES * K];
     static float scores[2][QUERIES * K];
     static device_tuning untouched;                   /* static: its padding is 0, too */
-    untouched.group_even = device->tuning.group_even; /* support/devices.c sets it, for groups alone */
+    untouched.group_even = device->tuning.group_even; /* support/devices.c sets it, only for groups */
     assert_int_equal(memcmp(&device->tuning, &untouched, sizeof untouched), 0);
     for (int b = 0; b < 4; b++) {
         const int64_t count = screened_rows_min(device, batches[b], DIM, K);

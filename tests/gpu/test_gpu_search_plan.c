@@ -145,7 +145,7 @@ static void parts_fill_the_device_and_no_more_than_there_is(void **state)
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         const search_plan plan = plan_for(counts[i], 768, 10);
         const int64_t slots = search_plan_slots(&plan, plan.round_queries), columns = slots / plan.slot_queries;
-        const int64_t tiles = plan.tile_rows < SEARCH_WORD_ROWS ? SEARCH_WORD_ROWS / plan.tile_rows : 1; /* in one word */
+        const int64_t tiles = plan.tile_rows < SEARCH_WORD_ROWS ? SEARCH_WORD_ROWS / plan.tile_rows : 1; /* in the same word */
         assert_in_range(parts_of(&plan, slots, 1, 1 << 20), 1, tiles);
         assert_int_equal(parts_of(&plan, slots, 1 << 20, 0), 1);
         const int64_t parts = parts_of(&plan, slots, 1 << 20, 1 << 20);
@@ -154,7 +154,7 @@ static void parts_fill_the_device_and_no_more_than_there_is(void **state)
     }
 }
 
-/* Lists that overflow are asked for twice. */
+/* Lists that overflow are requested twice. */
 static void a_screen_has_room_for_a_cluster_and_its_memory_is_bounded(void **state)
 {
     (void)state;

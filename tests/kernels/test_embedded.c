@@ -89,7 +89,7 @@ static void check_chip(const char *chip)
             assert_string_equal(cubin->format, "cubin");
             check_code(cubin);
         }
-        /* All modules of a chip are finished, or none: a device would otherwise run code of two compilers. */
+        /* A chip has cubins for all its modules or for none, because otherwise a device would run code of two compilers. */
         assert_true((cubin != NULL) == (embedded_find_cubin(modules[0], chip) != NULL));
     }
 }

@@ -174,7 +174,7 @@ static void twins_free(twins *t)
     pretend_nothing(t->device);
 }
 
-/* Results that differ; fills in what the screened search says that it did. */
+/* Returns the number of different results; fills in the statistics of the screened search. */
 static int64_t differences(const twins *t, const float *queries, int64_t query_count, int32_t k, const uint64_t *mask,
                            ww_search_stats *stats)
 {
@@ -221,7 +221,7 @@ static const struct shape {
               {QUERIES, false, false}, {QUERIES, false, true}, {QUERIES, true, false}};
 enum { SHAPES = 6 };
 
-/* Two segments and more, whatever the device. */
+/* Enough rows for at least two segments on any device. */
 static int64_t rows_for(ww_device *device)
 {
     return device_is_slow(device) ? 700 : ROWS;
@@ -351,7 +351,7 @@ static void full_lists_are_asked_again_and_then_plainly(void **state)
     free(queries);
 }
 
-/* All coded alike, so that without a bound whole queries are lost. */
+/* All rows have the same codes, so that without a bound whole queries are lost. */
 static void almost_one_row(test_random *random, float *rows, int64_t count, int32_t dim)
 {
     random_normals(random, rows, dim);
@@ -374,12 +374,12 @@ static void a_weakened_bound_is_caught(void **state)
     for (int s = 2; s < SHAPES; s++)
         check_shape(&t, queries, shapes[s], 10, NULL);
     shrink_bounds(t.there, -4.0f);     /* the query's part of it, too */
-    for (int s = 2; s < SHAPES; s++) { /* of fewer queries one may keep all; test_screen.c has rows for that */
+    for (int s = 2; s < SHAPES; s++) { /* with fewer queries one may keep all rows; test_screen.c tests that */
         ww_search_stats stats;
         pretend_sm_90a(t.device, shapes[s].wgmma);
         pretend_mfma(t.device, shapes[s].mfma);
         const int64_t wrong = differences(&t, queries, shapes[s].queries, 10, NULL, &stats);
-        assert_true(wrong > 0 || stats.repeated_queries > 0); /* what the certificate notices is mended */
+        assert_true(wrong > 0 || stats.repeated_queries > 0); /* a defect that the certificate detects is repaired */
     }
     twins_free(&t);
     free(rows);

@@ -47,7 +47,7 @@ static void twins_free(twins *t)
     ww_collection_destroy(t->there);
 }
 
-/* Every third row goes, and a run of more than a word. */
+/* Removes every third row, and a run longer than a word. */
 static void twins_remove_some(twins *t)
 {
     for (int64_t i = 0; i < t->count; i++) {
@@ -94,7 +94,7 @@ static float *normals(uint64_t seed, int64_t count)
     return values;
 }
 
-/* One query, and for batches: part of what a block takes, all of it, a little more, several blocks' worth. */
+/* One query, and batches: a part of a block, a whole block, slightly more, several blocks. */
 static const int64_t query_counts[] = {1, 3, 8, 9, 33, 64, 70};
 enum { QUERY_COUNTS = 7, QUERIES_MAX = 70 };
 
@@ -108,7 +108,7 @@ static void every_dimension_gives_the_cpus_bits(void **state)
         for (int m = 0; m < METRICS; m++) {
             twins t = twins_make(*state, metrics[m], vectors, count, dim, 2);
             for (int q = 0; q < QUERY_COUNTS; q++)
-                if ((q + m) % METRICS == 0 && (dim <= 384 || query_counts[q] < 33)) /* each kernel once, and each metric */
+                if ((q + m) % METRICS == 0 && (dim <= 384 || query_counts[q] < 33)) /* each kernel and each metric once */
                     check_twins(&t, queries, query_counts[q], 10, NULL, 0);
             twins_free(&t);
         }
@@ -266,7 +266,7 @@ static int go_on(long long done, long long total, void *user)
 
 static void queries_in_rounds_are_answered_as_at_once(void **state)
 {
-    enum { DIM = 2, COUNT = 60, QUERIES = 1030 }; /* more than a round takes that is watched */
+    enum { DIM = 2, COUNT = 60, QUERIES = 1030 }; /* more than the queries of a round with a progress callback */
     float *vectors = normals(14, COUNT * DIM), *queries = normals(15, QUERIES * DIM);
     twins t = twins_make(*state, WW_L2, vectors, COUNT, DIM, 1);
     t.progress = go_on;
@@ -276,8 +276,7 @@ static void queries_in_rounds_are_answered_as_at_once(void **state)
     free(queries);
 }
 
-/* ---- the merge alone ------------------------------------------------------------------------------------------------------
- */
+/* ---- the merge alone ----------------------------------------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -285,8 +284,8 @@ static int by_key(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What blocks may leave to the merge, which is more on a GPU with many of them than emulated searches make: in any order, each
- * better than all before it, next to one another, and as far apart as keys can be. */
+/* Keys that blocks could leave for the merge, which are more on a GPU with many blocks than in emulated searches: in any order,
+ * each better than all before it, next to each other, and as far apart as possible. */
 static void make_keys(test_random *random, int32_t kind, canon_key *keys, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -369,7 +368,7 @@ int main(void)
     if (ww_device_open("cpu", &cpu) != WW_OK)
         return 1;
     int failed = 0;
-    again = TEST_INSTRUMENTED || getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* the stand-in: the same kernels once more */
+    again = TEST_INSTRUMENTED || getenv("WARPWAVE_HIP_LIBRARY") != NULL; /* on the stand-in: the same kernels again */
     for (const char *seed = again ? "1" : test_is_long() ? "012" : "0"; *seed && failed == 0; seed++) {
         const char text[2] = {*seed, 0};
         setenv("WARPWAVE_EMULATOR_SEED", text, 1);

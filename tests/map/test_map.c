@@ -1,5 +1,5 @@
-/* Maps: the same bits on every device and for any number of threads; rows that come, go and change; rows that are few, equal or
- * wild. */
+/* Maps: the same bits on every device and for any number of threads; rows that are added, removed and changed; rows that are
+ * few, equal or extreme. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void check_same_map(const ww_map *a, const ww_map *b)
     assert_memory_equal(ww_map_points(a), ww_map_points(b), count * 2 * sizeof(float));
 }
 
-/* The point of a row, NULL if it is not on the map. */
+/* Returns the point of a row, or NULL if it is not on the map. */
 static const float *point_of(const ww_map *map, int64_t handle)
 {
     for (int64_t i = 0; i < ww_map_count(map); i++)
@@ -82,14 +82,13 @@ static uint64_t hash_of(const ww_map *map)
     return fnv_bytes(FNV_BEGIN, ww_map_points(map), (size_t)ww_map_count(map) * 8);
 }
 
-/* ---- bits -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- bits ---------------------------------------------------------------------------------------------------------------- */
 
 static void the_bits_are_the_same_on_every_device_and_machine(void **state)
 {
     static const struct {
         ww_metric metric;
-        uint64_t hash; /* of the points, whatever computes them */
+        uint64_t hash; /* of the points, the same on every device */
     } cases[] = {{WW_COSINE, UINT64_C(0x6c14020c707a00e1)},
                  {WW_L2, UINT64_C(0x52946a46aa0db8be)},
                  {WW_DOT, UINT64_C(0x6c37cf281ea006b8)}};
@@ -110,7 +109,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
     static const int32_t threads[] = {1, 2, 5};
     const ww_map_config config = few_steps();
     float *first = NULL;
-    if (device_is_slow(*state)) /* the threads are the host's on every device, and so is the layout */
+    if (device_is_slow(*state)) /* every device uses the host's threads, and the host computes the layout */
         return;
     ww_collection *c = clustered(*state, WW_L2, THREADED_ROWS);
     for (int i = 0; i < 3; i++) {
@@ -163,7 +162,7 @@ static void neighbours_are_near_each_other_on_the_map(void **state)
         for (int k = 0; k < 40; k++)
             kept += rows[k] == nearest;
     }
-    assert_true(kept > ROWS * 9 / 10); /* by chance 40 */
+    assert_true(kept > ROWS * 9 / 10); /* 40 would be chance */
     ww_map_destroy(map);
     ww_collection_destroy(c);
 }
@@ -222,8 +221,7 @@ static void lists_of_an_index_find_the_same_neighbours(void **state)
     ww_collection_destroy(c);
 }
 
-/* ---- rows that come and go ------------------------------------------------------------------------------------------------
- */
+/* ---- rows that come and go ----------------------------------------------------------------------------------------------- */
 
 static void add(ww_collection *c, const float *vector, const char *id)
 {
@@ -327,7 +325,7 @@ static void removed_rows_leave_and_replaced_ones_move(void **state)
     ww_collection_destroy(c);
 }
 
-/* A cluster that is new as a whole: its first row has no neighbour with a place. */
+/* A cluster of only new rows: its first row has no neighbour with a place. */
 static void rows_that_are_new_among_themselves_are_placed(void **state)
 {
     ww_collection *c = clustered(*state, WW_L2, 40);
@@ -350,8 +348,7 @@ static void rows_that_are_new_among_themselves_are_placed(void **state)
     ww_collection_destroy(c);
 }
 
-/* ---- few, equal and wild rows ---------------------------------------------------------------------------------------------
- */
+/* ---- few, equal and wild rows -------------------------------------------------------------------------------------------- */
 
 static void check_finite(const ww_map *map, int64_t count)
 {
@@ -416,8 +413,7 @@ static void rows_may_be_wild(void **state)
     }
 }
 
-/* ---- callers --------------------------------------------------------------------------------------------------------------
- */
+/* ---- callers ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct watch {
     int64_t calls, stop_at, last, total;

@@ -44,8 +44,7 @@ void model_calls_write_files(void)
     write_tiny_model("bert", WW_QUANT_F32, 1, "encoder.gguf");
 }
 
-/* ---- calls ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- calls --------------------------------------------------------------------------------------------------------------- */
 
 static ww_status call_open(void)
 {
@@ -81,7 +80,7 @@ static ww_status call_create(void)
     return status;
 }
 
-/* Feeds a fork, so that the session is what it was. */
+/* Feeds a fork, so that the session does not change. */
 static ww_status feed_fork(const int32_t *ids, size_t count, float *logits)
 {
     ww_session *fork = NULL;
@@ -200,8 +199,7 @@ const model_call model_calls[] = {
     {.name = NULL},
 };
 
-/* ---- the scene ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the scene ----------------------------------------------------------------------------------------------------------- */
 
 void model_calls_begin(ww_device *opened)
 {

@@ -10,7 +10,7 @@ enum { CALLS_VOCABULARY = 96, CALLS_WIDTH = 64, CALLS_PROMPT = 6 };
 extern const int32_t calls_prompt[CALLS_PROMPT];
 
 typedef struct model_call {
-    const char *name; /* NULL behind the last */
+    const char *name; /* NULL after the last */
     ww_status (*call)(void);
     bool opens;           /* a model, which takes an emulated device its time */
     void (*before)(void); /* makes the state that the call is about; may be NULL; nothing fails meanwhile */
@@ -26,9 +26,9 @@ void model_calls_write_files(void);
 
 /* Opens both on a device, with two sessions. */
 void model_calls_begin(ww_device *opened);
-/* Makes each call once: what is kept for the next time is made then. */
+/* Makes each call once, so that everything that is kept for reuse is allocated. */
 void model_calls_warm(void);
-/* The session, and what it becomes by another token, are what they were; with `whole` texts are embedded as before, too. */
+/* The session, and what another token makes of it, must be unchanged; with `whole`, embeddings of texts, too. */
 void model_calls_check(const char *what, bool whole);
 void model_calls_end(void);
 

@@ -112,7 +112,7 @@ static void coding_gives_the_references_bytes_or_a_smaller_error(void **state)
     free(x);
 }
 
-/* Rows of every kind: normal, constant of both signs, zeros, ramps, tiny, denormal, huge beside small. */
+/* Rows of every kind: normal, constant of both signs, zeros, ramps, tiny, denormal, huge with small ones. */
 static float *hard_rows(int64_t rows, int64_t cols)
 {
     test_random random = {77};
@@ -251,7 +251,7 @@ static void halves_are_those_of_the_base(void **state)
     }
 }
 
-/* A step of 509 meets every exponent, and all endings of a significand; around halves and integers every float is tried. */
+/* A step of 509 covers every exponent and all endings of a significand; around halves and integers every float is tried. */
 static void short_forms_give_what_they_stand_for(void **state)
 {
     const uint32_t most = canon_float_bits(127.5f);

@@ -18,7 +18,7 @@ static standin rocm;
 static float weights[ROWS * COLS], values[COLUMNS * COLS];
 static bool matrix_units; /* has the chip any? */
 
-/* The product with `math` while the stand-in is set so. */
+/* The product with `math` and these settings of the stand-in. */
 static ww_status multiply(const char *settings, ww_math math, float *y)
 {
     const int64_t shape[2] = {COLUMNS, COLS};
@@ -31,7 +31,7 @@ static ww_status multiply(const char *settings, ww_math math, float *y)
     rocm.configure("memory=64MiB");
     CHECK_OK(ww_device_open("rocm:0", &device));
     matrix_units = gpu_of(device)->capabilities.matrix_f16;
-    device->tuning.quant_bf16 = TUNING_ALWAYS; /* for so few columns codes are quicker */
+    device->tuning.quant_bf16 = TUNING_ALWAYS; /* with so few columns integers are faster */
     CHECK_OK(ww_quant_from_f32(device, WW_QUANT_Q8_0, weights, ROWS, COLS, 0, &matrix));
     CHECK_OK(ww_storage_from_host(device, WW_F32, (int64_t)COLUMNS * COLS, values, &x.storage));
     rocm.configure(settings);
@@ -83,7 +83,7 @@ static void a_fast_product_that_rocblas_has_not_is_by_kernels_of_ours(void **sta
     check_fallback(AMD_STATUS_ARCH_MISMATCH);
 }
 
-/* In a process of its own, because a library is looked for once. */
+/* In a separate process, because a library is only looked for once. */
 static void multiply_without_rocblas(void)
 {
     static float canonical[ROWS * COLUMNS], fast[ROWS * COLUMNS];

@@ -154,8 +154,9 @@ static void thread_blocks_that_stay_have_the_same_bits(void **state)
     pretend_nothing(device);
 }
 
-/* The column coded chunk by chunk by its product, as on AMD's chips, beside the product of a column that a kernel codes. Every
- * format; columns of less than a chunk and of many; rows that thread blocks share, and some that no thread block has all of. */
+/* The product quantizes its column chunk by chunk, as on AMD's chips; compared with the product of a column that a separate
+ * kernel quantizes. Every format; columns shorter than a chunk and much longer; rows that thread blocks share, and some that no
+ * thread block has all of. */
 static void columns_that_are_coded_as_they_are_multiplied_have_the_same_bits(void **state)
 {
     static const fused_case cases[] = {
@@ -223,7 +224,7 @@ static void one_column_has_the_same_bits_in_every_way(void **state)
     ww_device_close(cpu);
 }
 
-/* A value that cannot be coded turns only its own column into NaN, wherever it came from. */
+/* A value that cannot be encoded makes only its own column NaN, from any source. */
 static void what_cannot_be_coded_is_nan_in_its_column(void **state)
 {
     enum { N = 2, K = 64, ROWS = 16 };
@@ -249,11 +250,11 @@ static void what_cannot_be_coded_is_nan_in_its_column(void **state)
 
 /* ---- the edges of what can be coded -------------------------------------------------------------------------------------- */
 
-/* A magnitude, the largest of its block: at an edge of what the column's codes can hold, or just beyond it. */
+/* A magnitude, the largest of its block: at the limit of what the column's codes can hold, or just beyond it. */
 typedef struct edge_case {
     ww_quant_type type;
     uint32_t bits;
-    bool coded; /* or refused */
+    bool coded; /* false: refused */
 } edge_case;
 
 enum { EDGE_ROWS = 20, EDGE_COLS = 4352 };
@@ -264,7 +265,7 @@ typedef struct edge_result {
     float waited[EDGE_ROWS], queued[EDGE_ROWS];
 } edge_result;
 
-/* The element at `place` has the magnitude; the others of its block are smaller, and tiny ones have only such beside them. */
+/* The element at `place` has the magnitude; the others of its block are smaller, and if it is tiny, they are, too. */
 static void edge_column(const edge_case *c, int32_t place, bool negative, float *x)
 {
     const float magnitude = canon_bits_float(c->bits);
@@ -275,7 +276,7 @@ static void edge_column(const edge_case *c, int32_t place, bool negative, float 
     free(normals);
 }
 
-/* How a product of one column goes. */
+/* The way in which a product of one column is computed. */
 static quant_strategy strategy_of(ww_device *device, ww_quant_type type)
 {
     const quant_product_job job = {

@@ -1,4 +1,4 @@
-/* Quantized matrices through the API, on every device: loading, views, rows looked up, and what is refused. */
+/* Quantized matrices through the API, on every device: loading, views, looking up rows, and refused arguments. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The ways to multiply a quantized matrix, on every device: float activations as canonical dot products with decoded weights,
- * activations that were coded before, experts by ids on the device; and what is refused.
+ * activations that were encoded before, experts by ids on the device; and refused arguments.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,8 +24,7 @@ static void check_same(const char *name, int64_t n, const float *expected, const
             fail_msg("%s times %d: result %d is %a, expected %a", name, (int)n, (int)i, (double)found[i], (double)expected[i]);
 }
 
-/* ---- float activations ----------------------------------------------------------------------------------------------------
- */
+/* ---- float activations --------------------------------------------------------------------------------------------------- */
 
 /* The definition, from the rows that the matrix decodes to. */
 static float canonical_dot(const float *a, const float *b, int64_t count)
@@ -103,15 +102,14 @@ static void nothing_is_refused_of_float_activations(void **state)
     free(w);
 }
 
-/* ---- activations that are coded -------------------------------------------------------------------------------------------
- */
+/* ---- activations that are coded ------------------------------------------------------------------------------------------ */
 
 static ww_quant_type activations_of(ww_quant_type type)
 {
     return ww_quant_block_elements(type) == 32 ? WW_QUANT_Q8_1 : WW_QUANT_Q8_K;
 }
 
-/* Of `n` columns, each coded once and multiplied twice. */
+/* `n` columns, each encoded once and multiplied twice. */
 static void check_coded(ww_device *device, const golden_type *t, int64_t n)
 {
     enum { ROWS = 19 };
@@ -197,8 +195,7 @@ static void a_view_of_coded_activations_is_taken_and_what_was_not_coded_here_is_
     free(w);
 }
 
-/* ---- experts by ids on the device -----------------------------------------------------------------------------------------
- */
+/* ---- experts by ids on the device ---------------------------------------------------------------------------------------- */
 
 enum { EXPERTS = 5, EXPERT_ROWS = 6, EXPERT_K = 256 };
 
@@ -211,7 +208,7 @@ static ww_tensor ids_of(ww_device *device, ww_dtype dtype, int64_t n, const int6
     return cast;
 }
 
-/* Patterns: one expert for all, each in turn, most to one, one column. */
+/* Patterns: one expert for all, each in turn, most columns to one, one column. */
 static int64_t chosen(int pattern, int64_t i)
 {
     return pattern == 0 ? 3 : pattern == 1 ? i * 3 % EXPERTS : i % 7 == 6 ? 4 : 1;
@@ -270,7 +267,7 @@ static void experts_by_ids_on_the_device_are_those_of_the_host(void **state)
     check_ids(*state, WW_QUANT_Q4_0, WW_ACTIVATIONS_CODED, 260, 1); /* more than a thread block has threads */
 }
 
-/* f16 activations, which a product by tiles would take as they are. */
+/* f16 activations, which a product with tiles would use directly. */
 static void many_columns_of_f16_meet_experts_as_well(void **state)
 {
     enum { N = 40 };
@@ -303,7 +300,7 @@ static void many_columns_of_f16_meet_experts_as_well(void **state)
     free(w);
 }
 
-/* In a queued product; others refuse. */
+/* In a queued product the results are NaN; other products refuse the ids. */
 static void check_wrong_ids(ww_device *device, ww_quant_type type, ww_activations kind)
 {
     enum { N = 5 };

@@ -1,5 +1,5 @@
 /* Quantized matrices times activations, on every device: close to the product of the decoded weights, the CPU's bits, odd
- * sizes, experts, other types of activations, and what is refused.
+ * sizes, experts, other types of activations, and refused arguments.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static const golden_type *next_type(const golden_type *t)
     return t->name ? t + 1 : NULL;
 }
 
-/* Against f64 on decoded weights and activations as they were: the mean of |error| over the mean of |result|. */
+/* Compared with f64 on decoded weights and the original activations: the mean of |error| over the mean of |result|. */
 static void check_close(ww_device *device, ww_math math, int64_t rows, int64_t n, int64_t k)
 {
     float *w = quant_normals(11, rows * k), *x = quant_normals(12, n * k),
@@ -112,7 +112,7 @@ static void rows_of_any_number_of_blocks_are_multiplied(void **state)
     ww_device_close(cpu);
 }
 
-/* The definition for a row of q8_0, and what comes of products that are rounded before they are added. */
+/* The definition for a row of q8_0, and the result if products are rounded before they are added. */
 typedef struct coded_block {
     uint16_t d;
     int8_t codes[32];
@@ -204,7 +204,7 @@ static void experts_are_slices_of_the_matrix(void **state)
     free(w);
 }
 
-/* A view of the matrix, x in f16 and bf16, and x that is a slice with gaps: the same as dense f32 of the same numbers. */
+/* A view of the matrix, x in f16 and bf16, and x that is a slice with gaps: the same as dense f32 with the same numbers. */
 static void views_and_other_types_of_activations_are_taken(void **state)
 {
     enum { ROWS = 9, N = 4, K = 256, GAP = 3 };
@@ -240,7 +240,8 @@ static void views_and_other_types_of_activations_are_taken(void **state)
     free(w);
 }
 
-/* Rows of 17 to 36 bytes: most views begin at no multiple of 16, and the last row is the last of the memory. */
+/* Rows of 17 to 36 bytes: most views start at an address that is not a multiple of 16, and the last row is at the end of the
+ * memory. */
 static void views_may_begin_anywhere(void **state)
 {
     enum { ROWS = 21, N = 2, K = 32 };
@@ -304,7 +305,7 @@ static void any_number_of_columns_meets_any_expert(void **state)
     free(w);
 }
 
-/* Products that follow each other without waiting, each with memory that the one before gave back. */
+/* Products that follow each other without waiting, each with memory that the previous one freed. */
 static void queued_products_see_what_was_queued_before(void **state)
 {
     enum { ROWS = 256, N = 3, K = 256, TIMES = 4 };
@@ -417,7 +418,7 @@ static void many_rows_that_fill_no_tile_are_multiplied(void **state)
     ww_device_close(cpu);
 }
 
-/* One column as long as the hidden layer of a model of 8 billion weights: more than a thread block reads at once. */
+/* One column as long as the hidden layer of a model with 8 billion weights: longer than a thread block reads at once. */
 static void one_long_column_has_the_cpus_bits(void **state)
 {
     enum { K = 14336, ROWS = 4096, FEW_ROWS = 17 };

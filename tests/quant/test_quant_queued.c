@@ -16,7 +16,7 @@ static float *scaled_normals(uint64_t seed, int64_t count, float scale)
     return x;
 }
 
-/* x times the matrix, `times` times over: each product takes what the one before it made. */
+/* x times the matrix, `times` times: each product uses the result of the one before it. */
 static float *chain(ww_device *device, ww_quant *q, const float *x, int64_t n, int64_t k, int times, bool queued)
 {
     float *y = malloc((size_t)(n * k) * sizeof *y);
@@ -36,7 +36,7 @@ static float *chain(ww_device *device, ww_quant *q, const float *x, int64_t n, i
     return y;
 }
 
-/* Queued, each product of a chain takes what it takes where every one is waited for. */
+/* A queued chain of products gives the same as one that waits for each product. */
 static void compare_chains(ww_device *device, ww_quant *q, const float *x, int64_t n, int64_t k, bool slow)
 {
     const int times = slow ? 3 : 40;
@@ -87,7 +87,7 @@ static void products_leave_tables_of_functions_alone(void **state)
 {
     enum { MOST = 1 << 18, N = 8, K = 256 };
     const int64_t count = device_is_slow(*state) ? 1 << 10 : MOST;
-    static const ww_unary ops[] = {WW_ERF, WW_SIN, WW_LOG}; /* of those that are looked up, not computed */
+    static const ww_unary ops[] = {WW_ERF, WW_SIN, WW_LOG}; /* some of those that are looked up, not computed */
     const int64_t shape[1] = {count};
     uint16_t *numbers = malloc(MOST * sizeof *numbers), *here = malloc(MOST * sizeof *here),
              *there = malloc(MOST * sizeof *there);

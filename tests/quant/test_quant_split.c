@@ -8,7 +8,7 @@
 #include "support/devices.h"
 #include "support/pretend/pretend.h"
 
-/* By as many blocks of threads as `splits` says, where rows can be shared at all. */
+/* With `splits` thread blocks for the same rows, if rows can be shared at all. */
 static void check_splits(ww_device *device, const golden_type *type, int64_t rows, int64_t n, int64_t k)
 {
     ww_device *cpu;
@@ -49,7 +49,7 @@ static void rows_shared_by_blocks_of_threads_have_the_cpus_bits(void **state)
         }
 }
 
-/* Of blocks that eight does not divide, and more than a stage has. */
+/* A number of blocks that is not a multiple of eight and exceeds a stage. */
 static void rows_of_any_number_of_blocks_are_shared(void **state)
 {
     for (const golden_type *t = golden_types; t->name; t++)

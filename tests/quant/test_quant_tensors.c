@@ -13,7 +13,7 @@ enum { ROWS = 7, COLS = 512, COUNT = ROWS * COLS };
 
 static const ww_dtype dtypes[] = {WW_F32, WW_F16, WW_BF16};
 
-/* Of normal numbers that f16 and bf16 hold. */
+/* Normal numbers that f16 and bf16 represent exactly. */
 static float *numbers(int64_t count)
 {
     float *x = quant_normals(17, count);

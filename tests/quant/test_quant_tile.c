@@ -58,8 +58,9 @@ static void tiles_that_park_their_sums_have_the_cpus_bits(void **state)
     }
 }
 
-/* Activations that are hard to code, by 256: the largest magnitude several times, with both signs; halves, which are rounded
- * away from 0 or to even; zeros of both signs; denormals; numbers that f16 hardly holds; and what is just below a half. */
+/* Activations that are hard to encode, 256 at a time: the largest magnitude several times, with both signs; halves, which are
+ * rounded away from 0 or to even; zeros of both signs; denormals; numbers that barely fit in f16; and numbers just below a
+ * half. */
 static float awkward(int64_t i)
 {
     const int64_t kind = i / 256 % 7, at = i % 256;
@@ -82,7 +83,7 @@ static float awkward(int64_t i)
     }
 }
 
-/* Columns that begin at any float, and of a number of elements that no unit of the coder divides. */
+/* Columns that start at any float, with a number of elements that is not a multiple of the encoder's unit. */
 static float *multiply_from(ww_device *device, ww_quant *q, const float *x, int64_t offset, int64_t n, int64_t k, int64_t rows)
 {
     const int64_t shape[2] = {n, k};

@@ -149,7 +149,7 @@ static void the_folder_is_its_owners_alone(void **state)
     assert_int_equal(about.st_mode & 0777, 0700);
 }
 
-/* Makes a file of `bytes` that was used `seconds` ago. */
+/* Makes a file of `bytes` bytes that was last used `seconds` ago. */
 static void put_old(const char *name, off_t bytes, time_t seconds)
 {
     char path[64];

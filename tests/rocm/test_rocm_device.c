@@ -57,7 +57,7 @@ static ww_device *open_device(const char *name)
 
 /* ---- absence ------------------------------------------------------------------------------------------------------------- */
 
-/* Without kernels the library looks for no runtime: that there are none is the reason that it gives. */
+/* Without kernels the library does not look for a runtime: its reason is that there are no kernels. */
 static void need_kernels(void)
 {
     if (ww_kernel_chip_count() > 0)
@@ -81,7 +81,7 @@ static void without_library(void)
     ww_device_close(device);
 }
 
-/* AMD's packages put the libraries into /opt/rocm/lib, and the loader need not know. */
+/* AMD's packages put the libraries into /opt/rocm/lib, which the loader may not search. */
 static void in_the_folder_that(const char *variable)
 {
     char folder[512];
@@ -240,7 +240,8 @@ static void look_at_rocm_7(void)
     look_at_fields(7, "7.0.51831");
 }
 
-/* Only the runtime's text has the function of a PCI address; a text that is not an address, or another card's, is ignored. */
+/* Only the runtime's text has the function of a PCI address; a text that is not an address, or is another card's, is
+ * ignored. */
 static void look_at_pci_addresses(void)
 {
     static const char *const said[][2] = {
@@ -328,7 +329,7 @@ static void choose_code(void)
     EXPECT(scratch_teardown(NULL) == 0);
 }
 
-/* The runtime of ROCm 5 does not know code object version 6: what was generic is compiled. */
+/* The runtime of ROCm 5 does not support code object version 6: generic code is compiled instead. */
 static void choose_code_for_rocm_5(void)
 {
     EXPECT(scratch_setup(NULL) == 0);
@@ -336,8 +337,9 @@ static void choose_code_for_rocm_5(void)
     use_standin(5, "");
     expect_kernels("chips=gfx90a", "embedded gfx90a HSACO");
     expect_kernels("chips=gfx1101", "compiled here for gfx1101");
-    expect_kernels("chips=gfx1101", "compiled here for gfx1101");                              /* from the cache */
-    expect_kernels("chips=gfx1101;fail=hipModuleLoadData:2:209", "compiled here for gfx1101"); /* anew: that was refused */
+    expect_kernels("chips=gfx1101", "compiled here for gfx1101"); /* from the cache */
+    /* Compiled again, because that was refused. */
+    expect_kernels("chips=gfx1101;fail=hipModuleLoadData:2:209", "compiled here for gfx1101");
     expect_kernels("chips=gfx1101;fail=hiprtcCompileProgram:1:6", "compiled here for gfx1101");
     EXPECT(scratch_teardown(NULL) == 0);
 }
@@ -420,7 +422,7 @@ static void count_launch(const standin_launch *launch)
     EXPECT(emulate(launch));
 }
 
-/* How many kernels a product of one column is, with an addition and behind a norm. */
+/* How many kernels a product of one column takes, with an addition and after a norm. */
 static int launches_of(const ww_quant *matrix, const ww_tensor *x, const ww_tensor *weight, ww_tensor *out)
 {
     ww_quant_product how = ww_quant_product_default();
@@ -489,9 +491,9 @@ static void keep_the_callers_device(void)
     device->backend->buffer_destroy(device, &held);
     EXPECT(get(&now) == 0 && now == 1);
     EXPECT(device->backend->buffer_create(device, 65 << 20, &held) == WW_OUT_OF_MEMORY);
-    EXPECT(get(&now) == 0 && now == 1 && last() == 0); /* our failure is not left for the caller to find */
+    EXPECT(get(&now) == 0 && now == 1 && last() == 0); /* our failure does not stay for the caller */
     rocm.configure("memory=64MiB;fail=hipMalloc:1:2");
-    EXPECT(device->backend->buffer_create(device, 1 << 20, &held) == WW_OK); /* after giving back what was pooled */
+    EXPECT(device->backend->buffer_create(device, 1 << 20, &held) == WW_OK); /* after freeing pooled memory */
     EXPECT(last() == 0);
     device->backend->buffer_destroy(device, &held);
     ww_device_close(device);

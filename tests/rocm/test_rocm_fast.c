@@ -34,7 +34,7 @@ static bool was_launched(const char *kernel)
     return false;
 }
 
-/* The stand-in's device of that chip; NULL, and a line that says it, where this build has no kernels for it. */
+/* Returns the stand-in's device of that chip; NULL, after printing it, if this build has no kernels for it. */
 static ww_device *open_chip(const char *chip, int units)
 {
     char settings[64];
@@ -90,7 +90,7 @@ static const quant_choice quant_choices[] = {
     {"gfx1100", 3, 2, WW_QUANT_Q6_K, 512, "matmul_fast_bf16"},
     {"gfx1201", 1, 1, WW_QUANT_Q8_0, 512, "quant_tile_block32"},
     {"gfx1201", 1, 1, WW_QUANT_Q4_K, 512, "quant_tile_kblock"},
-    {"gfx906", 3, 2, WW_QUANT_Q4_K, 512, "quant_tile_kblock"}, /* no matrix units: nothing else is there */
+    {"gfx906", 3, 2, WW_QUANT_Q4_K, 512, "quant_tile_kblock"}, /* no matrix units, so no other kernel */
 };
 
 static void fast_products_of_quantized_matrices_go_the_quicker_way(void **state)

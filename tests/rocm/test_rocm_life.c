@@ -125,7 +125,7 @@ static void the_context_ends_last(void **state)
     assert_non_null(strstr(ended, "module "));
     const char *context = strstr(ended, "context ");
     assert_non_null(context);
-    assert_string_equal(context, "context ");                 /* nothing behind it */
+    assert_string_equal(context, "context ");                 /* nothing follows */
     assert_null(strstr(strstr(ended, "module "), "stream ")); /* no stream outlives the code that may run on it */
 }
 
@@ -227,7 +227,7 @@ static void with_a_lost_card(void)
     expect_auto_passes_over("cpu", (const char *const[]){"rocm:0", "rocm:1"}, 2);
 }
 
-/* With a CPU that cannot be opened either, the message has every reason. */
+/* If the CPU cannot be opened, either, the message has every reason. */
 static void with_nothing_that_opens(void)
 {
     ww_device *device = NULL;

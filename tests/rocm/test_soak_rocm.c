@@ -75,7 +75,7 @@ static void grow(ww_collection *c, test_random *random)
     }
 }
 
-/* Every row but each fourth goes, and some come back under their old names. */
+/* Removes three of every four rows, and adds some again under their old names. */
 static void shrink(ww_collection *c, test_random *random)
 {
     char text[32];

@@ -50,13 +50,13 @@ void http_send(int connection, const void *bytes, size_t count)
     for (const char *at = bytes; count > 0;) {
         const ssize_t sent = send(connection, at, count, MSG_NOSIGNAL);
         if (sent <= 0)
-            return; /* the server has closed; what it said is read */
+            return; /* the server has closed the connection; its answer was read */
         at += sent;
         count -= (size_t)sent;
     }
 }
 
-/* Receives more bytes behind `*bytes`; false at the end. */
+/* Receives more bytes after `*bytes`. Returns false at the end. */
 static bool receive_more(int connection, char **bytes, size_t *length)
 {
     enum { PIECE = 1 << 16 };

@@ -13,18 +13,18 @@
 
 typedef struct http_answer {
     int status; /* 0: the connection was closed without an answer */
-    char *head; /* with its last empty line; NULL without an answer */
-    char *body; /* chunks put together; with a NUL behind it */
+    char *head; /* including its empty line; NULL without an answer */
+    char *body; /* all chunks, followed by a NUL */
     size_t length;
 } http_answer;
 
 void http_free(http_answer *a);
 
-/* Connects; the test fails if that is not possible. The second returns -1 then. */
+/* Connects; the test fails if that is not possible, while the second function returns -1. */
 int http_connect(int port);
 int http_try_connect(int port);
 
-/* Sends bytes as they are; receives one answer. */
+/* Sends bytes unchanged; below, receives one answer. */
 void http_send(int connection, const void *bytes, size_t count);
 http_answer http_receive(int connection);
 

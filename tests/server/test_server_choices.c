@@ -161,7 +161,7 @@ static void a_call_that_is_required_is_made(void **state)
     http_free(&a);
 }
 
-/* A grammar writes what a model that was taught would write. */
+/* A grammar makes the model write what a trained model would write. */
 static void calls_are_read_from_the_text(void **state)
 {
     (void)state;

@@ -37,7 +37,8 @@ static void find_some(prefetched *p, uint64_t seed)
     }
 }
 
-/* The definition: points in the order in which they are found, then the best first, the one found earlier before its equals. */
+/* The definition: points in the order in which they are found, sorted by score; of equal ones, the one found earlier comes
+ * first. */
 static int64_t fuse_slowly(const search *s, found_point *fused)
 {
     int64_t count = 0;

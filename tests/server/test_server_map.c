@@ -166,7 +166,7 @@ static void points_are_coloured_by_a_field(void **state)
     ASK_STATUS(port, 400, "POST", MAP "/colours", "{\"generation\": 1}");
 }
 
-/* Points of the collection `pair`, of which every third has no second vector. */
+/* Adds points to the collection `pair`; every third has no second vector. */
 static void fill_named(void)
 {
     out body = {0};
@@ -224,7 +224,7 @@ static void each_vector_with_a_name_has_a_map(void **state)
     json_t *answer = ASK(port, 200, "POST", PAIR "/rows", "{\"ids\": [\"2\"], \"with_vector\": true}");
     json_t *vector = json_object_get(row_at(answer, 0), "vector");
     assert_int_equal(json_array_size(json_object_get(vector, "a b")), 2);
-    assert_float_equal(json_number_value(json_array_get(json_object_get(vector, "a b"), 1)), 2, 0); /* as it came */
+    assert_float_equal(json_number_value(json_array_get(json_object_get(vector, "a b"), 1)), 2, 0); /* unchanged */
     assert_int_equal(json_array_size(json_object_get(vector, "c")), 3);
     json_decref(answer);
 }

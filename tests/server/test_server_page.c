@@ -50,8 +50,7 @@ static json_t *body_value(json_t *answer, const char *key)
     return json_object_get(json_object_get(answer, "result"), key);
 }
 
-/* ---- files -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------------------------------------------------------- */
 
 static void browsers_get_the_page_and_other_clients_the_version(void **state)
 {
@@ -98,7 +97,7 @@ static void every_file_has_the_headers_that_keep_it_safe(void **state)
     http_free(&none);
 }
 
-/* What would load something from elsewhere, make HTML or code of a text, or keep the key. */
+/* Text that would load something from elsewhere, make HTML or code from a text, or store the key. */
 static void the_files_are_small_and_name_no_other_origin(void **state)
 {
     (void)state;
@@ -149,8 +148,7 @@ static void files_need_no_key_and_data_does(void **state)
     server_test_end(s);
 }
 
-/* ---- data ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- data ---------------------------------------------------------------------------------------------------------------- */
 
 static void fill(void)
 {
@@ -205,7 +203,7 @@ static void rows_come_in_pages_with_ids_and_handles_as_texts(void **state)
     json_decref(answer);
     answer = ASK(port, 200, "POST", "/warpwave/collections/docs/rows", body);
     assert_int_equal(json_array_size(body_value(answer, "rows")), 1);
-    json_t *vector = json_object_get(row_at(answer, 0), "vector"); /* as it came, not with length 1 */
+    json_t *vector = json_object_get(row_at(answer, 0), "vector"); /* unchanged, without normalization */
     assert_float_equal(json_real_value(json_array_get(vector, 1)), 4, 0);
     json_decref(answer);
     answer = ASK(port, 200, "POST", "/warpwave/collections/docs/rows",
@@ -306,8 +304,7 @@ static void a_query_says_what_it_cost_if_that_is_asked_for(void **state)
     ASK_STATUS(port, 400, "POST", "/collections/docs/points/query", "{\"query\": [1, 2], \"params\": {\"nprobe\": \"a\"}}");
 }
 
-/* ---- an index --------------------------------------------------------------------------------------------------------------
- */
+/* ---- an index ------------------------------------------------------------------------------------------------------------ */
 
 /* A store with a collection of 4,000 rows around 40 places, which has an index. */
 static void with_index(server_config *config)

@@ -21,7 +21,7 @@ typedef struct served {
     int port;
 } served;
 
-/* Starts `warpwave serve` and reads from its message where it listens. */
+/* Starts `warpwave serve` and reads its address from its message. */
 static served start(void)
 {
     int ends[2];
@@ -53,7 +53,7 @@ static atomic_int answered[WRITERS]; /* points of each writer that were acknowle
 static atomic_bool stop, ended[WRITERS];
 static atomic_int torn;
 
-/* Adds points one by one until the server is gone. */
+/* Adds points one by one until the server has ended. */
 static void *write_points(void *user)
 {
     const int writer = (int)(intptr_t)user;

@@ -90,7 +90,7 @@ static value next(reader *r)
     }
 }
 
-/* Passes over what is inside a value that next() gave. */
+/* Skips the contents of a value that next() returned. */
 static void skip(reader *r, value v, int depth)
 {
     if (v.kind != KIND_LIST && v.kind != KIND_MAP)
@@ -117,7 +117,7 @@ static void copy_text(char *to, size_t capacity, value v)
 
 /* ---- metadata ------------------------------------------------------------------------------------------------------------ */
 
-/* One argument: those that are not hidden end where the caller's arguments do. */
+/* Reads one argument: arguments that are not hidden end where the caller's do. */
 static void read_argument(reader *r, code_kernel *kernel)
 {
     const value map = next(r);

@@ -9,9 +9,9 @@ enum { CODE_KERNELS_MAX = 64 };
 
 typedef struct code_kernel {
     char name[64];
-    char symbol[72];         /* of its descriptor */
+    char symbol[72];         /* the name of its descriptor */
     uint64_t explicit_bytes; /* of the arguments that the caller gives */
-    uint64_t kernarg_bytes;  /* with those that the runtime adds */
+    uint64_t kernarg_bytes;  /* including those that the runtime appends */
     uint64_t wave_size, threads_max, shared_bytes, scratch_bytes, registers;
     const void *owner; /* for the loader: the module that contains it */
 } code_kernel;

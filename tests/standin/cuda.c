@@ -63,7 +63,7 @@ long standin_alive(void)
 
 /* ---- faults -------------------------------------------------------------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over what is static here */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the static variables here */
 static const char *failing, *victim;
 static long countdown;
 static int failing_number, lost;
@@ -87,7 +87,7 @@ const char *standin_victim(void)
 int standin_judge(const char *call)
 {
     pthread_mutex_lock(&lock);
-    /* Questions about devices need no context, and are answered though that is lost. */
+    /* Queries about devices need no context, and are answered even after a loss. */
     int number = strncmp(call, "cuDeviceGet", strlen("cuDeviceGet")) == 0 ? NV_SUCCESS : lost;
     if (number == NV_SUCCESS && countdown > 0 && (failing == NULL || strcmp(failing, call) == 0) && --countdown == 0) {
         number = failing_number;
@@ -449,7 +449,7 @@ static const char *find_section(const char *image, const char *name)
     return NULL;
 }
 
-/* A function is where the PTX has its entry, or the name of its section in a cubin. */
+/* A function is an entry of the PTX, or the name of a section of a cubin. */
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     BEGIN(cuModuleGetFunction);

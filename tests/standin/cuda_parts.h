@@ -27,7 +27,7 @@ CUDA_OPTIONAL_FUNCTIONS(FUNCTION)
 
 /* ---- for tests ----------------------------------------------------------------------------------------------------------- */
 
-/* Contexts, memory, streams, events, modules and graphs that were not given back. */
+/* Contexts, memory, streams, events, modules and graphs that were not freed. */
 EXPORT long standin_alive(void);
 /* From now on, the n-th call of `call`, or of any function if that is NULL, returns `number`; n = 0: none does. A call that
  * frees something frees it and then fails. A number that means a lost device stays until this is called again. */
@@ -39,14 +39,14 @@ EXPORT long standin_launched(void);
 
 /* ---- between the files --------------------------------------------------------------------------------------------------- */
 
-/* Is there a current context on this thread? */
+/* Returns true if this thread has a current context. */
 int standin_here(void);
 /* Creates a handle of this many zeroed bytes, and destroys one. */
 int standin_one_more(void **handle, size_t bytes);
 int standin_one_less(void *handle);
 /* The number that a call must answer with, or 0. */
 int standin_judge(const char *call);
-/* What a call that has given something back answers with. */
+/* The result of a call that has freed something. */
 int standin_give(const char *call, int number);
 
 #define BEGIN(symbol)                                                                                                          \
@@ -66,7 +66,7 @@ typedef struct stream_work {
     unsigned int pattern;
 } stream_work;
 
-/* Bytes of a stream, for who makes one. */
+/* Returns the bytes of a stream, for code that allocates one. */
 size_t standin_stream_bytes(void);
 /* Does the work at once, or adds it to what the stream records; returns a CUDA status. */
 int standin_work(void *on, const stream_work *work);

@@ -155,7 +155,7 @@ int hipDeviceGetPCIBusId(char *address, int capacity, int device)
     return AMD_SUCCESS;
 }
 
-/* All of the struct is written, as AMD's runtime does, and with the features behind the chip's name. */
+/* Writes all of the struct, as AMD's runtime does, with the features after the chip's name. */
 static int write_properties(void *properties, size_t bytes, size_t arch, int device)
 {
     if (!standin_is_device(device))

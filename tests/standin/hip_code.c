@@ -87,7 +87,8 @@ int hipModuleUnload(void *unloading)
     return standin_give("hipModuleUnload", device < 0 ? AMD_ERROR_INVALID_HANDLE : AMD_SUCCESS);
 }
 
-/* What runs in place of a kernel's code: the library's, or of the object that the settings name. That stays loaded. */
+/* Returns the kernel that runs instead of a kernel's code: the library's, or one of the object in the settings, which stays
+ * loaded. */
 static const emulated_kernel *host_form(const char *name)
 {
     static void *object;

@@ -20,13 +20,13 @@ typedef enum handle_kind {
 
 /* Remembers a failure as HIP does, for hipGetLastError; returns it. */
 int standin_result(int number);
-/* The end of a function that gives something back: its own number, or the one it is to fail with. */
+/* Ends a function that frees something: returns its own number, or the one it must fail with. */
 int standin_give(const char *call, int number);
-int standin_last_error(void); /* and forgets it */
+int standin_last_error(void); /* also resets it */
 bool standin_is_lost(void);   /* then no device can be made current any more, but handles are freed anyway */
 
 void standin_add_handle(handle_kind kind, int device, const void *value);
-/* The device that a live handle is of, or -1. One that is not alive is a misuse by `call`, unless that is NULL. */
+/* Returns the device of a live handle, or -1. A handle that is not alive is a misuse by `call`, unless that is NULL. */
 int standin_find_handle(const char *call, handle_kind kind, const void *value);
 int standin_remove_handle(const char *call, handle_kind kind, const void *value);
 
@@ -57,7 +57,7 @@ extern _Thread_local int standin_current; /* HIP's rule: device 0 until somethin
             return entered_;                                                                                                   \
     } while (0)
 
-/* Work goes to a stream of the current device, as HIP wants it. */
+/* Runs work on a stream of the current device, as HIP requires. */
 #define ON_STREAM(symbol, stream)                                                                                              \
     do {                                                                                                                       \
         const int device_ = standin_find_handle(symbol, HANDLE_STREAM, stream);                                                \

@@ -19,7 +19,7 @@ enum { SUCCESS = 0, INVALID_INPUT = 3, INVALID_PROGRAM = 4, COMPILATION = 6 };
 
 typedef struct program {
     char module[64]; /* "" if the source is not one of ours */
-    bool headers;    /* all that it needs are there */
+    bool headers;    /* all required headers were passed */
     char *code;
     size_t bytes;
     char log[256];

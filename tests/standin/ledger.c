@@ -10,13 +10,13 @@ enum { VERSION = STANDIN_ROCM == 5 ? 50221153 : STANDIN_ROCM == 6 ? 60342131 : 7
 
 /* ---- faults and misuse --------------------------------------------------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over what is static below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the static variables below */
 static bool configured;
 static long calls, failing_calls;
 static int lost; /* the number that everything answers with */
 static const char *victim;
 static char misuse[160];
-static char given_back[8192]; /* the calls that gave something back, a space behind each */
+static char given_back[8192]; /* the calls that freed something, each followed by a space */
 static long other_handles;
 static _Thread_local int last_error;
 
@@ -41,7 +41,7 @@ static void configure_locked(const char *text)
     configured = true;
 }
 
-/* What ends something that others may stand on. */
+/* Functions that destroy something that other objects may depend on. */
 static bool gives_back(const char *call)
 {
     return strstr(call, "estroy") != NULL || strstr(call, "Unload") != NULL || strcmp(call, "hipFree") == 0 ||

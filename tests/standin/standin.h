@@ -31,21 +31,21 @@ typedef struct standin_counts {
     int64_t blocks, bytes, pinned, streams, events, modules, handles; /* handles: of rocBLAS and hipRTC */
 } standin_counts;
 
-/* Reads the settings, or WARPWAVE_STANDIN for NULL; forgets what was counted, failed and lost. Not while work is queued. */
+/* Reads the settings, or WARPWAVE_STANDIN if it is NULL; resets counts, failures and losses. Not while work is queued. */
 STANDIN_EXPORT void standin_configure(const char *text);
 STANDIN_EXPORT void standin_count(standin_counts *out);
 /* How many calls were made since, and which was made to fail, or NULL. */
 STANDIN_EXPORT long standin_calls(void);
 STANDIN_EXPORT const char *standin_victim(void);
-/* The first thing done to a handle that was not alive, or otherwise not allowed; NULL if all was well. */
+/* Returns the first invalid use of a handle, or NULL if there was none. */
 STANDIN_EXPORT const char *standin_misuse(void);
 
 /* The calls that gave something back, in their order, with spaces between: "rocblas_destroy_handle hipStreamDestroy ...". */
 STANDIN_EXPORT const char *standin_given_back(void);
 
-/* Lets somebody else run the kernels in place of the emulator (NULL: the emulator again): who can execute the machine code of
- * the device's code object, tests/codeobjects. It is called when the launch has its turn, on the thread that waits for it.
- * Memory that is taken from then on ends at pages that fault. */
+/* Makes another executor run the kernels instead of the emulator (NULL: the emulator again): one that can execute the machine
+ * code of the device's code object, tests/codeobjects. It is called when it is the launch's turn, on the thread that waits for
+ * it. Memory that is allocated from then on is followed by pages that fault. */
 typedef struct standin_launch {
     const void *image; /* the code object that was loaded */
     size_t image_bytes;
@@ -61,7 +61,7 @@ STANDIN_EXPORT bool standin_emulate(const standin_launch *launch);
 
 /* ---- between the libraries of the stand-in ------------------------------------------------------------------------------- */
 
-/* Queues a host call on a HIP stream that is alive, with a copy of its arguments; a HIP number. */
+/* Queues a host call on a live HIP stream, with a copy of its arguments; returns a HIP number. */
 STANDIN_EXPORT int standin_queue(void *stream, void (*call)(const void *arguments), const void *arguments, size_t bytes);
 /* Returns true if these bytes are in allocated memory of this thread's current device. */
 STANDIN_EXPORT bool standin_on_device(const void *address, size_t bytes);
@@ -77,7 +77,7 @@ typedef struct standin_chip {
     const char *name;
     uint32_t elf_mach; /* EF_AMDGPU_MACH in the flags of a code object */
     int wave_size;
-    const char *family; /* the generic target whose code it runs, too; "" for none */
+    const char *family; /* the generic target whose code it also runs; "" for none */
 } standin_chip;
 
 typedef struct standin_settings {

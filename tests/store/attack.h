@@ -13,8 +13,8 @@
 
 static ww_device *cpu;
 static char *path;
-static int attack_count; /* of this program, which share its time */
-static double until;     /* of this attack */
+static int attack_count; /* attacks of this program, which share its time */
+static double until;     /* the end of this attack */
 
 static inline double now(void)
 {
@@ -40,7 +40,7 @@ static inline int teardown(void **state)
     return scratch_teardown(state);
 }
 
-/* The seed of a run: another one each night, if the variable says so. */
+/* The seed of a run: another one each night, if the variable requests it. */
 static inline test_random seeded(uint64_t number)
 {
     const char *told = getenv("WARPWAVE_ATTACK_SEED");

@@ -17,7 +17,7 @@
 typedef enum vfs_fault {
     VFS_IO_ERROR,
     VFS_FULL,        /* writes say that the disk is full; other calls fail as above */
-    VFS_STAYS_FULL,  /* from the n-th write on every write says so; other calls work */
+    VFS_STAYS_FULL,  /* from the n-th write on, every write fails; other calls work */
     VFS_SHORT_WRITE, /* half of it is written, then it fails */
     VFS_POWER        /* at a sync: nothing works from then on */
 } vfs_fault;
@@ -34,7 +34,7 @@ static struct {
     sqlite3_vfs *real;
     bool armed;
     vfs_fault fault;
-    int64_t calls, fail_at; /* syncs alone, if the fault is the power */
+    int64_t calls, fail_at; /* only syncs, if the fault is a power failure */
     bool tripped, dead;
     vfs_image *images; /* of files as they were last synced */
 } vfs;
@@ -94,7 +94,7 @@ static inline int vfs_truncate(sqlite3_file *file, sqlite3_int64 size)
     return vfs_fails(false) ? SQLITE_IOERR_TRUNCATE : vfs_real(file)->pMethods->xTruncate(vfs_real(file), size);
 }
 
-/* Notes what the file has now. */
+/* Records the file's current contents. */
 static inline void vfs_note(const char *name)
 {
     vfs_image *image = vfs.images;

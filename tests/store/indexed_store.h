@@ -104,8 +104,7 @@ static inline scene *indexed_scene(ww_metric metric, ww_vector_type type)
     return s;
 }
 
-/* ---- comparing --------------------------------------------------------------------------------------------------------------
- */
+/* ---- comparing ----------------------------------------------------------------------------------------------------------- */
 
 static inline sqlite3_int64 ask(const char *sql)
 {
@@ -131,7 +130,8 @@ static inline void edit(const char *sql)
     sqlite3_close(db);
 }
 
-/* Are the lists and centroids of the file those of the collection in memory? Its rows are the places, as none was removed. */
+/* Checks that the lists and centroids of the file equal those of the collection in memory. No row was removed, so rows equal
+ * places. */
 static inline void check_tables(const scene *s)
 {
     const ivf *index = s->memory->index;

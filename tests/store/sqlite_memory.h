@@ -12,7 +12,7 @@
 
 static struct sqlite_memory {
     sqlite3_mem_methods real;
-    int64_t fails_in; /* 0: none does */
+    int64_t fails_in; /* 0: never */
     bool forever, failed;
 } sqlite_memory;
 

@@ -18,7 +18,7 @@ enum { WORK_DIM = 8, WORK_ROWS_MAX = 12, WORK_IDS = 60, WORK_QUERIES = 2 };
  * store does. */
 static bool work_indexed;
 
-/* Builds an index every fourth time, where there are rows. */
+/* Builds an index every fourth time, if there are rows. */
 static inline bool work_builds(ww_collection *collection, int64_t number, ww_status *status)
 {
     ww_collection_info info = ww_collection_info_default();
@@ -62,7 +62,7 @@ static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_
     ww_status status;
     for (int64_t i = 0; work_indexed && number % 4 == 3 && i < count * WORK_DIM; i++)
         rows.vectors[i] += 50.0f;
-    if (collection->operations->texts) /* in a store a row has its payload as text, too, if it has one */
+    if (collection->operations->texts) /* in a store, a row's payload is also its text */
         rows.rows.texts = rows.rows.payloads;
     if (kind == 0) {
         status = ww_collection_clear(collection);
@@ -163,7 +163,7 @@ static inline bool texts_are_in_step(ww_collection *collection)
     return equal;
 }
 
-static ww_synchronous work_synchronous; /* off where a test is of something else */
+static ww_synchronous work_synchronous; /* off for tests of other things */
 
 /* Opens the store and its collection "work", which is created if it does not exist. */
 static inline ww_status work_open(const char *path, ww_device *device, ww_store **store, ww_collection **collection)

@@ -224,7 +224,7 @@ static void update_does_what_it_does_in_memory(void **state)
     test_rows rows = test_rows_make(&random, ROWS, DIM, "r", 0), new = test_rows_make(&random, 30, DIM, "r", 7);
     CHECK_OK(ww_collection_add(stored, &rows.rows));
     CHECK_OK(ww_collection_add(plain, &rows.rows));
-    for (int turn = 0; turn < 3; turn++) { /* read from the file, and into what is in memory */
+    for (int turn = 0; turn < 3; turn++) { /* first read from the file, then into the copy in memory */
         ww_rows update = new.rows;
         update.payloads = turn == 1 ? new.rows.payloads : NULL;
         update.vectors = turn == 2 ? rows.vectors : new.vectors;

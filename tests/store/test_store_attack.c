@@ -12,7 +12,7 @@ static void check_status(ww_status status, const char *what, int64_t number)
         fail_msg("case %lld: %s: %s: %s", (long long)number, what, ww_status_name(status), ww_error_message());
 }
 
-/* Everything that can be asked of a store with damage. */
+/* All calls on a damaged store. */
 static int use_damaged(int64_t number)
 {
     static const char *const names[] = {"work", "calm"};
@@ -169,7 +169,7 @@ static void what_is_left_of_a_damaged_log_is_whole(void **state)
             break;
         case 2:
             size += random_below(&random, PAGE);
-            break; /* something behind it */
+            break; /* another file, after it */
         default:
             memset(copy + random_below(&random, size), 0, PAGE / 2);
         }

@@ -85,7 +85,7 @@ static void writer_kill(writing *w)
     w->next++;
 }
 
-/* Every slot has what was acknowledged last, or a write that was cut off after it. */
+/* Every slot has its last acknowledged value, or the one of a write that was cut off after it. */
 static void check_slots(const writing *writers)
 {
     ww_store *store = NULL;
@@ -288,7 +288,7 @@ static void a_disk_that_is_full_for_a_while_loses_nothing(void **state)
         if (status == WW_OK)
             CHECK_OK(work_do(model, 7, next));
         check_words(next);
-        next++; /* one that was refused is left out */
+        next++; /* a refused one is skipped */
         if (!collections_equal(collection, model))
             fail_msg("operation %lld: %s, but the collection is not as it says", (long long)next - 1, ww_status_name(status));
     }

@@ -295,7 +295,8 @@ static void damage(bool cut)
         unlink(wal);
     }
     print_message("%d of 120 refused\n", refusals);
-    assert_true(cut ? refusals == 120 : refusals > 10); /* others hit what nobody reads, or values that any vector could have */
+    /* Others hit bytes that are never read, or values that any vector could have. */
+    assert_true(cut ? refusals == 120 : refusals > 10);
     free(bytes);
 }
 
@@ -374,7 +375,7 @@ static void names_whose_tables_collide_are_refused(void **state)
     ww_store_close(store);
 }
 
-/* In every way an id or a name comes in: C, SQL, and the command. */
+/* In every way in which an id or a name can be passed: C, SQL, and the command. */
 static void names_and_ids_that_are_not_utf8_are_refused(void **state)
 {
     (void)state;
@@ -458,7 +459,7 @@ static void an_id_that_is_not_utf8_is_read_and_never_exported_as_another(void **
     }
     char *vectors = strdup(scratch_path("out.npy")), *ids = strdup(scratch_path("out.ids"));
     COMMAND_SAYS(3, "handle 7 is not UTF-8", "store", "export", path, "work", vectors, "--ids", ids);
-    COMMAND_SAYS(0, "", "store", "export", path, "work", vectors); /* without ids it is no matter */
+    COMMAND_SAYS(0, "", "store", "export", path, "work", vectors); /* without ids it does not matter */
     CHECK_OK(ww_collection_remove(collection, &id, 1));
     COMMAND_SAYS(0, "", "store", "export", path, "work", scratch_path("out.jsonl"));
     free(vectors);

@@ -8,7 +8,7 @@
 
 enum { ROWS = 700, DIM = 8, K = 20 };
 
-/* What a filter is held against, in fields that a program can look at. */
+/* The fields that a filter is compared with, as a program reads them. */
 typedef struct book {
     int year;
     const char *lang;
@@ -224,7 +224,7 @@ static void every_allocation_of_a_filtered_search_may_fail(void **state)
     for (int stored = 0; stored < 2; stored++) {
         ww_collection *c = stored ? p.stored : p.memory;
         ww_results *found = NULL;
-        CHECK_OK(ww_collection_query(c, &query, &found)); /* opens what is kept */
+        CHECK_OK(ww_collection_query(c, &query, &found)); /* opens the stored collection */
         ww_results_destroy(found);
         ww_status status = WW_OUT_OF_MEMORY;
         int64_t n = 0;

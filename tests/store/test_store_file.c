@@ -73,7 +73,7 @@ static void check_refused(ww_store *store, ww_collection *collection, const char
     CHECK_FAILS(WW_IO_ERROR, ww_store_create(store, &config, NULL));
     CHECK_FAILS(WW_IO_ERROR, ww_store_drop(store, "work"));
     CHECK_FAILS(WW_IO_ERROR, ww_store_backup(store, scratch_path("backup.db"), NULL, NULL));
-    assert_int_equal(ww_collection_count(collection), before); /* through the connection that is open */
+    assert_int_equal(ww_collection_count(collection), before); /* through the open connection */
     CHECK_OK(search(collection));
     test_rows_free(&rows);
 }
@@ -88,7 +88,7 @@ static void writes_to_a_file_that_was_removed_are_refused(void **state)
     CHECK_OK(search(collection));
     assert_int_equal(unlink(path), 0);
     check_refused(store, collection, "was removed");
-    assert_int_not_equal(access(path, F_OK), 0); /* and no empty one was made in its place */
+    assert_int_not_equal(access(path, F_OK), 0); /* and no empty file was created */
     work_close(store, collection);
 }
 
@@ -121,7 +121,7 @@ static void a_process_that_goes_to_another_folder_keeps_its_file(void **state)
     assert_int_equal(chdir("folder"), 0);
     for (int64_t i = 0; i < 5; i++)
         CHECK_OK(work_do(collection, 41, i));
-    CHECK_OK(search(collection)); /* a connection that is new */
+    CHECK_OK(search(collection)); /* a new connection */
     CHECK_OK(ww_store_check(store, NULL, NULL));
     assert_int_not_equal(access("here.db", F_OK), 0);
     work_close(store, collection);
@@ -144,7 +144,7 @@ static bool is_mapped(const char *name)
 
 static int told, heard; /* ends of pipes */
 
-/* In a process that was there before the file was opened here: a later child would have SQLite's notes of our locks. */
+/* In a process that existed before the file was opened here: a later child would have SQLite's record of our locks. */
 static void open_elsewhere(void)
 {
     ww_device *device = NULL;
@@ -283,7 +283,7 @@ static ww_status open_read_only(const char *file, ww_store **store, ww_collectio
     return status == WW_OK ? ww_store_collection(*store, "work", collection) : status;
 }
 
-/* In a process of its own, which gives up the right to write everywhere. */
+/* In a separate process, which gives up the right to write everywhere. */
 static void become_nobody(void)
 {
     enum { NOBODY = 65534 };
@@ -399,7 +399,7 @@ static void a_store_in_such_a_folder_that_changes_is_refused(void **state)
     if (child == 0)
         read_what_changes_as_nobody();
     assert_int_equal(read(up[0], &byte, 1), 1);
-    fill(kept, 2); /* root may, and cleans up behind it: only the file shows it */
+    fill(kept, 2); /* root may, and cleans up afterwards: only the file shows it */
     assert_int_equal(write(down[1], "x", 1), 1);
     int ended = 0;
     waitpid(child, &ended, 0);

@@ -185,7 +185,7 @@ static void a_guarded_connection_only_reads(void **state)
     assert_int_equal(sqlite3_exec(db, "DELETE FROM docs_rows", NULL, NULL, NULL), SQLITE_AUTH);
     assert_int_equal(sqlite3_exec(db, "ATTACH ':memory:' AS x", NULL, NULL, NULL), SQLITE_AUTH);
     assert_int_equal(sqlite3_exec(db, "SELECT count(*) FROM secret", NULL, NULL, NULL), SQLITE_OK);
-    /* Without filter_check() before it: the authorizer alone refuses it, and the next filter runs. */
+    /* Without filter_check() before it: only the authorizer refuses it, and the next filter runs. */
     const filter_target target = {.db = db, .schema = "main", .collection = "docs", .guard = &guard};
     filter_places places = {0};
     CHECK_FAILS(WW_INVALID_ARGUMENT, filter_run(&(filter_where){.text = "id IN (SELECT word FROM secret)"}, &target, &places));
@@ -209,7 +209,7 @@ static void a_time_limit_interrupts(void **state)
         WW_CANCELLED,
         filter_run(&slow, &(filter_target){.db = db, .schema = "main", .collection = "docs", .seconds_max = 0.05}, &places));
     assert_non_null(strstr(ww_error_message(), "not done in 0.05 s"));
-    /* The handler is gone: the same connection does long work again. */
+    /* The handler was removed: the same connection can do long work again. */
     assert_int_equal(sqlite3_exec(db, "SELECT count(*) FROM docs_rows a, docs_rows b WHERE a.id < b.id", NULL, NULL, NULL),
                      SQLITE_OK);
     filter_places_free(&places);

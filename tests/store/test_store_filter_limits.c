@@ -93,7 +93,7 @@ static void is_over_soon(const char *where)
         printf("%7.0f ms %7.1f MiB  %-14s %.90s\n", took, (double)memory / (1 << 20), ww_status_name(status), where);
     if (took > MS_MAX || memory > MEMORY_MAX)
         fail_msg("%.0f ms (%.0f on the clock), %.0f MiB: %.300s", took, wall, (double)memory / (1 << 20), where);
-    CHECK_OK(search("handle = 3")); /* the connection is as it was */
+    CHECK_OK(search("handle = 3")); /* the connection is unchanged */
 }
 
 static void hostile_filters_are_over_soon(void **state)
@@ -139,7 +139,7 @@ static void hostile_filters_are_over_soon(void **state)
         is_over_soon(texts[i]);
 }
 
-/* What costs before it runs: joins of many tables, names that are copied wherever they are used. */
+/* Texts that are slow before they run: joins of many tables, names that are copied wherever they are used. */
 static void texts_that_are_hard_to_prepare_are_over_soon(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void texts_that_are_hard_to_prepare_are_over_soon(void **state)
     }
 }
 
-/* As many calls as a text may have, with values as long as they may be. */
+/* As many calls as a text may have, with values of the maximum length. */
 static void texts_with_many_calls_are_over_soon(void **state)
 {
     (void)state;
@@ -225,7 +225,7 @@ static void what_is_over_a_limit_is_refused_with_the_limit(void **state)
     assert_non_null(strstr(ww_error_message(), "more than 1048576 bytes"));
 }
 
-/* Random arguments, of letters that make matches, parts of characters and bytes that are no UTF-8 likely. */
+/* Random arguments, of letters that make matches, parts of characters and invalid UTF-8 likely. */
 static void functions_of_our_own_give_what_sqlites_give(void **state)
 {
     (void)state;

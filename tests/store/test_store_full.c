@@ -1,5 +1,5 @@
-/* A compact that fails changes nothing, wherever it fails: rows keep their numbers, so that a mask made before admits the same
- * rows, and the file can be written as before. */
+/* A compact that fails changes nothing, at whatever point it fails: rows keep their numbers, so that an older mask admits the
+ * same rows, and the file can be written as before. */
 #include "store/faulty_vfs.h"
 #include "store/store_support.h"
 #include "support/scratch.h"

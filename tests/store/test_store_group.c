@@ -1,4 +1,4 @@
-/* A store on a group of devices: the answers of a store on the CPU, and a member that is lost, whose rows the file has. */
+/* A store on a group of devices: the same answers as a store on the CPU, and a lost member, whose rows the file has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "store/store_support.h"
 #include "support/scratch.h"
 
-enum { OPERATIONS = 100 }; /* leave more rows than fit into a page, so that each member has some */
+enum { OPERATIONS = 100 }; /* leave more rows than fit in a page, so that each member has some */
 
 static ww_device *open_even(const char *name)
 {

@@ -96,7 +96,7 @@ static void a_backup_has_the_index_and_its_calibration(void **state)
         ww_results_destroy(here);
         ww_results_destroy(there);
     }
-    add(copy, s->rows + COUNT * DIM, EXTRA); /* lists are split there, and not here */
+    add(copy, s->rows + COUNT * DIM, EXTRA); /* which splits lists there, and not here */
     check_exact(copy, s->queries);
     CHECK_OK(ww_store_check(store, NULL, NULL));
     check_tables(s);
@@ -125,7 +125,7 @@ static void a_device_reads_the_lists_of_a_store(void **state)
     ww_collection *writer = NULL;
     open_store(&other);
     CHECK_OK(ww_store_collection(other, "docs", &writer));
-    CHECK_OK(ww_collection_build_ivf(writer, &config)); /* by another one, which has fewer lists */
+    CHECK_OK(ww_collection_build_ivf(writer, &config)); /* with another config, which has fewer lists */
     ww_collection_destroy(writer);
     ww_store_close(other);
     check_answers(s);

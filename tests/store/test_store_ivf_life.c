@@ -165,7 +165,7 @@ static void a_damaged_list_keeps_compact_from_changing_anything(void **state)
 
 /* ---- processes ----------------------------------------------------------------------------------------------------------- */
 
-/* The other process does what the letters that it reads say, and answers each. */
+/* The other process obeys the letters that it reads, and answers each. */
 static void other_process(int orders, int answers)
 {
     ww_device *device = NULL;

@@ -1,5 +1,5 @@
-/* kill -9 at random moments of a random workload: whatever is found afterwards is whole, and is the state before or after the
- * write that was on its way. WARPWAVE_KILLS says how often (50; make test-kill has 1,000). */
+/* kill -9 at random moments of a random workload: the store is always consistent, in the state before or after the interrupted
+ * write. WARPWAVE_KILLS says how often (50; make test-kill has 1,000). */
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "store/store_support.h"
 #include "support/scratch.h"
 
-/* Works until it is killed; tells the parent of every operation that was acknowledged. */
+/* Works until it is killed; reports every acknowledged operation to the parent. */
 static void work_until_killed(const char *path, uint64_t seed, int64_t next, int acknowledged)
 {
     ww_device *device = NULL;

@@ -78,7 +78,7 @@ static int stop_at_once(long long done, long long total, void *user)
     return 1;
 }
 
-/* Two handles of one store and one of another, each of which thinks that it knows where numbers go on. */
+/* Two handles of one store and one of another, each with its own idea of the next numbers. */
 static void writers_by_turns_leave_what_one_would(void **state)
 {
     ww_store *store = NULL, *other = NULL;
@@ -154,7 +154,7 @@ static void an_older_copy_in_its_place_is_noticed(void **state)
     make(device, &store, &collection, 9);
     work_close(store, collection); /* the last one: everything is in the one file now */
     copy_file(path, kept);
-    /* Something keeps the mirror in memory while the file goes back. */
+    /* This keeps the mirror in memory while the file is restored. */
     CHECK_OK(work_open(path, device, &store, &collection));
     for (int64_t i = 9; i < 14; i++)
         CHECK_OK(work_do(collection, 31, i));
@@ -258,7 +258,7 @@ static void a_child_cannot_use_the_parents_store_and_harms_nothing(void **state)
         ww_store_close(store);
         ww_device *own = NULL;
         ww_store *opened = NULL;
-        /* SQLite would believe that the parent's locks are the child's: what it writes could be lost when the parent closes. */
+        /* SQLite would treat the parent's locks as the child's: the child's writes could be lost when the parent closes. */
         const bool told = ww_device_open("cpu", &own) == WW_OK && ww_store_open(path, own, NULL, &opened) == WW_OTHER_PROCESS;
         /* Another file is no matter. */
         const bool works =
@@ -273,7 +273,7 @@ static void a_child_cannot_use_the_parents_store_and_harms_nothing(void **state)
     ww_collection_destroy(model);
     work_close(store, collection);
     const pid_t later = fork();
-    if (later == 0) { /* closed before the fork: it is the child's as much as anybody's */
+    if (later == 0) { /* closed before the fork: the child may use it like any process */
         ww_device *own = NULL;
         _exit(ww_device_open("cpu", &own) != WW_OK || work_open(path, own, &store, &collection) != WW_OK ||
               work_do(collection, 31, 6) != WW_OK);
@@ -378,7 +378,7 @@ static void a_filter_admits_exactly_the_rows_that_match(void **state)
     assert_int_equal(found_where(collection, rows.vectors, 10, "id = 'r7'", NULL, 0), 1);
     assert_int_equal(found_where(collection, rows.vectors, 10, "handle < 9", NULL, 0), 9);
     assert_int_equal(found_where(collection, rows.vectors, 10, "1", NULL, 0), 10);
-    for (int again = 0; again < 2; again++) { /* the second time it is kept */
+    for (int again = 0; again < 2; again++) { /* the second time it is cached */
         assert_int_equal(found_where(collection, rows.vectors, 50, "payload->>'$.n' >= :least", &least, 1), 3);
         CHECK_OK(ww_store_index(store, "work", "$.n"));
     }
@@ -389,7 +389,7 @@ static void a_filter_admits_exactly_the_rows_that_match(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_store_index(store, "work", "lang"));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_store_index(store, "work", "$..["));
     CHECK_FAILS(WW_NOT_FOUND, ww_store_index(store, "nobody", "$.n"));
-    /* With a mask as well, a row must have both. */
+    /* With a mask, too, a row must meet both. */
     uint64_t mask[5] = {0};
     mask[0] = 0x7;
     ww_query range = ww_query_default();
@@ -511,7 +511,7 @@ static void rows_of_every_type_are_kept_as_they_are(void **state)
         CHECK_OK(ww_collection_add(stored, &rows));
         CHECK_OK(ww_collection_add(plain, &rows));
         assert_true(collections_equal(stored, plain));
-        CHECK_OK(ww_collection_add(stored, &rows)); /* into what is in memory by now */
+        CHECK_OK(ww_collection_add(stored, &rows)); /* into the copy that is in memory by now */
         CHECK_OK(ww_collection_add(plain, &rows));
         assert_true(collections_equal(stored, plain));
         if (type >= WW_VECTOR_I8) {

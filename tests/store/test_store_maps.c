@@ -93,8 +93,7 @@ static int64_t edit(const char *sql)
     return found;
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------------------------------------
- */
+/* ---- what is kept -------------------------------------------------------------------------------------------------------- */
 
 static void a_map_is_kept_with_the_bits_of_one_in_memory(void **state)
 {
@@ -151,7 +150,7 @@ static void it_follows_the_rows(void **state)
     reopen();
     ww_map *kept = map_of(collection, WW_MAP_KEPT);
     assert_true(is_same_map(after, kept));
-    CHECK_OK(ww_collection_compact(collection, NULL, NULL)); /* places are numbered anew, vectors are the same */
+    CHECK_OK(ww_collection_compact(collection, NULL, NULL)); /* places are renumbered, vectors are the same */
     ww_map *compacted = map_of(collection, WW_MAP_GROWN);
     assert_true(is_same_map(after, compacted));
     ww_map *again = map_of(collection, WW_MAP_KEPT);
@@ -160,7 +159,7 @@ static void it_follows_the_rows(void **state)
         ww_map_destroy(all[i]);
 }
 
-/* Each has read the map before the other wrote: what is written last is whole. */
+/* Each has read the map before the other wrote it: the last one written is complete. */
 static void two_stores_do_not_mix_their_maps(void **state)
 {
     (void)state;
@@ -201,7 +200,7 @@ static void renaming_keeps_it_and_dropping_forgets_it(void **state)
     add_rows(collection, 0, 10);
     ww_map *fresh = map_of(collection, WW_MAP_MADE);
     assert_int_equal(ww_map_count(fresh), 10);
-    assert_int_equal(edit("SELECT count(*) FROM warpwave_map_points"), 10); /* the dropped one's are gone, too */
+    assert_int_equal(edit("SELECT count(*) FROM warpwave_map_points"), 10); /* those of the dropped one are deleted, too */
     CHECK_OK(ww_collection_drop_map(collection));
     assert_int_equal(edit("SELECT count(*) FROM warpwave_map_points"), 0);
     ww_map_destroy(fresh);
@@ -240,8 +239,7 @@ static void a_backup_has_it_and_a_store_to_be_read_keeps_none(void **state)
     ww_map_destroy(made);
 }
 
-/* ---- damage ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- damage -------------------------------------------------------------------------------------------------------------- */
 
 static void check_collection(void)
 {
@@ -282,7 +280,7 @@ static void a_map_that_makes_no_sense_is_made_again(void **state)
         ww_map_destroy(again);
         check_collection();
     }
-    edit("DELETE FROM warpwave_map_points WHERE handle = 7"); /* that row is only placed again */
+    edit("DELETE FROM warpwave_map_points WHERE handle = 7"); /* only that row is placed again */
     ww_map *grown = map_of(collection, WW_MAP_GROWN);
     assert_int_equal(ww_map_count(grown), ROWS);
     ww_map_destroy(grown);
@@ -306,7 +304,7 @@ static void tables_of_others_are_left_alone(void **state)
     ww_map_destroy(map_of(collection, WW_MAP_MADE));
 }
 
-/* Any value in any place: a map with finite points, and rows as they were. */
+/* Any value in any place gives a map with finite points, and unchanged rows. */
 static void any_damage_gives_a_map(void **state)
 {
     (void)state;
@@ -352,8 +350,7 @@ static void any_damage_gives_a_map(void **state)
     CHECK_OK(ww_store_check(store, NULL, NULL));
 }
 
-/* ---- faults ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- faults -------------------------------------------------------------------------------------------------------------- */
 
 /* Grows, makes and drops the map. */
 static ww_status work_on_maps(void)
@@ -371,7 +368,7 @@ static ww_status work_on_maps(void)
     return status == WW_OK ? ww_collection_drop_map(collection) : status;
 }
 
-/* A map that is kept, and rows that are not on it yet. */
+/* A stored map, and rows that are not on it yet. */
 static void prepare(void)
 {
     const char *const more[] = {"r80", "r81"};

@@ -1,4 +1,4 @@
-/* Which model made the vectors of a collection: kept with it, and another one refused. */
+/* The model that made the vectors of a collection: recorded with it; another one is refused. */
 #include <string.h>
 
 #include "base/memory.h"

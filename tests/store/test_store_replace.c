@@ -82,7 +82,7 @@ static int64_t found_by(const char *word)
     return count;
 }
 
-/* Are the document's rows, wherever one looks for them, those of one form? */
+/* Checks that the document's rows are those of one version, in every way to look for them. */
 static void check_document(bool replaced)
 {
     const int64_t chunks = replaced ? 5 : CHUNKS;
@@ -109,7 +109,7 @@ static void check_document(bool replaced)
     CHECK_OK(ww_store_check(store, NULL, NULL));
 }
 
-/* The map is still that of the rows after a failure, and is brought up to date after a replacement. */
+/* After a failure the map is still that of the rows, and after a replacement it is updated. */
 static void check_map(bool replaced)
 {
     ww_map_origin origin;

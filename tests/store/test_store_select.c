@@ -1,4 +1,4 @@
-/* Selections: rows by conditions, in memory and in a store alike, and after everything that can be done to them. */
+/* Selections: rows by conditions, in memory and in a store alike, after all kinds of changes. */
 #include "store/store_support.h"
 
 #include <warpwave/selection.h>

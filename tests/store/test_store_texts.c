@@ -162,7 +162,7 @@ static void both_parts_are_fused_by_weighted_scores(void **state)
     fuse.fusion = WW_FUSION_SCORES, fuse.weights[0] = 0.25, fuse.weights[1] = 4.0;
     ww_results *found = hybrid(east, "squirrel", &query, &fuse);
     assert_string_equal(ww_results_id(found, 0, 0), "c");               /* the best of the words */
-    assert_true(ww_results_scores(found, 0)[0] == 4.0f + 0.25f * 0.5f); /* cosine 0 stands between 1 and -1 */
+    assert_true(ww_results_scores(found, 0)[0] == 4.0f + 0.25f * 0.5f); /* cosine 0 is halfway between 1 and -1 */
     ww_results_destroy(found);
     fuse.weights[1] = -1.0;
     ww_match match = ww_match_default();
@@ -292,7 +292,7 @@ static void what_makes_no_sense_is_refused(void **state)
     query.match = &match, query.query_count = 1, query.dim = DIM, query.k = 3;
     match.texts = &word, match.mode = WW_MATCH_TEXT;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(memory, &query, &found));
-    CHECK_OK(ww_collection_query(empty, &query, &found)); /* nothing is there to find */
+    CHECK_OK(ww_collection_query(empty, &query, &found)); /* there is nothing to find */
     assert_int_equal(ww_results_count(found, 0), 0);
     ww_results_destroy(found);
     rows.texts = NULL;
@@ -318,7 +318,7 @@ static void what_makes_no_sense_is_refused(void **state)
     ww_collection_destroy(memory);
 }
 
-/* Another program writes into the tables behind. */
+/* Another program writes to the tables. */
 static void a_damaged_index_gives_a_status(void **state)
 {
     (void)state;

@@ -26,7 +26,7 @@ typedef struct attention_scene {
     int32_t longest, pages_each; /* of a sequence */
     int64_t page_bytes;
     float *k, *v;           /* sequences x longest x kv_heads x head_size, as projected */
-    float *k_kept, *v_kept; /* what the cache has of them: rotated, rounded */
+    float *k_kept, *v_kept; /* their values in the cache: rotated, rounded */
     float *cosines, *sines;
     buffer pages, table, lengths, rope_cosines, rope_sines;
 } attention_scene;
@@ -38,7 +38,7 @@ void scene_free(attention_scene *scene);
 typedef struct attention_tokens {
     int64_t count;
     int32_t *sequences, *positions;
-    float *q; /* as projected */
+    float *q; /* as projected, not rotated */
     buffer device_sequences, device_positions, device_q, device_out;
 } attention_tokens;
 
@@ -56,7 +56,7 @@ attention_store_job scene_store_job(const attention_scene *scene, const attentio
 void scene_fill(const attention_scene *scene, test_random *random, int64_t piece);
 attention_job scene_job(const attention_scene *scene, const attention_tokens *tokens, attention_mask mask);
 
-/* By the definition: count x heads x head_size. To be freed. */
+/* By the definition: count x heads x head_size; free() it. */
 float *attention_expected(const attention_scene *scene, const attention_tokens *tokens, const attention_job *job);
 
 buffer buffer_of(ww_device *device, const void *bytes, size_t count);

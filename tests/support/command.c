@@ -48,12 +48,12 @@ void command_round(int mode)
     snprintf(text, sizeof text, "%d", mode);
     setenv("WARPWAVE_TEST_ROUNDING", text, 1);
     setenv("LD_PRELOAD", BUILD_DIR "/tests/preload_rounding.so", 1);
-    if (TEST_INSTRUMENTED) /* which wants to be loaded before all others */
+    if (TEST_INSTRUMENTED) /* the sanitizer must be loaded before all other libraries */
         setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
 }
 
-/* Programs of a build for another architecture are started by the emulator that `make test-other-architecture` names, those of
- * this machine as they are. Fills `line`, whose words of the emulator are in `words`; returns the path to start. */
+/* Programs for another architecture are started by the emulator that `make test-other-architecture` names, others directly.
+ * Fills `line`; the emulator's words are in `words`. Returns the path to start. */
 static const char *put_emulator_first(const char *path, const char *const *arguments, char *words, const char **line)
 {
     const char *emulator = getenv("WARPWAVE_TEST_EMULATOR");
@@ -87,7 +87,7 @@ command_result program_run(const char *path, const char *const *arguments)
     FILE *out = tmpfile(), *err = tmpfile();
     if (!out || !err) {
         fail_msg("no temporary files can be made");
-        abort(); /* which is not reached, and the static analyzer does not know it */
+        abort(); /* never reached, but the static analyzer does not know that */
     }
     assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);

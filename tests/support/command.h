@@ -23,7 +23,7 @@ void command_free(command_result *result);
  * FE_TONEAREST: as usual. The test must depend on the target preload_rounding. */
 void command_round(int mode);
 
-/* For a test that gives the command an environment of its own: no look for leaks, which may take seconds. */
+/* For a test that sets the command's environment: no leak check, which may take seconds. */
 #define NO_LEAK_CHECK "ASAN_OPTIONS=detect_leaks=0"
 
 /* Runs, checks the exit code and that stderr (or, for code 0, stdout) contains `text`, and frees. */

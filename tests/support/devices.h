@@ -10,7 +10,7 @@
 
 #include "support/check.h"
 
-/* Runs the tests once a device, with the open ww_device as *state, and returns the number of failures. */
+/* Runs the tests once per device, with the open ww_device as *state, and returns the number of failures. */
 int run_on_every_device(const char *group, const struct CMUnitTest *tests, size_t count);
 
 #define RUN_ON_EVERY_DEVICE(group, tests) run_on_every_device(group, tests, sizeof(tests) / sizeof *(tests))
@@ -26,7 +26,7 @@ enum { TEST_INSTRUMENTED = 0 };
  * minutes. */
 bool test_is_long(void);
 
-/* Is it emulated? Then a test takes smaller sizes. */
+/* Returns true if it is emulated; then a test uses smaller sizes. */
 bool device_is_slow(ww_device *device);
 /* Returns true if it is a real GPU. */
 bool device_is_quick_gpu(ww_device *device);

@@ -4,7 +4,7 @@
 
 #include "device/backend.h"
 
-/* Is there code of kernel number `kernel` of kernels.def that the device can take? The emulator has all. */
+/* Returns true if there is code of kernel number `kernel` of kernels.def for the device. The emulator has all. */
 bool kernel_is_there(const ww_device *device, int32_t kernel);
 
 #endif

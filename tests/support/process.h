@@ -19,9 +19,9 @@
 
 enum { PROCESS_SKIPPED = 77 };
 
-/* Runs `work` in a child and waits for it, at most so many seconds; a child that takes longer is ended, and the test fails, as
- * it does for one that does not come to its end with EXPECT holding. A child that calls _exit(PROCESS_SKIPPED) skips the test;
- * it has printed why. */
+/* Runs `work` in a child and waits for at most `seconds`. A child that takes longer is ended, and the test fails, as it does if
+ * an EXPECT of the child fails or it does not end normally. A child that calls _exit(PROCESS_SKIPPED) skips the test; it has
+ * printed why. */
 void in_a_process(void (*work)(void), int seconds);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "support/tensors.h"
 
-/* A sum of products in the making: chunks of 512 steps, each a chain from +0, added in order to a total that begins as +0. */
+/* A sum of products, computed step by step: chunks of 512 steps, each a chain that starts at +0, added in order to a total that
+ * starts at +0. */
 typedef struct plain_sum {
     ww_dtype dtype;
     int64_t steps;
@@ -19,7 +20,7 @@ void plain_sum_step(plain_sum *sum, uint64_t a, uint64_t b); /* the bits of two 
 /* The bits of the result, in the type of the result. */
 uint64_t plain_sum_end(plain_sum *sum);
 
-/* Is the result what real numbers would give, but for roundings? Infinite and NaN results are not looked at. */
+/* Checks that the result is that of real numbers, except for roundings. Ignores infinite and NaN results. */
 void check_near(const char *what, const plain_sum *sum, ww_dtype result_type, uint64_t got);
 
 /* A random tensor with elements around 1 instead of extremes. */

@@ -14,7 +14,7 @@ typedef struct scene {
     atomic_bool done; /* set by the writer when it ends; readers end then */
     atomic_int faults;
     atomic_int answers; /* number of answers that readers have received */
-    int rounds;         /* of writes */
+    int rounds;         /* number of writes */
 } scene;
 
 static inline void blame(scene *s, const char *what, double number)

@@ -6,14 +6,14 @@
 
 enum { SCRATCH_PATH_BYTES = 4096 };
 
-/* cmocka set-up and tear-down: make an empty directory, and remove it with all that is in it. */
+/* cmocka set-up and tear-down: create an empty directory; remove it with all its contents. */
 int scratch_setup(void **state);
 int scratch_teardown(void **state);
 
 /* The path of `name` in the directory, in one of a few buffers that take turns. */
 const char *scratch_path(const char *name);
 
-/* Writes a file in the directory, or takes it whole (NUL added, give back with free); returns its path or content. */
+/* Writes a file in the directory, or reads a whole file (NUL added, free() it); returns its path or content. */
 const char *scratch_write(const char *name, const void *bytes, size_t size);
 char *scratch_content(const char *path, size_t *size);
 

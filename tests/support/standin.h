@@ -17,7 +17,7 @@ typedef struct standin {
     void *library;
 } standin;
 
-/* Has this build kernels for the chips that the stand-in stands for? And what to say where not. */
+/* Returns true if this build has kernels for the stand-in's chips; below, the message if it has not. */
 bool standin_has_kernels(void);
 #define STANDIN_WITHOUT_KERNELS "this build has no kernels for gfx90a and gfx1100, which the stand-in for ROCm stands for"
 
@@ -25,7 +25,7 @@ bool standin_has_kernels(void);
  * that starts with SKIP, if this build has no kernels for the stand-in's chips. Once per process. */
 bool standin_open(int rocm, const char *settings, standin *out);
 
-/* How many things are alive in it, and a text that names them, in memory of the thread. */
+/* Returns how many objects are alive in it; below, a text that names them, in memory of the thread. */
 long standin_alive(const standin *s);
 const char *standin_alive_text(const standin *s);
 

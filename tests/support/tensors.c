@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct float_format {
     int fraction_bits, exponent_bits;
@@ -95,7 +94,7 @@ static uint64_t float_nearest(float_format f, long double value)
     value = fabsl(value);
     if (value == 0)
         return sign;
-    const uint64_t largest = f.has_infinity ? infinity : 0x7e; /* what is beyond becomes this */
+    const uint64_t largest = f.has_infinity ? infinity : 0x7e; /* larger numbers become this */
     if (isinf(value))
         return sign | largest;
     int exponent;
@@ -152,8 +151,7 @@ uint64_t random_element(test_random *random, ww_dtype dtype)
     }
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
 void random_shape(test_random *random, int32_t rank, int64_t most, int64_t *shape)
 {

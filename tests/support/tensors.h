@@ -34,7 +34,8 @@ void test_tensor_free(test_tensor *x);
 /* Dense, with these elements. */
 test_tensor test_tensor_of(ww_device *device, ww_dtype dtype, int32_t rank, const int64_t *shape, const void *elements);
 
-/* The bits of element number i in row-major order, as they were when the tensor was made; and all of a storage's now. */
+/* The bits of element number i in row-major order, as they were when the tensor was made; below, the current bits of a whole
+ * storage. */
 uint64_t test_tensor_bits(const test_tensor *x, int64_t i);
 int64_t test_tensor_place(const ww_layout *layout, int64_t i);
 uint8_t *storage_bytes(const ww_storage *storage);
@@ -42,8 +43,7 @@ uint8_t *storage_bytes(const ww_storage *storage);
 void check_dense(const ww_tensor *x, int32_t rank, const int64_t *shape);
 uint64_t bits_of(const void *bytes, ww_dtype dtype, int64_t i);
 
-/* ---- numbers --------------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ------------------------------------------------------------------------------------------------------------- */
 
 bool is_float(ww_dtype dtype);
 bool is_unsigned(ww_dtype dtype);

@@ -28,7 +28,7 @@ static void compare(const attention_scene *s, const attention_tokens *t, const a
     free(got);
 }
 
-/* Both ways of the work, wherever there are two. */
+/* In both ways, if there are two. */
 static void attend_and_compare(const attention_scene *s, const attention_tokens *t, attention_mask mask, const char *what)
 {
     attention_job job = scene_job(s, t, mask);
@@ -39,7 +39,7 @@ static void attend_and_compare(const attention_scene *s, const attention_tokens 
     }
 }
 
-/* Queries at the end of the sequences, as if each had just been fed its last tokens. */
+/* Queries at the end of the sequences, as if the last tokens had just been fed. */
 static void place_last(const attention_scene *s, attention_tokens *t)
 {
     const int64_t each = t->count / s->shape.sequences;
@@ -140,7 +140,8 @@ static void scores_that_differ_much_have_the_defined_bits(void **state)
     }
 }
 
-/* A value that f16 cannot hold is infinite in the cache: those who see it get NaN or infinity, those who do not nothing. */
+/* A value that does not fit in f16 is infinite in the cache: queries that see it get NaN or infinity, others are not
+ * affected. */
 static void an_infinite_value_is_nobodys_who_does_not_see_it(void **state)
 {
     for (int32_t type = ATTENTION_F16; type <= ATTENTION_Q8_0; type += 2) {
@@ -163,8 +164,7 @@ static void an_infinite_value_is_nobodys_who_does_not_see_it(void **state)
     }
 }
 
-/* ---- a step that puts its own keys and values first -------------------------------------------------------------------------
- */
+/* ---- a step that puts its own keys and values first ---------------------------------------------------------------------- */
 
 static void clear_pages(const attention_scene *s)
 {
@@ -245,7 +245,7 @@ static void a_step_that_stores_its_keys_has_the_defined_bits(void **state)
         }
 }
 
-/* However many query heads a block has. */
+/* For any number of query heads per block. */
 static void a_step_of_any_shape_has_the_defined_bits(void **state)
 {
     static const int32_t groups[] = {1, 3, 4, 9};
@@ -261,7 +261,7 @@ static void a_step_of_any_shape_has_the_defined_bits(void **state)
                                            .half = 16};
             const int32_t units = device->info.compute_units;
             for (int32_t shared = 1; shared <= 4096;
-                 shared *= 8) { /* heads of a block are as many as leave a block to each unit */
+                 shared *= 8) { /* a block has as many heads as leave a block for each unit */
                 device->info.compute_units = shared;
                 try_step(device, &shape, false, "a shape");
             }

@@ -1,5 +1,5 @@
 /* Attention over 131,072 positions: the bits of the definition, in whatever pieces the cache was filled, for one query and for
- * several, with all keys in sight and with a window.
+ * several, with all keys and with a window.
  */
 #include <stdlib.h>
 #include <string.h>

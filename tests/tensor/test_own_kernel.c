@@ -91,7 +91,7 @@ static void scene_on(ww_device *device, scene *s)
 {
     code from = read_code(&device->info);
     CHECK_OK(scene_make(device, &from, s));
-    free(from.bytes); /* the module has what it needs */
+    free(from.bytes); /* the module has copied what it needs */
 }
 
 static void check_y(ww_tensor *y, int first, float factor)
@@ -103,8 +103,7 @@ static void check_y(ww_tensor *y, int first, float factor)
             fail_msg("element %d is %g", i, (double)found[i]);
 }
 
-/* ---- what it does ----------------------------------------------------------------------------------------------------------
- */
+/* ---- what it does -------------------------------------------------------------------------------------------------------- */
 
 static void a_kernel_runs_in_the_order_of_tensor_operations(void **state)
 {
@@ -200,8 +199,7 @@ static void a_kernel_says_what_it_needs_and_is_found_once(void **state)
     scene_end(&s);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------------------------------------
- */
+/* ---- what is refused ----------------------------------------------------------------------------------------------------- */
 
 static void refuse(scene *s, ww_status status, const char *text)
 {
@@ -250,7 +248,7 @@ static void a_launch_that_cannot_be_is_refused_and_changes_nothing(void **state)
     scene_end(&s);
 }
 
-/* HIP counts the threads of a launch in 32 bits; the driver is not asked for more. */
+/* HIP counts the threads of a launch in 32 bits; a larger launch is refused without calling the driver. */
 static void a_launch_of_more_threads_than_the_driver_counts_is_refused(void **state)
 {
     const ww_device *device = *state;
@@ -375,8 +373,7 @@ static void a_kernel_that_is_not_there_is_not_found(void **state)
     scene_end(&s);
 }
 
-/* ---- failures --------------------------------------------------------------------------------------------------------------
- */
+/* ---- failures ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status whole_story(ww_device *device, const code *from)
 {
@@ -428,7 +425,7 @@ static void every_driver_call_may_fail(void **state)
         const ww_status status = whole_story(device, &from);
         const char *victim = faulty_victim();
         faulty_arm(&emulated_driver, 0, 0, NULL);
-        CHECK_OK(whole_story(device, &from)); /* the device is as it was */
+        CHECK_OK(whole_story(device, &from)); /* the device is unchanged */
         ww_device_close(device);
         emulated_count(&after);
         assert_memory_equal(&before, &after, sizeof before);

@@ -1,4 +1,4 @@
-/* Groups of devices: their names, how rows are spread over the members, and a member that is lost. */
+/* Groups of devices: their names, how rows are divided among the members, and a lost member. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,7 +275,7 @@ static void moving_to_the_same_group_brings_rows_where_they_should_be(void **sta
     const segment first = c->store.segments[0];
     atomic_store(&group->members[0].speed, 3.0); /* searches have corrected them */
     atomic_store(&group->members[1].speed, 1.0);
-    CHECK_OK(ww_collection_move(c, device)); /* they are there: nothing to do */
+    CHECK_OK(ww_collection_move(c, device)); /* the rows are already there: nothing to do */
     assert_ptr_equal(first.rows.data, c->store.segments[0].rows.data);
     snapshot_free(&before);
     snapshot_free(&now);
@@ -375,7 +375,7 @@ static void without_a_host_copy_the_rows_of_a_lost_member_are_lost_and_that_is_s
     assert_non_null(strstr(ww_error_message(), "keep_host_copy"));
     CHECK_FAILS(WW_DRIVER_ERROR, search_one(c, rows));
     int64_t row = -1;
-    CHECK_OK(ww_collection_find(c, "r7", &row)); /* ids still can be read */
+    CHECK_OK(ww_collection_find(c, "r7", &row)); /* ids can still be read */
     assert_int_equal(row, 7);
     ww_collection_destroy(c);
     ww_device_close(device);

@@ -65,7 +65,7 @@ static void scene_free(scene *s)
     free(s);
 }
 
-/* The same results, and what is proven; with a mask, too. Returns the stats of the group's search. */
+/* Checks for the same results and proofs, also with a mask. Returns the stats of the group's search. */
 static ww_search_stats check_query(const scene *s, int64_t nprobe, bool masked)
 {
     uint64_t mask[(COUNT + MORE) / 64 + 1];
@@ -91,7 +91,7 @@ static ww_search_stats check_query(const scene *s, int64_t nprobe, bool masked)
     return stats[0];
 }
 
-/* Of each query the rows of its lists, and no others. */
+/* Checks that each query reads the rows of its lists, and no others. */
 static void check_read(const scene *s, int64_t nprobe)
 {
     const int64_t row_bytes = 64 + 16, all = QUERIES * s->on_cpu->store.rows_count * row_bytes;
@@ -156,7 +156,7 @@ static void lists_on_a_group_follow_every_write(void **state)
     }
 }
 
-/* All rows are on the same device, which is asked once. */
+/* All rows are on the same device, which is searched once. */
 static void members_that_are_one_device_search_together(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void an_exact_search_by_lists_is_one_on_a_group(void **state)
     scene_free(s);
 }
 
-/* Without memory for lists all rows are read, with masks, and the stats say so. */
+/* Without memory for lists, all rows are read with masks, and the stats say so. */
 static void a_group_without_memory_for_lists_reads_all_rows(void **state)
 {
     (void)state;

@@ -145,7 +145,7 @@ static void any_number_of_members_gives_the_same_bits(void **state)
         ww_device *group = open_members(members[m]);
         for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
             setting s = settings[i];
-            const bool large = s.rows > 4000; /* so that each of 64 members has some */
+            const bool large = s.rows > 4000; /* so that each of 64 members has rows */
             if (large != (members[m] == 64) && i > 0)
                 continue;
             answers expected, found;
@@ -153,7 +153,7 @@ static void any_number_of_members_gives_the_same_bits(void **state)
             ask(here, &s, &expected);
             ask(there, &s, &found);
             compare(&expected, &found);
-            group->tuning.group_apart = false; /* and with those together that are one device */
+            group->tuning.group_apart = false; /* and with members of the same device combined */
             CHECK_OK(ww_collection_compact(there, NULL, NULL));
             CHECK_OK(ww_collection_compact(here, NULL, NULL));
             CHECK_OK(ww_collection_check(there, NULL, NULL, NULL));
@@ -234,7 +234,7 @@ static ww_query search_of(const float *queries, int64_t count, ww_search_stats *
     return search;
 }
 
-/* Lists of one row are full for every query on every member: that is each query once. */
+/* Lists of one row are full for every query on every member; each query is counted once. */
 static void a_query_that_falls_back_on_several_members_is_counted_once(void **state)
 {
     (void)state;
@@ -256,7 +256,7 @@ static void a_query_that_falls_back_on_several_members_is_counted_once(void **st
     CHECK_OK(ww_collection_search(c, &search, rows, scores));
     assert_int_equal(stats.fallback_queries, 4);
     assert_int_equal(stats.repeated_queries, 0);
-    assert_true(stats.rows_screened >= 4 * 1100); /* of both members: most of the rows are live */
+    assert_true(stats.rows_screened >= 4 * 1100); /* of both members, because most rows are live */
     ww_collection_destroy(c);
     ww_device_close(group);
 }

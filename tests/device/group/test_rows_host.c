@@ -103,7 +103,8 @@ static void every_shape_of_search_is_right(void **state)
     device->tuning = before;
 }
 
-/* A search that has codes takes them, whatever it would do with rows on the device: one query of f16, too. */
+/* If rows are on the host, a search with codes uses them, even if it would not with rows on the device: also one query of
+ * f16. */
 static void a_search_reads_codes_and_not_all_rows(void **state)
 {
     ww_device *device = *state;

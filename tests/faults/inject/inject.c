@@ -48,7 +48,7 @@ static bool fails(inject_kind kind)
     return true;
 }
 
-/* The definition behind this one. */
+/* The next definition of the same function. */
 #define NEXT(name)                                                                                                             \
     static _Atomic(void *) found;                                                                                              \
     __typeof__(name) *next;                                                                                                    \
@@ -128,7 +128,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 }
 
 #ifdef INJECT_PRELOAD
-/* glibc's own, which dlsym cannot be asked for: it allocates itself. */
+/* glibc's allocator: dlsym cannot be used for it, because it allocates, too. */
 void *__libc_malloc(size_t bytes);                 /* NOLINT: the names are glibc's */
 void *__libc_calloc(size_t count, size_t bytes);   /* NOLINT */
 void *__libc_realloc(void *block, size_t bytes);   /* NOLINT */

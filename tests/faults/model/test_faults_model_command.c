@@ -58,7 +58,7 @@ static int make_files(void **state)
     return mkdir(scratch_path("bin"), 0755);
 }
 
-/* Runs `cd SCRATCH; SETTING warpwave COMMAND`, where OUT.gguf is there already. */
+/* Runs `cd SCRATCH; SETTING warpwave COMMAND`; OUT.gguf exists already. */
 static command_result run_in_scratch(const char *setting, const char *command)
 {
     char line[4096];

@@ -1,4 +1,4 @@
-/* Grammars while memory runs out: a status, nothing leaked, and a grammar and a session that go on as if nothing had been. */
+/* Grammars while memory runs out: a status, no leak, and a grammar and a session that continue as if nothing had happened. */
 #include <string.h>
 
 #include "base/memory.h"

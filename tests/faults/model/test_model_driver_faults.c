@@ -31,7 +31,7 @@ typedef struct faulty_device {
     ww_status (*open)(ww_device **device);
     void (*arm)(long n, int number); /* 0: nothing fails */
     const char *(*victim)(void);
-    const char *(*left)(void); /* what is alive, in words, or NULL */
+    const char *(*left)(void); /* describes objects that are alive, or returns NULL */
     int out_of_memory, invalid, lost;
     long every; /* the device is lost at every n-th call */
 } faulty_device;
@@ -131,7 +131,8 @@ static ww_status cuda_open(ww_device **device)
 static void cuda_arm(long n, int number)
 {
     cuda.fail_at(NULL, 0, 0);
-    (void)cuda.set_current(NULL); /* a call that failed may have left another: then the next would make other calls */
+    /* A failed call may have left another context current, and then the next one would make different calls. */
+    (void)cuda.set_current(NULL);
     cuda.fail_at(NULL, n, number);
 }
 
@@ -237,7 +238,7 @@ static void fail_each(const model_call *c)
             break;
         }
         fault_count("call of a GPU's driver", 1);
-        if (!c->opens || n % 16 == 1) /* opening touches nothing of the models that are there */
+        if (!c->opens || n % 16 == 1) /* opening does not affect existing models */
             model_calls_check(c->name, n % 16 == 1);
         assert_true(n < CALLS_MAX);
     }
@@ -278,7 +279,7 @@ static bool lose_at(const model_call *c, long n)
     check_message(c, n, status, lost);
     if (lost) {
         fault_count("call of a GPU's driver", 1);
-        CHECK_FAILS(WW_DRIVER_ERROR, model_calls[1].call()); /* said again by whatever comes next */
+        CHECK_FAILS(WW_DRIVER_ERROR, model_calls[1].call()); /* every later call reports it again */
         assert_non_null(strstr(ww_error_message(), "device lost"));
     } else {
         on->arm(0, 0);
@@ -337,7 +338,7 @@ int main(void)
         return 1;
     model_calls_write_files();
     int failed = run(&emulated);
-    if (standin_open(6, "", &rocm)) /* says SKIP where it cannot be */
+    if (standin_open(6, "", &rocm)) /* prints SKIP if it is not possible */
         failed += run(&on_rocm);
     if (has_cuda)
         failed += run(&on_cuda);

@@ -104,7 +104,7 @@ static void a_lost_device_fails_what_it_computes_only(void **state)
     check_status(search(), 200);
     faulty_arm(&emulated_driver, 1, EMULATED_LAUNCH_FAILED, NULL);
     check_status(search(), 500);
-    check_status(upsert(), 200); /* it is in the store, which needs no device */
+    check_status(upsert(), 200); /* the point is in the store, which needs no device */
     check_status(search(), 500);
     check_count(2); /* rows are counted in the store */
     ASK_STATUS(port, 200, "GET", "/collections", NULL);

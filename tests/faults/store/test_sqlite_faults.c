@@ -1,5 +1,5 @@
-/* Failures around the virtual table: no memory, tables behind it that somebody edited, malicious names and texts, and an
- * authorizer of the host. The module is linked here, so that its allocations can be made to fail. */
+/* Failures around the virtual table: no memory, edited tables behind it, malicious names and texts, and an authorizer of the
+ * host. The module is linked statically, so that its allocations can be made to fail. */
 #include "store/sqlite/sql.h"
 
 #include "base/memory.h"
@@ -53,7 +53,7 @@ static int run_steps(sqlite3 *db, int last)
 static void every_allocation_of_the_library_fails_once(void **state)
 {
     (void)state;
-    sqlite3 *warm = open_linked(":memory:"); /* what a process has for good is made now */
+    sqlite3 *warm = open_linked(":memory:"); /* makes everything that a process allocates only once */
     assert_int_equal(run_steps(warm, STEP_COUNT - 1), SQLITE_OK);
     sqlite3_close(warm);
     const int64_t blocks = memory_blocks_held();

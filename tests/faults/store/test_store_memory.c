@@ -55,7 +55,7 @@ static ww_status work(ww_store **store, ww_collection **collection, int64_t *don
     return status;
 }
 
-/* What is in the file is `done` operations, or one more that was not acknowledged. */
+/* The file contains `done` operations, or one more that was not acknowledged. */
 static void verify(int64_t done)
 {
     ww_collection *model = collection_make(device, WORK_DIM, WW_L2);

@@ -122,7 +122,7 @@ static void begin(ww_store **store, ww_collection **docs)
     open_docs(store, docs);
 }
 
-/* By the handle that has seen the fault, and by a new one. */
+/* With the handle that has met the fault, and with a new one. */
 static void verify(ww_store *store, ww_collection *docs)
 {
     for (int i = 0; i < 2; i++) {

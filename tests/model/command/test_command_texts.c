@@ -59,7 +59,7 @@ static void texts_are_found_by_texts(void **state)
     assert_string_equal(json_string_value(json_object_get(hit, "text")), "a boat with sails");
     assert_true(fabs(json_number_value(json_object_get(hit, "score")) - 1.0) < 1e-5); /* the same tokens, the same vector */
     json_decref(report);
-    /* The folder that the file was made of is the same model. */
+    /* The folder from which the file was made is the same model. */
     char folder[SCRATCH_PATH_BYTES];
     snprintf(folder, sizeof folder, "%s", scratch_path("first"));
     COMMAND_SAYS(0, "bread", "search", "--store", store, "--text", "bread", "--model", folder, "--device", "cpu");

@@ -1,4 +1,4 @@
-/* `warpwave model chat` through pipes and on a terminal: history, /reset, Ctrl-C, what goes wrong. */
+/* `warpwave model chat` through pipes and on a terminal: history, /reset, Ctrl-C, and failures. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -42,7 +42,7 @@ static void the_first_answer_is_what_generate_gives(void **state)
     command_free(&chat);
 }
 
-/* The session keeps what it has: the second answer reads what is new. */
+/* The session keeps its tokens: the second answer only reads the new ones. */
 static void a_conversation_is_remembered_and_forgotten(void **state)
 {
     (void)state;
@@ -100,8 +100,7 @@ static void what_goes_wrong_ends_a_conversation_in_a_pipe(void **state)
     command_free(&r);
 }
 
-/* ---- a terminal ------------------------------------------------------------------------------------------------------------
- */
+/* ---- a terminal ---------------------------------------------------------------------------------------------------------- */
 
 static char shown[1 << 21];
 static size_t used;
@@ -152,7 +151,7 @@ static bool read_more(void)
     return true;
 }
 
-/* Waits until `text` is shown behind place `from`, and gives the place behind it. */
+/* Waits until `text` is shown after position `from`, and returns the position after it. */
 static size_t wait_for(size_t from, const char *text)
 {
     const char *found;

@@ -1,4 +1,4 @@
-/* `warpwave model` with small models: what it prints and writes, and how it fails. */
+/* `warpwave model` with small models: its output and its failures. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,7 +240,7 @@ static void another_template_can_be_given(void **state)
                  "a", "--chat", "--chat-template", path);
 }
 
-/* Runs a line of shell in which $W is the command, in the scratch folder. */
+/* Runs a shell command in which $W is the command, in the scratch folder. */
 static command_result shell(const char *line)
 {
     char whole[4096];

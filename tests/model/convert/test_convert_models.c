@@ -68,7 +68,7 @@ static void check_shape(tiny_shape shape, const char *class)
     compute("out.gguf", encoder, converted);
     if (memcmp(straight, converted, (size_t)count * sizeof *converted) != 0)
         fail_msg("%s: the converted model computes other bits", architecture);
-    /* Of the others transformers/test_model_transformers.c has the reference. */
+    /* transformers/test_model_transformers.c has references for the others. */
     const bool known =
         (encoder && strcmp(architecture, "jina-bert-v2") != 0) || strstr("llama qwen2 qwen3 gemma3", architecture);
     if (known)
@@ -189,7 +189,7 @@ static void pieces_and_scores_come_from_sentencepieces_own_file(void **state)
     CHECK_OK(convert());
     ww_model *model = open_model("out.gguf");
     CHECK_OK(ww_model_tokenize(model, "abc a<start_of_turn>", 20, 0, ids, 8, &count));
-    /* No BOS: the file's template adds none. "bc" has the best score; then "abc". */
+    /* No BOS, because the file's template adds none. "bc" has the best score; then "abc". */
     static const int32_t expected[] = {8, 9, 3, 10};
     assert_int_equal(count, 4);
     assert_memory_equal(ids, expected, sizeof expected);

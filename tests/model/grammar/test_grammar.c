@@ -24,7 +24,7 @@ static bool accepts(const grammar_program *program, matcher *m, const char *text
 
 /* ---- beside PCRE2 -------------------------------------------------------------------------------------------------------- */
 
-/* The same language twice; and the characters that texts are made of. */
+/* Two notations of the same language, and the characters of the tested texts. */
 static const struct pair {
     const char *gbnf, *expression;
     const char *alphabet[6];
@@ -193,7 +193,7 @@ static void groups_inside_each_other_have_a_limit_and_no_recursion_beyond_it(voi
     assert_non_null(strstr(ww_error_message(), "nested more than 100"));
 }
 
-/* Rules that each need what is known of the one before them, which is looked at later. */
+/* Rules that each depend on the one before them, which is checked later. */
 static void rules_in_long_chains_are_refused_before_they_take_long(void **state)
 {
     enum { RULES = 4000, BYTES = RULES * 600 };

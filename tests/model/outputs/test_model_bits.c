@@ -56,7 +56,7 @@ static void check_same(const char *what, int text, const float *logits)
         fail_msg("%s: text %d has other bits than alone on the CPU", what, text);
 }
 
-/* `count` texts at once; with `twice` the last token of each comes in a second batch. */
+/* Runs `count` texts at once; with `twice`, the last token of each in a second batch. */
 static void check_batch(ww_model *model, int count, bool twice)
 {
     ww_session *sessions[TEXTS] = {NULL};
@@ -82,7 +82,7 @@ static void check_batch(ww_model *model, int count, bool twice)
     }
 }
 
-/* Alone, in one piece, on the CPU. */
+/* Each text by itself, in one piece, on the CPU. */
 static void compute_expected(ww_quant_type cache, int count)
 {
     ww_device *cpu;
@@ -94,7 +94,7 @@ static void compute_expected(ww_quant_type cache, int count)
     ww_device_close(cpu);
 }
 
-/* With `all` the largest batch, too. */
+/* With `all`, also the largest batch. */
 static void check_decoder(ww_device *device, ww_quant_type cache, bool all)
 {
     const bool slow = device_is_slow(device);

@@ -109,7 +109,7 @@ static int32_t first_choice(const float *logits, int64_t count)
     return (int32_t)best;
 }
 
-/* Under teacher forcing: the reference's tokens are fed, and ours is the first choice wherever the margin is above `margin`. */
+/* Teacher forcing: the reference's tokens are fed, and must be our first choice wherever the margin is above `margin`. */
 static void check_choices(ww_session *session, const json_t *one, double margin, float *logits, int64_t vocabulary)
 {
     int32_t greedy[TOKENS_MAX];
@@ -128,8 +128,8 @@ typedef struct limits {
     ww_activations activations;
     ww_quant_type cache;
     double largest;    /* difference of a logit; 0: not looked at */
-    double cosine;     /* at least */
-    double below_peer; /* so much may the cosine be below another program's; 0: not looked at */
+    double cosine;     /* minimum */
+    double below_peer; /* how much the cosine may be below another program's; 0: not checked */
     double margin;     /* above it ours is the first choice */
 } limits;
 
@@ -207,7 +207,7 @@ static void gemma3_and_qwen2_are_near_theirs(void **state)
 
 static void check_encoder(ww_device *device, const char *type, double least)
 {
-    const char *folder = path_of("all-MiniLM-L6-v2"); /* skips before anything is taken */
+    const char *folder = path_of("all-MiniLM-L6-v2"); /* skips before anything is allocated */
     ww_device *cpu;
     convert_report report;
     const json_t *sentences = json_object_get(expected, "sentences"), *wanted = json_object_get(expected, "embeddings");

@@ -1,5 +1,5 @@
-/* Which kernels a token is: those of a small Llama, as the stand-in for ROCm runs them. What stands beside a product is done by
- * it (docs/design/attention.md), so a layer is five launches, or nine where a column is coded by a kernel before its product.
+/* The kernels of a token: those of a small Llama, as the stand-in for ROCm runs them. Products also do neighbouring operations
+ *(docs/design/attention.md), so a layer takes five launches, or nine if a separate kernel quantizes columns.
  *
  * The library opens a runtime once for a process, so the test is a process of its own. */
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ static bool is_embedded(const char *chip)
     return false;
 }
 
-/* The launches of a token behind a prompt; room is made by the one before it. */
+/* Records the launches of a token after a prompt; the token before it makes room. */
 static void run_a_token(ww_device *device)
 {
     ww_model *model = NULL;

@@ -48,7 +48,7 @@ static ww_session *fed(ww_model *model, const int32_t *from, size_t count, size_
     return session;
 }
 
-/* Far out as at the beginning: what it sees is the window, and angles differ by their roundings alone. */
+/* Far from the start as at the start: the token sees only the window, and angles differ only by their roundings. */
 static void check_near(ww_model *model, const float *logits)
 {
     float near_logits[VOCABULARY];
@@ -61,11 +61,11 @@ static void check_near(ww_model *model, const float *logits)
                      (double)near_logits[i], WINDOW);
 }
 
-/* A kind of rope, and what the CPU has computed with it: files of the model and of a session some tokens before its end. */
+/* A kind of rope, and the CPU's results with it: files of the model and of a session some tokens before its end. */
 typedef struct long_text {
     const char *scaling, *model, *session;
     bool computed;
-    float expected[VOCABULARY]; /* behind all tokens */
+    float expected[VOCABULARY]; /* after all tokens */
 } long_text;
 
 static long_text plain = {.model = "plain.gguf", .session = "plain"};
@@ -94,7 +94,7 @@ static void compute(long_text *l)
     l->computed = true;
 }
 
-/* From the CPU's session on. */
+/* Continues from the CPU's session. */
 static void check_goes_on(ww_device *device, long_text *l)
 {
     float logits[VOCABULARY];
@@ -127,7 +127,7 @@ static void pieces_do_not_change_bits(void **state)
 {
     float logits[VOCABULARY];
     if (device_is_slow(*state))
-        return; /* attention alone is tested there: test_attention_long.c */
+        return; /* there only attention is tested: test_attention_long.c */
     ww_model *model = open_long(*state, plain.model);
     ww_session *session = fed(model, ids, CONTEXT, 4097);
     CHECK_OK(ww_session_logits(session, logits));

@@ -1,5 +1,5 @@
-/* Every architecture, with random weights, beside a reference in doubles: float activations and a cache of f32, so that only
- * rounding is between them.
+/* Every architecture, with random weights, compared with a reference in doubles: float activations and a cache of f32, so that
+ * they differ only by rounding.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void random_tokens(int32_t *ids, int count, uint64_t seed)
         ids[i] = (int32_t)random_below(&random, VOCABULARY);
 }
 
-/* Values that f16 has, so that the reference need not know. */
+/* Rounds the values to f16, so that the reference need not do that. */
 static void make_gates_f16(const tiny_model *tiny)
 {
     for (int32_t t = 0; t < tiny->count; t++)
@@ -76,7 +76,7 @@ static void grouped_heads_tied_embeddings_and_other_head_sizes_are_computed(void
     check_logits(*state, &shape, 20);
 }
 
-/* Gate and up of two products, each in memory of its own: the gate must not be written over what it gates. */
+/* Gate and up as two products with separate memory: the gate must not overwrite what it gates. */
 static void a_gate_that_is_not_joined_with_what_it_gates_is_computed(void **state)
 {
     static const char *const names[] = {"llama", "gemma3"};
@@ -142,7 +142,7 @@ static void encoders_give_the_embeddings_of_the_reference(void **state)
             tiny_shape shape = tiny_default(names[i]);
             shape.pooling = pooling;
             if (strcmp(names[i], "qwen3") == 0 && pooling == WW_POOLING_MEAN)
-                continue; /* the key is left out of a decoder's file */
+                continue; /* a decoder's file does not have the key */
             check_embedding(*state, &shape);
         }
 }
@@ -180,7 +180,7 @@ static void a_pooling_can_be_given_instead_of_the_files(void **state)
             assert_memory_equal(given, right, sizeof right);
         }
     embed_with(*state, "llama", WW_POOLING_LAST, WW_POOLING_NONE, right);
-    embed_with(*state, "llama", WW_POOLING_MEAN, WW_POOLING_LAST, given); /* the key is left out of a decoder's file */
+    embed_with(*state, "llama", WW_POOLING_MEAN, WW_POOLING_LAST, given); /* a decoder's file does not have the key */
     assert_memory_equal(given, right, sizeof right);
     ww_model_options options = ww_model_options_default();
     ww_model *model;

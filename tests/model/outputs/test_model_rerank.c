@@ -224,7 +224,7 @@ static void a_decoder_answers_with_yes_and_no(void **state)
     tiny_model tiny;
     float scores[2];
     make_decoder(&tiny, &v);
-    if (device_is_slow(*state)) { /* some 400 tokens; the same passes as of an encoder */
+    if (device_is_slow(*state)) { /* about 400 tokens; the same passes as for an encoder */
         tiny_free(&tiny);
         return;
     }

@@ -124,7 +124,7 @@ static void little_memory_is_enough_or_a_status(void **state)
     assert_non_null(file);
     assert_int_equal(fscanf(file, "%ld", &pages), 1);
     fclose(file);
-    const rlim_t here = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE); /* with all the kernels that are in this program */
+    const rlim_t here = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE); /* including all the kernels in this program */
     assert_int_equal(used_in_a_child(here + (rlim_t)200 * MEBIBYTE), 0);
     int refused = 0;
     for (rlim_t more = 64 * MEBIBYTE; more >= 4096; more /= 2)

@@ -1,5 +1,5 @@
-/* Choosing tokens: what each setting leaves, that frequencies are the probabilities, and that a seed gives one sequence for
- * ever; and text from pieces of tokens, whole characters only.
+/* Choosing tokens: what each setting keeps, that frequencies equal the probabilities, and that a seed always gives the same
+ * sequence; and text from pieces of tokens, only whole characters.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static void top_k_top_p_and_min_p_leave_the_likeliest(void **state)
     count_draws(&s, counts);
     for (int i = 0; i < TOKENS; i++)
         assert_int_equal(counts[i] > 0, i == 1 || i == 3 || i == 7);
-    s.top_k = 2; /* of 1, 3, 7 those that fit */
+    s.top_k = 2; /* those of 1, 3, 7 that fit */
     count_draws(&s, counts);
     for (int i = 0; i < TOKENS; i++)
         assert_int_equal(counts[i] > 0, i == 1 || i == 3);
@@ -102,7 +102,7 @@ static void what_was_there_is_less_likely_within_the_window(void **state)
     ww_sampling s = ww_sampling_default();
     const int32_t text[] = {1, 3, 4, 4, 3};
     s.repetition_penalty = 2.0;
-    assert_int_equal(choose(&s, text, 5), 7); /* 1 and 3 are 1.5, once each however often 3 was there */
+    assert_int_equal(choose(&s, text, 5), 7); /* 1 and 3 become 1.5, once each, however often 3 was there */
     s.repetition_window = 2;                  /* 4 and 3 */
     assert_int_equal(choose(&s, text, 5), 1);
     s.repetition_window = -1;
@@ -154,10 +154,9 @@ static void numbers_that_make_no_sense_are_refused(void **state)
     }
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- text ---------------------------------------------------------------------------------------------------------------- */
 
-/* The text of bytes that come in pieces of `piece`, told after each. */
+/* The text of bytes that arrive in pieces of `piece`, reported after each. */
 static void check_stream(const char *bytes, size_t count, size_t piece, const char *expected)
 {
     text_stream s = {0};
@@ -188,7 +187,7 @@ static void characters_are_told_whole_and_what_is_none_as_a_replacement(void **s
         {"a\x80z", "a" FFFD "z"},
         {"\xe2\x82z", FFFD "z"}, /* begun, and not ended */
         {"\xe2\x82\xe2\x82\xac", FFFD "\xe2\x82\xac"},
-        {"\xc0\xaf", FFFD FFFD},                        /* never begins anything */
+        {"\xc0\xaf", FFFD FFFD},                        /* never starts anything */
         {"\xed\xa0\x80", FFFD FFFD FFFD},               /* a surrogate */
         {"\xf4\x90\x80\x80x", FFFD FFFD FFFD FFFD "x"}, /* past the last character */
         {"end\xf0\x9f", "end" FFFD},
@@ -206,7 +205,7 @@ static int32_t choose_allowed(const ww_sampling *s, uint64_t allowed, const int3
     return token;
 }
 
-/* With every mask and several settings: as if the other tokens were not in the vocabulary. */
+/* With every mask and several settings: as if the vocabulary did not have the other tokens. */
 static void forbidden_tokens_have_no_probability(void **state)
 {
     static const int32_t text[3] = {1, 3, 7};

@@ -1,4 +1,4 @@
-/* Sessions: feeding, forking, saving, generating, and that a refused call changes nothing. */
+/* Sessions: feeding, forking, saving, generating; a refused call changes nothing. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* Chat templates, compared with what jinja2 makes of them (template_cases.json, by make_template_cases.py). */
+/* Chat templates, compared with the output of jinja2 (template_cases.json, by make_template_cases.py). */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -40,8 +40,8 @@ static void words_are_cut_into_the_longest_pieces(void **state)
     CHECK_IDS(t, "", 0, IDS(CLS, SEP));
     CHECK_TEXT(t, "", NONE);
     CHECK_TEXT(t, " \t\n ", NONE);
-    CHECK_TEXT(t, "unable able unaff", IDS(UN, ABLE, UNK, UN, AFF));   /* "able" begins no word */
-    CHECK_TEXT(t, "CAFE\xCC\x81S the\xE2\x80\x8B", IDS(CAFE, S, THE)); /* a mark, and a format character, are gone */
+    CHECK_TEXT(t, "unable able unaff", IDS(UN, ABLE, UNK, UN, AFF));   /* "able" starts no word */
+    CHECK_TEXT(t, "CAFE\xCC\x81S the\xE2\x80\x8B", IDS(CAFE, S, THE)); /* a mark and a format character are removed */
     CHECK_TEXT(t, "the\0the", IDS(THE));
     check_ids(t, "the\0 the", 8, TOKENIZE_NO_ADD, IDS(THE, THE));
     assert_string_equal(tokenizer_model(t), "bert");
@@ -55,7 +55,7 @@ static void what_vocabularies_write_before_a_word_is_a_character_in_a_text(void 
     (void)state;
     const test_vocabulary v = words();
     tokenizer *t = open_vocabulary(&v);
-    /* As a key of the vocabulary the rest of the word would be "the", the beginning of a word. */
+    /* In the vocabulary, the key of the rest of the word would be "the", the start of a word. */
     CHECK_TEXT(t, "x" WORD "the", IDS(UNK));
     CHECK_TEXT(t, WORD "the", IDS(UNK));
     CHECK_TEXT(t, "xaff", IDS(X_, AFF));
@@ -171,7 +171,7 @@ static void the_best_scored_pair_is_merged_and_the_leftmost_of_equals(void **sta
                   bb = vocabulary_add(&v, "bb", 1, -2);
     tokenizer *t = open_vocabulary(&v);
     CHECK_TEXT(t, "aaa", IDS(space, aa, a)); /* the leftmost */
-    CHECK_TEXT(t, "aab", IDS(space, a, ab)); /* the best, though it is not the first */
+    CHECK_TEXT(t, "aab", IDS(space, a, ab)); /* the best one, although it is not the first */
     CHECK_TEXT(t, "abb", IDS(space, ab, b));
     CHECK_TEXT(t, "bbb", IDS(space, bb, b));
     CHECK_TEXT(t, "a b", IDS(space, a, space, b));
@@ -275,7 +275,7 @@ static void nested_unused_pieces_fall_apart_on_a_small_stack(void **state)
     memset(text + 1, 'b', DEPTH - 1);
     const int32_t a = vocabulary_add(&v, "a", 1, -9), b = vocabulary_add(&v, "b", 1, -9);
     for (int i = 2; i <= DEPTH; i++, at += i) {
-        memcpy(at, text, (size_t)i); /* and a NUL behind it */
+        memcpy(at, text, (size_t)i); /* and a NUL after it */
         vocabulary_add(&v, at, 5, -(float)i);
     }
     pthread_attr_t attributes;

@@ -1,4 +1,5 @@
-/* Byte-level BPE on vocabularies of the 256 bytes and a few merges: the order of merging, the pre-tokenizers, what is refused.
+/* Byte-level BPE with vocabularies of the 256 bytes and a few merges: the order of merging, the pre-tokenizers, and refused
+ * files.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -84,8 +85,8 @@ static void white_space_is_what_unicode_says(void **state)
 {
     (void)state;
     test_vocabulary v = bytes("gpt-2");
-    /* Behind a space: of white space the last goes with what follows, so "x" would be by itself, and is with it if it is none.
-     */
+    /* After a space: the last character of white space goes with what follows it. So "x" would be by itself, unless it is not
+       white space. */
     const int32_t joined = add(&v, G "\xC3\xA1", G " \xC3\xA1");
     tokenizer *t = open_vocabulary(&v);
     CHECK_TEXT(t, " \xE1\xA0\x8Ex", IDS(joined, 0xA0, 0x8E, 'x'));
@@ -227,7 +228,7 @@ static void long_pieces_take_no_longer_than_they_should(void **state)
     assert_int_equal(list.count, LENGTH / 4);
     assert_int_equal(list.ids[LENGTH / 4 - 1], four);
     token_list_free(&list);
-    memset(text, ' ', LENGTH); /* an expression that looks ahead after each space anew would take n^2 steps */
+    memset(text, ' ', LENGTH); /* an expression that looks ahead again after each space would take n^2 steps */
     text[LENGTH - 1] = 'a';
     CHECK_OK(tokenizer_encode(t, text, LENGTH, 0, &list));
     assert_int_equal(list.count, LENGTH);

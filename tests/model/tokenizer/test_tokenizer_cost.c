@@ -1,4 +1,5 @@
-/* What a file can make a tokenizer cost: vocabularies and tokens that are chosen to be slow take no longer than others. */
+/* The cost of tokenizers that a file can cause: vocabularies and tokens that are chosen to be slow take no longer than
+ * others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,7 @@ static void check_cost(const char *what, double chosen, double ordinary)
         fail_msg("%s: %.3f s, and %.3f s where nothing was chosen", what, chosen, ordinary);
 }
 
-/* ---- pieces that would meet in one slot ------------------------------------------------------------------------------------
- */
+/* ---- pieces that would meet in one slot ---------------------------------------------------------------------------------- */
 
 enum { STAGES = 15, COLLIDING = 1 << STAGES, BLOCK = 8, PIECE_BYTES = STAGES * BLOCK };
 
@@ -105,15 +105,14 @@ static void tokens_that_are_chosen_to_collide_open_as_fast_as_others(void **stat
     check_cost("colliding tokens", chosen, time_to_make());
 }
 
-/* ---- merges that would meet in one slot ------------------------------------------------------------------------------------
- */
+/* ---- merges that would meet in one slot ---------------------------------------------------------------------------------- */
 
 enum { ATOMS = 94 * 10, MERGES = 1 << 15, MERGE_SLOTS = 2 * MERGES, BPE_TOKENS = ATOMS + MERGES };
 
 static char atoms_text[ATOMS][4], joined_text[MERGES][8], merges_text[MERGES][16];
 static ww_gguf_span tokens[BPE_TOKENS], merges[MERGES];
 
-/* Where a table of 2^16 slots with a fixed multiplier would put a merge. */
+/* The slot of a merge in a table of 2^16 slots with a fixed multiplier. */
 static uint32_t fixed_slot(int left, int right)
 {
     const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
@@ -168,8 +167,7 @@ static void merges_that_are_chosen_to_collide_open_as_fast_as_others(void **stat
     check_cost("colliding merges", chosen, time_to_make_merges(MERGE_SLOTS));
 }
 
-/* ---- special tokens --------------------------------------------------------------------------------------------------------
- */
+/* ---- special tokens ------------------------------------------------------------------------------------------------------ */
 
 enum { LONG = 60000 };
 

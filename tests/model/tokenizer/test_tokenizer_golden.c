@@ -9,7 +9,7 @@
 #include "support/data/tokens.h"
 #include "support/scratch.h"
 
-/* Opens a model's tokenizer; a folder is converted first. NULL if the model is not there. */
+/* Opens a model's tokenizer, after converting a folder. Returns NULL if the model does not exist. */
 static tokenizer *open_model(const char *name)
 {
     static char path[SCRATCH_PATH_BYTES];

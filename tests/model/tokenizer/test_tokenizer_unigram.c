@@ -82,16 +82,16 @@ static void the_best_sum_of_scores_is_taken(void **state)
     test_vocabulary v = small();
     tokenizer *t = open_vocabulary(&v);
     CHECK_TEXT(t, "aa", IDS(3, 5));
-    CHECK_TEXT(t, "aaa", IDS(3, 4, 5)); /* both ways have the same sum: the last piece that begins first */
+    CHECK_TEXT(t, "aaa", IDS(3, 4, 5)); /* both ways have the same sum: the one whose last piece starts first */
     CHECK_TEXT(t, "b", IDS(6));
     CHECK_TEXT(t, "zz a", IDS(3, 2, 3, 4)); /* one unknown for both */
     CHECK_TEXT(t, "a<x>a", IDS(3, 4, 7, 4));
     CHECK_TEXT(t, "a <x> a", IDS(3, 4, 3, 7, 3, 4));
     CHECK_TEXT(t, "   ", NONE);
-    CHECK_IDS(t, "a", 0, IDS(3, 4, 1)); /* nothing in front, unless the file says so */
+    CHECK_IDS(t, "a", 0, IDS(3, 4, 1)); /* nothing before it, unless the file requests it */
     CHECK_IDS(t, "a</s>a", TOKENIZE_NO_ADD, IDS(3, 4, 1, 3, 4));
     int32_t between[2];
-    assert_int_equal(tokenizer_between(t, between), 2); /* as RoBERTa has it */
+    assert_int_equal(tokenizer_between(t, between), 2); /* like RoBERTa */
     assert_true(between[0] == 1 && between[1] == 1);
     tokenizer_destroy(t);
     v.removes_spaces = 0;
@@ -120,7 +120,7 @@ static void what_is_no_vocabulary_is_refused(void **state)
     check_refused(&v, WW_CORRUPT_FILE, "not finite");
 }
 
-/* Maps of which every place that they name may be outside. */
+/* Maps whose references may all be outside. */
 static void maps_that_lie_are_refused_or_change_nothing(void **state)
 {
     (void)state;

@@ -59,7 +59,7 @@ static void models_give_the_numbers_of_transformers(void **state)
     json_decref(expected);
 }
 
-/* Runs the test, or writes the models where the script wants them: WARPWAVE_WRITE_MODELS names the folder. */
+/* Runs the test, or writes the models for the script: WARPWAVE_WRITE_MODELS names the folder. */
 static inline int run_cases(const case_list *list)
 {
     const char *folder = getenv("WARPWAVE_WRITE_MODELS");

@@ -67,7 +67,7 @@ static inline void sql_gives(sqlite3 *db, const char *sql, const char *expected)
     free(text);
 }
 
-/* The statement fails, and says so with a text that has `why` in it. Returns the code. */
+/* Expects the statement to fail with a text that contains `why`. Returns the code. */
 static inline int sql_fails(sqlite3 *db, const char *sql, const char *why)
 {
     char *message = NULL;

@@ -25,11 +25,11 @@ typedef struct attacker {
     test_random random;
     uint64_t seed;
     const char *path;
-    bool alone; /* no other process: then a change need not be in a transaction with that of the model */
+    bool alone; /* no other process: then a change need not be in the same transaction as that of the model */
     sqlite3 *db[CONNECTIONS];
     sqlite3_stmt *cursors[CURSORS];
     int64_t next_x;
-    char last[SQL_BYTES]; /* what was run last, for messages */
+    char last[SQL_BYTES]; /* the last statement, for messages */
     int64_t done, failed, compared;
 } attacker;
 
@@ -212,7 +212,7 @@ static void make_change(attacker *a, char docs[SQL_BYTES], char model[SQL_BYTES]
                  how == 3 ? "DO UPDATE SET x = excluded.x, payload = excluded.payload" : "DO NOTHING");
         break;
     }
-    case 3: /* many rows, of which one may be there */
+    case 3: /* many rows, one of which may exist */
         snprintf(docs, SQL_BYTES, "INSERT INTO main.docs(id, vector) VALUES ('m%u', '[%lld,0]'), ('i%u', '[%lld,0]')", id, x,
                  other, x + 4000000);
         snprintf(model, SQL_BYTES, "INSERT INTO main.model(id, x) VALUES ('m%u', %lld), ('i%u', %lld)", id, x, other,
@@ -398,7 +398,7 @@ static void check_file(attacker *a)
     sqlite3_close(db);
 }
 
-/* The other process: this program once more, with the file, a seed and a number of steps. */
+/* Starts the other process: this program again, with the file, a seed and a number of steps. */
 static pid_t start_other(const attacker *a, int steps)
 {
     char seed[32], count[32];

@@ -97,7 +97,7 @@ static void a_trigger_on_the_tables_behind_is_refused(void **state)
         }
 }
 
-/* What is not committed must never reach the copy in memory that other connections search. */
+/* Uncommitted changes must never reach the copy in memory that other connections search. */
 static void a_refused_rename_tells_nobody_of_rows_that_are_not_committed(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void a_foreign_key_that_comes_back_is_refused(void **state)
         SQLITE_ERROR);
     sql_gives(db, SEARCH, "a b c");
     sql_gives(db, "SELECT count(*) FROM child", "1");
-    sql_run(db, "DELETE FROM docs WHERE rowid = 2"); /* which has no child */
+    sql_run(db, "DELETE FROM docs WHERE rowid = 2"); /* it has no child */
     sql_run(db, "INSERT INTO docs(id, vector) VALUES ('c', '[0,2]')");
     sql_run(db, "DROP TRIGGER back; DELETE FROM docs WHERE rowid = 1");
     sql_gives(db, SEARCH, "a c");
@@ -191,7 +191,7 @@ static void a_file_with_triggers_and_views_runs_none_of_them(void **state)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* One collection whose entry makes no sense keeps nobody from the others. */
+/* A collection with an invalid entry does not affect the others. */
 static void a_damaged_collection_leaves_the_others_alone(void **state)
 {
     (void)state;
@@ -240,7 +240,7 @@ static void a_damaged_collection_leaves_the_others_alone(void **state)
     ww_device_close(cpu);
 }
 
-/* A filter of a collection in an attached file reads that collection's rows, whatever other tables are called. */
+/* A filter of a collection in an attached file reads that collection's rows, whatever names other tables have. */
 static void a_filter_reads_its_own_rows_only(void **state)
 {
     (void)state;

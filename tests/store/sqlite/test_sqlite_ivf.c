@@ -52,7 +52,7 @@ static void a_command_builds_the_index(void **state)
     sql_run(db, "INSERT INTO docs(docs) VALUES ('build-ivf nlist=8 seed=1 iterations=5')");
     sql_gives(db, "SELECT nlist, rows_trained FROM docs_ivf", "8|600");
     check_index();
-    /* The clusters are far apart, so that one list proves what it finds. */
+    /* The clusters are far apart, so one list suffices to prove its hits. */
     sql_gives(
         db,
         "SELECT count(*), sum(proven), max(distance) < 20 FROM docs WHERE vector MATCH '[203, 105]' AND k = 5 AND nprobe = 1",
@@ -142,7 +142,7 @@ static void a_transaction_sees_its_index_and_a_rollback_undoes_it(void **state)
     sql_fails(db, "SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND k = 3 AND nprobe = 2", "there is no index");
     sql_run(db, "INSERT INTO docs(docs) VALUES ('build-ivf nlist=8')");
     sql_gives(other, "SELECT count(*) FROM docs WHERE vector MATCH '[3, 5]' AND k = 3 AND nprobe = 2", "3");
-    /* Rows that are not committed are found beside the lists. */
+    /* Uncommitted rows are found in addition to those in lists. */
     sql_run(db, "BEGIN");
     sql_run(db, "INSERT INTO docs(id, vector) VALUES ('extra', '[203.5, 105]')");
     sql_gives(db, "SELECT id, proven FROM docs WHERE vector MATCH '[203.5, 105]' AND k = 1 AND nprobe = 1", "extra|1");

@@ -3,7 +3,7 @@
 #include "store/sqlite/sql.h"
 
 #include <dlfcn.h>
-#define SQLITE_CORE 1 /* calls stay calls: only the type of the table is wanted */
+#define SQLITE_CORE 1 /* only the type of the table is needed; calls stay calls */
 #include <sqlite3ext.h>
 
 typedef int entry(sqlite3 *db, char **message, const sqlite3_api_routines *api);

@@ -1,4 +1,4 @@
-/* ww_model() and ww_embed(): texts in SQL become the vectors that the model gives them, and what is wrong is said. */
+/* ww_model() and ww_embed(): texts in SQL become the model's vectors, and mistakes give messages. */
 #include "store/sqlite/sql.h"
 
 #include "support/models/tiny.h"
@@ -55,7 +55,7 @@ static void vectors_of_another_model_are_refused(void **state)
     char sql[SCRATCH_PATH_BYTES + 96];
     snprintf(sql, sizeof sql, "UPDATE warpwave_models SET fingerprint = ww_model('%s', 'cpu')", scratch_path("encoder.gguf"));
     sql_run(db, sql);
-    sql_gives(db, "SELECT id FROM docs WHERE vector MATCH ww_embed('a fox') AND k = 1", "fox"); /* now it is the same */
+    sql_gives(db, "SELECT id FROM docs WHERE vector MATCH ww_embed('a fox') AND k = 1", "fox"); /* now it is the same model */
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 

@@ -9,7 +9,7 @@
 
 #include "support/scratch.h"
 
-/* Statements of a host, each of which may fail. */
+/* Statements of a host; each may fail. */
 static const char *const STATEMENTS[] = {
     "SELECT 1",
     "ATTACH '/nonexistent/folder/x.db' AS broken",

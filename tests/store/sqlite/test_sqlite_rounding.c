@@ -1,4 +1,4 @@
-/* Vectors in SQL are read, scored and printed alike under every rounding mode, which a host sets by fesetround(). */
+/* Vectors in SQL are read, scored and printed in the same way under every rounding mode, which a host sets by fesetround(). */
 #include "store/sqlite/sql.h"
 
 #include "support/calls/rounding.h"
@@ -76,7 +76,7 @@ static void scores_are_alike(void **state)
     sqlite3_close(db);
 }
 
-/* A table that is made, filled, changed and searched under the mode. */
+/* A table that is created, filled, changed and searched under the mode. */
 static void tables_are_alike(void **state)
 {
     (void)state;

@@ -184,7 +184,7 @@ static void a_filter_finds_the_nearest_of_what_it_admits(void **state)
         }
 }
 
-/* Values are bound, by place and by name, and are part of what a kept mask is known by. */
+/* Values are bound, by position and by name, and identify a cached mask together with the text. */
 static void a_filter_takes_parameters(void **state)
 {
     (void)state;

@@ -52,7 +52,7 @@ static void conflicts_are_resolved_as_the_statement_says(void **state)
     sql_gives(db, "SELECT id, ww_to_json(vector) FROM docs WHERE id IN ('b', 'y') ORDER BY id", "b|[1,0] y|[3,3]");
     sql_run(db, "INSERT OR REPLACE INTO docs(id, vector, payload) VALUES ('b', '[8,8]', '1'), ('b', '[7,7]', '2')");
     sql_gives(db, "SELECT rowid, ww_to_json(vector), payload FROM docs WHERE id = 'b'", "1|[7,7]|2"); /* the handle stays */
-    sql_run(db, "REPLACE INTO docs(rowid, id, vector) VALUES (0, 'y', '[6,6]')"); /* takes the place of both 'a' and 'y' */
+    sql_run(db, "REPLACE INTO docs(rowid, id, vector) VALUES (0, 'y', '[6,6]')"); /* replaces both 'a' and 'y' */
     sql_gives(db, "SELECT rowid, id FROM docs ORDER BY rowid", "0|y 1|b 2|c 3|x");
     sql_run(db, "UPDATE OR REPLACE docs SET id = 'b' WHERE id = 'c'");
     sql_gives(db, "SELECT rowid, id FROM docs ORDER BY rowid", "0|y 2|b 3|x");
@@ -124,7 +124,7 @@ static void a_transaction_sees_its_rows_and_a_rollback_takes_them_back(void **st
     sql_gives(db, SEARCH, "c b p");
     sql_gives(db, "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 10 AND filter = 'id <> ''b'''", "c p");
     sql_gives(db, "SELECT id FROM docs WHERE vector MATCH '[0,0]' ORDER BY distance", "c b p");
-    sql_gives(other, SEARCH, "a b c"); /* nobody else does */
+    sql_gives(other, SEARCH, "a b c"); /* only this connection sees them */
     sql_run(db, "ROLLBACK");
     sql_gives(db, SEARCH, "a b c");
     sql_gives(db, "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 10 AND filter = 'id <> ''b'''", "a c");
@@ -165,7 +165,7 @@ static void savepoints_are_gone_back_to(void **state)
         sql_gives(db, SEARCH, "a q r b c");
         sql_run(db, "ROLLBACK TO two");
         sql_gives(db, SEARCH, "a q b c");
-        sql_run(db, "INSERT INTO docs(id, vector) VALUES ('s', '[0,0.4]')"); /* on the handle that r had */
+        sql_run(db, "INSERT INTO docs(id, vector) VALUES ('s', '[0,0.4]')"); /* with the handle that r had */
         sql_gives(db, SEARCH, "a q s b c");
         sql_run(db, "ROLLBACK TO one");
         sql_gives(db, SEARCH, "a p b c");

@@ -33,7 +33,7 @@ static void a_text_is_a_column_that_must_be_named(void **state)
     sql_gives(db, "SELECT id, text FROM docs WHERE id < 'c'", "a|a squirrel stores nuts b|a boat with sails");
     sql_gives(db, "SELECT text FROM docs WHERE vector MATCH '[1,0]' AND k = 1", "a squirrel stores nuts");
     sql_gives(db, "SELECT text IS NULL FROM docs WHERE id = 'd'", "1");
-    sql_gives(db, "SELECT count(*) FROM pragma_table_info('docs')", "3"); /* SELECT * is as it was */
+    sql_gives(db, "SELECT count(*) FROM pragma_table_info('docs')", "3"); /* SELECT * is unchanged */
     sql_fails(db, "INSERT INTO docs(vector, text) VALUES ('[1,1]', x'ff')", "blob");
 }
 

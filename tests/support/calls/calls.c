@@ -15,7 +15,7 @@ void collection_for_calls_fill(ww_collection *c)
     test_random random = {1};
     collection_fill(c, &random, 50, DIM, "a", 0);
     collection_fill(c, &random, 78, DIM, "a", 50);
-    test_rows last = test_rows_make(&random, BASE - 128, DIM, "a", 128); /* a page that is begun, and without payloads */
+    test_rows last = test_rows_make(&random, BASE - 128, DIM, "a", 128); /* starts a page, without payloads */
     last.rows.payloads = NULL;
     CHECK_OK(ww_collection_add(c, &last.rows));
     test_rows_free(&last);
@@ -40,7 +40,7 @@ ww_collection *collection_for_calls_of(ww_device *device, ww_vector_type type)
     CHECK_OK(ww_collection_create(device, &config, &c));
     collection_for_calls_fill(c);
     CHECK_OK(range_of_some(c)); /* so that what a device loads with the first search of a kind does not look like a leak */
-    CHECK_OK(search_with_a_tensor(c)); /* likewise with the first tensor */
+    CHECK_OK(search_with_a_tensor(c)); /* the same for the first tensor */
     return c;
 }
 
@@ -79,7 +79,7 @@ static ww_status upsert_many(ww_collection *c)
     return write_rows(c, 200, "a", 80, ww_collection_upsert);
 }
 
-/* Numbers as a tensor on the collection's device; a group has none, but its members do. */
+/* Makes a tensor on the collection's device; a group has no tensors, but its members do. */
 static ww_status tensor_make(ww_collection *c, ww_dtype type, int64_t count, const float *numbers, ww_tensor *made)
 {
     ww_tensor f32 = {0};
@@ -111,7 +111,7 @@ static ww_status upsert_a_tensor(ww_collection *c)
     return write_tensor(c, WW_F32, ww_collection_upsert);
 }
 
-/* Of the collection's own type. */
+/* With the collection's own type. */
 static ww_status upsert_a_typed_tensor(ww_collection *c)
 {
     return write_tensor(c, c->type == WW_VECTOR_F16 ? WW_F16 : WW_F32, ww_collection_upsert);
@@ -155,7 +155,7 @@ static ww_status range_with_a_tensor(ww_collection *c)
     return status;
 }
 
-/* Rows that are there: new vectors, and payloads that stay or are new. */
+/* Updates existing rows: new vectors, and payloads that are kept or new. */
 static ww_status update_some(ww_collection *c, bool payloads)
 {
     test_random random = {7};
@@ -244,7 +244,7 @@ static ww_status query_everything(ww_collection *c)
     return status;
 }
 
-/* Of a few rows, and of all. */
+/* A range of a few rows, or of all. */
 static ww_status range_within(ww_collection *c, float bound)
 {
     float queries[QUERIES * DIM];

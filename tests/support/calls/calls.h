@@ -11,7 +11,7 @@ typedef struct collection_call {
     const char *name;
     ww_status (*call)(ww_collection *collection);
     bool needs_memory; /* must fail at least once when allocations do */
-    bool needs_device; /* likewise for calls of the device */
+    bool needs_device; /* the same for calls of the device */
     bool by_type;      /* its work depends on the type of rows, so it also runs on rows of f16 */
 } collection_call;
 

@@ -1,4 +1,4 @@
-/* Calls under a floating-point environment that is not the default: another rounding mode, flushed denormals, traps. */
+/* Calls with a floating-point environment that is not the default: another rounding mode, flushed denormals, traps. */
 #ifndef TESTS_FLOAT_CONTROL_H
 #define TESTS_FLOAT_CONTROL_H
 
@@ -21,9 +21,9 @@ static inline uint64_t environment(int number)
 #endif
 }
 
-static uint64_t hostile; /* what the next call runs under */
+static uint64_t hostile; /* the environment for the next call */
 
-/* What the register really holds once `hostile` was written: a processor without traps does not take their bits. */
+/* What the register contains after `hostile` was written: a processor without traps ignores their bits. */
 static inline uint64_t taken(void)
 {
     float_control_set(hostile);
@@ -40,7 +40,7 @@ static inline ww_status back(uint64_t expected, ww_status status)
     return status;
 }
 
-/* The call alone runs under it: the test's own arithmetic must not. */
+/* Only the call runs in that environment, not the test's own arithmetic. */
 #define UNDER(call)                                                                                                            \
     do {                                                                                                                       \
         const uint64_t expected_ = taken();                                                                                    \

@@ -15,7 +15,7 @@
 static const int ROUNDINGS[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
 enum { ROUNDING_COUNT = sizeof ROUNDINGS / sizeof *ROUNDINGS };
 
-static int rounding; /* what the next call runs under */
+static int rounding; /* the mode for the next call */
 static uint64_t rounding_control;
 
 static inline void rounding_begin(void)

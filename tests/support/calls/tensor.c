@@ -67,7 +67,7 @@ static ww_status write_view(const tensor_operands *o, ww_tensor *out)
     return ww_tensor_write(&o->target.tensor, o->y.host);
 }
 
-/* Into a tensor that is not dense, and one that is read. */
+/* Into a tensor that is not dense, and into one that is also read. */
 static ww_status softmax_into_target(const tensor_operands *o, ww_tensor *out)
 {
     ww_tensor target = o->target.tensor;
@@ -414,7 +414,7 @@ static ww_status rope(const tensor_operands *o, ww_tensor *out)
     return ww_tensor_rope(&o->x.tensor, &angles, &angles, false, out);
 }
 
-/* Of the 60 elements of y, any 32 that follow one another are a token's head. */
+/* Any 32 consecutive ones of the 60 elements of y are a token's head. */
 static ww_status attention(const tensor_operands *o, ww_tensor *out)
 {
     ww_tensor x = o->y.tensor;

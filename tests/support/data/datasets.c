@@ -12,7 +12,7 @@ static void normal(test_random *random, int32_t dim, float *rows, int64_t count,
     random_normals(random, queries, query_count * dim);
 }
 
-/* Queries near some rows of what was made, by a part `spread` of each element. */
+/* Makes queries near some of the rows; `spread` is the relative distance of each element. */
 static void queries_near(test_random *random, int32_t dim, const float *rows, int64_t count, float *queries,
                          int64_t query_count, float spread)
 {
@@ -116,9 +116,9 @@ static void integers(test_random *random, int32_t dim, float *rows, int64_t coun
         queries[i] = (float)random_below(random, 256);
 }
 
-/* What coding throws away of a row points along the query, or against it: a query of +-1 has no error of its own, and each
- * element of a row stands just inside the half step that rounds away from, or towards, the query's sign. The Cauchy-Schwarz
- * inequality is an equality then, and rows whose products are the same differ by all that the bound allows. */
+/* The coding error of a row points along the query, or against it: a query of +-1 has no error of its own, and each element of
+ * a row is just inside the half step that rounds away from, or towards, the query's sign. Then the Cauchy-Schwarz inequality is
+ * an equality, and rows with the same products differ by all that the bound allows. */
 static void adversarial(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
 {
     for (int32_t i = 0; i < dim; i++)
@@ -172,7 +172,7 @@ static void sized(test_random *random, int32_t dim, float *vectors, int64_t coun
     }
 }
 
-/* From denormals to where squares of a thousand elements end: everything underflows, overflows, or nearly. */
+/* From denormals to where the squares of a thousand elements overflow: everything underflows or overflows, or nearly does. */
 static void any_size(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
 {
     sized(random, dim, rows, count, -140, 195);
@@ -188,7 +188,7 @@ static void gates_end(test_random *random, int32_t dim, float *rows, int64_t cou
     sized(random, dim, queries + query_count / 2 * dim, query_count - query_count / 2, 34, 12);
 }
 
-/* Thresholds equal to most scores: elements of -1, 0 and 1, rows and queries alike. */
+/* Thresholds equal to most scores: elements of -1, 0 and 1, in rows and queries. */
 static void ties(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
 {
     for (int64_t i = 0; i < count * dim; i++)
@@ -197,8 +197,8 @@ static void ties(test_random *random, int32_t dim, float *rows, int64_t count, f
         queries[i] = (float)(int32_t)random_below(random, 3) - 1.0f;
 }
 
-/* The best rows look worst to the screen: what coding threw away of them points along the query, all of it, and rows that look
- * better stand just below (test_screen.c has the numbers). Queries differ by a factor, so that no two have one threshold. */
+/* The best rows look worst to the screen: all of their coding error points along the query, and rows that look better are just
+ * below them (test_screen.c has the numbers). Queries differ by a factor, so that no two have the same threshold. */
 static void at_the_bound(test_random *random, int32_t dim, float *rows, int64_t count, float *queries, int64_t query_count)
 {
     for (int64_t r = 0; r < count; r++) {

@@ -19,7 +19,7 @@ float random_uniform(test_random *random)
     return (float)(int64_t)(random_bits(random) >> 39) / 16777216.0f - 1.0f;
 }
 
-/* The sum of twelve uniforms: normal enough for data, and made of exact operations only, so the same everywhere. */
+/* The sum of twelve uniform numbers: normal enough for data, and only exact operations, so it is the same everywhere. */
 float random_normal(test_random *random)
 {
     float sum = 0.0f;

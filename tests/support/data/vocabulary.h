@@ -23,7 +23,7 @@ typedef struct test_vocabulary {
     size_t charsmap_bytes;
 } test_vocabulary;
 
-/* One without tokens, in which nothing is said; without scores and merges. */
+/* A vocabulary without tokens, scores and merges, with all settings missing. */
 test_vocabulary vocabulary_empty(const char *model);
 
 /* Adds a token; returns its id. 256 tokens for the bytes, in the alphabet of byte-level BPE; and "<0x00>" to "<0xFF>". */
@@ -32,7 +32,7 @@ void vocabulary_add_alphabet(test_vocabulary *v);
 void vocabulary_add_bytes(test_vocabulary *v);
 void vocabulary_add_merge(test_vocabulary *v, const char *merge);
 
-/* The keys into a file that is being written. */
+/* Writes the keys to a file that is being written. */
 void vocabulary_put(const test_vocabulary *v, ww_gguf_writer *w);
 
 /* Writes the file `vocabulary.gguf` of the scratch directory; returns its path. */

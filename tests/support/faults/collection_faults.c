@@ -12,7 +12,7 @@
 
 enum { CALLS_MAX = 5000 };
 
-/* After a failure: nothing has changed, and the operation succeeds when it is tried again. */
+/* After a failure: nothing has changed, and the operation succeeds when it is repeated. */
 static void check_failed(const collection_faults *faults, const faulty_operation *o, ww_collection *c, snapshot *before)
 {
     check_unchanged(c, before);
@@ -26,7 +26,7 @@ static void check_whole(const collection_faults *faults, ww_collection *c)
         faults->check_whole(c);
 }
 
-/* Fails the n-th allocation of the operation; true if there was none to fail. */
+/* Fails the n-th allocation of the operation. Returns true if there are fewer. */
 static bool fail_allocation(const collection_faults *faults, const faulty_operation *o, ww_device *device, int64_t n)
 {
     ww_collection *c = faults->make(device);

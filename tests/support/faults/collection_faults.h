@@ -22,7 +22,7 @@ typedef struct collection_faults {
 
 void fail_every_allocation(const collection_faults *faults, ww_device *device);
 
-/* Of an emulated device, with waves of 32 and of 64 by turns. */
+/* On an emulated device, alternating waves of 32 and of 64. */
 void fail_every_driver_call(const collection_faults *faults);
 
 #endif

@@ -23,7 +23,7 @@ static ww_status injected(const char *call)
     return ww_fail(WW_DRIVER_ERROR, "%s: injected failure (999)", call);
 }
 
-/* A call that makes something fails before it; any other may also fail behind its work. */
+/* A call that creates something fails before it; any other may also fail after its work. */
 #define MAKES(name, call) return fails() ? injected(name) : (call)
 #define WORKS(name, call)                                                                                                      \
     do {                                                                                                                       \

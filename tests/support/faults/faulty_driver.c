@@ -150,7 +150,7 @@ static void faulty_failure(driver_failure *out)
         inner->failure(out);
 }
 
-static _Atomic process_mark faulty_started_in; /* never set: it is the inner table's affair */
+static _Atomic process_mark faulty_started_in; /* never set, because the inner table handles it */
 
 const gpu_driver faulty_driver = {
     .code = DRIVER_CODE_HOST,

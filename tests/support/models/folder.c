@@ -38,8 +38,7 @@ void folder_text_file(const char *name, const char *content)
     folder_file(name, content, strlen(content));
 }
 
-/* ---- tokenizers ------------------------------------------------------------------------------------------------------------
- */
+/* ---- tokenizers ---------------------------------------------------------------------------------------------------------- */
 
 const char FOLDER_WORDPIECE[] =
     "{\"added_tokens\":[{\"id\":0,\"content\":\"[PAD]\",\"special\":true},{\"id\":1,\"content\":\"[UNK]\",\"special\":true},"
@@ -75,7 +74,7 @@ static void put_piece(message *m, const char *piece, float score, int kind)
     }
 }
 
-/* How it was trained (the algorithm), and that no space is put before a text. */
+/* Writes the algorithm with which it was trained, and that no space is put before a text. */
 static void put_specs(message *m, unsigned algorithm)
 {
     static const unsigned char normalizer[] = {3 << 3 | 2, 2, 3 << 3, 0};
@@ -107,8 +106,7 @@ message sentencepiece_model(unsigned algorithm)
 static const char FALLBACK[] = "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"vocab\":{}},"
                                "\"added_tokens\":[{\"id\":10,\"content\":\"<start_of_turn>\",\"special\":true}]}";
 
-/* ---- configurations --------------------------------------------------------------------------------------------------------
- */
+/* ---- configurations ------------------------------------------------------------------------------------------------------ */
 
 const char DECODER_CONFIG[] =
     "{\"architectures\":[\"%s\"],\"hidden_size\":64,\"num_hidden_layers\":%d,\"num_attention_heads\":2,\"num_key_value_heads\":"

@@ -26,23 +26,23 @@ extern const char DECODER_CONFIG[];
 /* The shape of a model that folder_write() can write as a folder of its architecture. */
 tiny_shape folder_shape(const char *architecture);
 
-/* Makes the weights of experts numbers that mxfp4 has. */
+/* Rounds the weights of experts to numbers of mxfp4. */
 void folder_round_experts(tiny_model *m);
 
-/* What a class of encoders has besides the names of its architecture. */
+/* The properties of a class of encoders besides the names of its architecture. */
 typedef struct folder_class {
     const char *prefix;                /* before every name but those of the head */
     const char *dense, *norm, *output; /* of the head; NULL: it embeds */
     int32_t skipped;                   /* rows of positions in front that no token has */
 } folder_class;
 
-/* Writes model.safetensors, and 2_Dense and 3_Dense where the model has these. `class` may be NULL. */
+/* Writes model.safetensors, and 2_Dense and 3_Dense if the model has them. `class` may be NULL. */
 void folder_write_tensors(const tiny_model *m, const folder_class *class);
 
 /* Writes all of it; `class` is what config.json calls the model. */
 void folder_write(const tiny_model *m, const char *class);
 
-/* A tokenizer.json of WordPiece with six tokens, and the special_tokens_map.json beside it. */
+/* A tokenizer.json of WordPiece with six tokens, and its special_tokens_map.json. */
 extern const char FOLDER_WORDPIECE[], FOLDER_SPECIAL[];
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { ARRAYS_MAX = 256, CODED_BLOCK = 32 };
 
-/* What a tensor is called in the folder; `{}` is the layer's number. */
+/* The name of a tensor in the folder; `{}` is the layer's number. */
 typedef struct other_name {
     const char *gguf, *folder;
 } other_name;
@@ -106,7 +106,7 @@ static const other_name MODERN[] = {
     {NULL, NULL},
 };
 
-/* Where the names of an architecture are; of those that are missing here, in DECODER. */
+/* Where the names of an architecture are; those of architectures that are not listed are in DECODER. */
 static const struct {
     const char *architecture;
     const other_name *first, *then;
@@ -183,8 +183,7 @@ static float *numbers_in_folder(const tiny_model *m, const tiny_tensor *t, int64
     return made;
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct array_list {
     ww_array arrays[ARRAYS_MAX];
@@ -192,7 +191,7 @@ typedef struct array_list {
     int64_t count;
 } array_list;
 
-/* An array of rank 1 to 4, ended by a 0 in `shape`; takes the data, which free() gives back. */
+/* Adds an array of rank 1 to 4, whose `shape` ends with a 0. Takes over the data, which free() frees. */
 static ww_array *add_array(array_list *list, ww_element element, const int64_t *shape, void *data)
 {
     ww_array *a = &list->arrays[list->count];
@@ -218,7 +217,7 @@ static void *copy_of(const void *from, size_t bytes)
 static void add_each_expert(array_list *list, const tiny_tensor *t, int layer, const char *what)
 {
     const int64_t size = t->rows * t->cols, shape[3] = {t->rows, t->cols, 0};
-    for (int64_t e = t->experts - 1; e >= 0; e--) { /* the last first: nobody may rely on their order */
+    for (int64_t e = t->experts - 1; e >= 0; e--) { /* from the last to the first, so that no reader depends on their order */
         void *values = copy_of(t->values + e * size, (size_t)size * sizeof *t->values);
         add_array(list, WW_ELEMENT_F32, shape, values);
         snprintf(list->names[list->count - 1], 128, "model.layers.%d.mlp.experts.%d.%s_proj.weight", layer, (int)e, what);
@@ -271,7 +270,7 @@ static void add_codes(array_list *list, const tiny_tensor *even, const tiny_tens
     snprintf(list->names[list->count - 1], 128, "model.layers.%d.mlp.experts.%s_proj_scales", layer, what);
 }
 
-/* Their biases, likewise. */
+/* Adds their biases in the same way. */
 static void add_biases(array_list *list, const tiny_tensor *even, const tiny_tensor *odd, int layer, const char *what)
 {
     const int64_t each = odd ? 2 : 1, shape[3] = {even->rows, even->cols * each, 0}, count = shape[0] * shape[1];
@@ -294,7 +293,7 @@ static const tiny_tensor *find_tensor(const tiny_model *m, int layer, const char
     return NULL;
 }
 
-/* What is not one tensor of floats in both. */
+/* Adds everything that is not a single float tensor in both formats. */
 static void add_experts(array_list *list, const tiny_model *m)
 {
     for (int layer = 0; layer < m->shape.layers && m->shape.experts; layer++) {
@@ -319,7 +318,7 @@ static void add_experts(array_list *list, const tiny_model *m)
     }
 }
 
-/* A layer behind the pooling, which has a folder of its own. */
+/* Writes a layer after the pooling, which has its own folder. */
 static void write_dense(const tiny_model *m, const tiny_tensor *t)
 {
     static array_list list;

@@ -72,8 +72,7 @@ static void layer_norm(const double *x, const float *w, const float *bias, int n
         y[i] = (x[i] - mean) / sqrt(variance + (double)1e-5f) * (double)w[i] + (double)bias[i];
 }
 
-/* ---- attention
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- attention ----------------------------------------------------------------------------------------------------------- */
 
 static bool has_window(const body *b, int layer)
 {
@@ -196,8 +195,7 @@ static void attention(const body *b, int layer, const double *from, double *to)
     free(k);
 }
 
-/* ---- layers
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- layers -------------------------------------------------------------------------------------------------------------- */
 
 static double activate(const body *b, double x)
 {
@@ -302,7 +300,7 @@ static body encode(const tiny_model *m, const int32_t *ids, int count, int first
     return b;
 }
 
-/* A decoder's vectors of all tokens, behind the last norm. */
+/* A decoder's vectors of all tokens, after the last norm. */
 static body decode(const tiny_model *m, const int32_t *ids, int count)
 {
     body b = begin(m, ids, count);

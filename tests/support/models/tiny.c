@@ -17,7 +17,7 @@ tiny_shape tiny_default(const char *architecture)
                         .layers = 2,
                         .width = 64,
                         .hidden = 96,
-                        .heads = jina ? 3 : 2, /* three, so that slopes of both kinds are there */
+                        .heads = jina ? 3 : 2, /* three, so that there are slopes of both kinds */
                         .key_heads = jina      ? 3
                                      : encoder ? 2
                                                : 1,
@@ -35,7 +35,7 @@ static bool is(const tiny_shape *s, const char *architecture)
     return strcmp(s->architecture, architecture) == 0;
 }
 
-/* Matrices are about 1 / sqrt(columns), so that activations stay about 1. Norms and biases are near what they usually are. */
+/* Matrices are about 1 / sqrt(columns), so that activations stay about 1. Norms and biases have usual values. */
 static void add_experts(tiny_model *m, const char *name, int64_t experts, int64_t rows, int64_t cols)
 {
     tiny_tensor *t = &m->tensors[m->count++];
@@ -105,7 +105,7 @@ static void add_more_norms(tiny_model *m, int i)
     }
 }
 
-/* Norms before and behind the two halves of a layer. */
+/* Norms before and after the two halves of a layer. */
 static void add_norms(tiny_model *m, int i)
 {
     const tiny_shape *s = &m->shape;
@@ -240,8 +240,7 @@ void tiny_free(tiny_model *m)
     m->count = 0;
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct tiny_writer {
     ww_gguf_writer *writer;

@@ -10,15 +10,15 @@
 
 enum { TINY_TENSORS_MAX = 128, TINY_EXPERT_HIDDEN = 32 };
 
-/* What is written. Zeros mean what tiny_default() says. */
+/* The model to write. Zeros mean the values of tiny_default(). */
 typedef struct tiny_shape {
     const char *architecture;
     int32_t layers, width, hidden, heads, key_heads, head_size, vocabulary, context;
     int32_t window;
     int32_t experts, experts_used; /* of a mixture of experts; each has 32 hidden elements */
     int32_t pooling;
-    bool norms_twice;    /* of jina-bert-v2: those of models for code, and the gate as a tensor of its own */
-    bool ranks_mean;     /* with pooling rank: by the mean of all tokens */
+    bool norms_twice;    /* for jina-bert-v2: the norms of models for code, and the gate as a separate tensor */
+    bool ranks_mean;     /* with pooling rank: of the mean of all tokens */
     ww_quant_type type;  /* of matrices */
     bool gate_f16;       /* gates are f16, so that they are not joined with the matrices that they gate */
     bool tied;           /* no output.weight */
@@ -33,7 +33,7 @@ typedef struct tiny_shape {
 typedef struct tiny_tensor {
     char name[64];
     int64_t rows, cols; /* rows 0: a vector */
-    int64_t experts;    /* matrices like this, one after the other; 0: one, of rank 2 */
+    int64_t experts;    /* number of matrices like this, contiguous; 0: one, of rank 2 */
     float *values;
 } tiny_tensor;
 
@@ -53,7 +53,7 @@ void tiny_free(tiny_model *m);
 /* Writes the file. */
 void tiny_write(const tiny_model *m, const char *path);
 
-/* Writes a model of the default shape with a tokenizer that knows the words a, fox, dog and an s behind a word. */
+/* Writes a model of the default shape with a tokenizer that knows the words a, fox, dog and an s after a word. */
 void tiny_write_words(const char *architecture, const char *path);
 
 /* An encoder of so many layers that reranks, with that tokenizer. */
@@ -78,12 +78,12 @@ static inline ww_model *tiny_open_precise(ww_device *device, const char *path)
     return model;
 }
 
-/* What is wrong with a file that tiny_write_wrong() writes. */
+/* The defect of a file that tiny_write_wrong() writes. */
 typedef struct tiny_fault {
     const char *leave_out; /* a tensor or a key */
-    const char *key;       /* with another number */
+    const char *key;       /* gets another number */
     double number;
-    const char *text_key; /* or with another text */
+    const char *text_key; /* gets another text */
     const char *text;
     const char *reshaped; /* a tensor with a column less */
     const char *poisoned; /* a tensor whose number `poisoned_at` is not finite */
@@ -92,7 +92,7 @@ typedef struct tiny_fault {
 } tiny_fault;
 void tiny_write_wrong(const tiny_model *m, const tiny_fault *fault, const char *path);
 
-/* The logits behind the last of `count` tokens, and the embedding of them, by the definition with doubles. */
+/* The logits after the last of `count` tokens, and their embedding, by the definition in doubles. */
 void tiny_logits(const tiny_model *m, const int32_t *ids, int count, double *logits);
 void tiny_embedding(const tiny_model *m, const int32_t *ids, int count, double *vector);
 

@@ -40,7 +40,7 @@ void pretend_large_tensors(ww_device *device, bool large);
 /* Makes the device what it really is. */
 void pretend_nothing(ww_device *device);
 
-/* Makes the bound that the screen has for each row of a collection smaller than it is, by a factor. */
+/* Multiplies the screen's bound for each row of a collection by a factor below 1. */
 void shrink_bounds(ww_collection *collection, float factor);
 
 #endif
