@@ -26,8 +26,8 @@ FIRST_EXAMPLES = {"vectors": "search.c", "status": "search.c"}  # others could s
 
 
 def example_for(subject, functions, shown):
-    """The Markdown of the example that calls most of these functions, the shortest of equals: the program, or, if it was shown before,
-    a link to where."""
+    """The Markdown of the example that calls most of these functions, the shortest one of several: the program or, if it was shown before, a link to
+    it."""
     def merit(path):
         text = path.read_text(encoding="utf-8")
         return len([name for name in functions if re.search(rf"\b{name}\(", text)]), -len(text)
@@ -43,7 +43,7 @@ def example_for(subject, functions, shown):
 
 
 def prose(comment):
-    """The text of a /* */ comment. Indented lines are kept as they are, since they are tables or formulas."""
+    """The text of a /* */ comment. Indented lines are kept as they are, because they are tables or formulas."""
     body = comment.strip().removeprefix("/*").removesuffix("*/")
     lines = [re.sub(r"^\s*\* ?", "", line).rstrip() for line in body.split("\n")]
     lines[0] = lines[0].strip()
@@ -57,7 +57,7 @@ def prose(comment):
 
 
 def without_plumbing(text):
-    """The header less its guard, its includes, the C++ wrapper and the visibility macro."""
+    """The header without its guard, its includes, the C++ wrapper and the visibility macro."""
     text = re.sub(r'#ifdef __cplusplus\n(extern "C" \{|\})\n#endif\n', "", text)
     text = re.sub(r"#if defined\(__GNUC__\)\n(#define WW_API.*\n)#else\n(#define WW_API.*\n)#endif\n", "", text)
     text = re.sub(r"^#(ifndef|define) WARPWAVE(_\w+)?_H\n", "", text, flags=re.M)
@@ -94,7 +94,7 @@ def names(code):
 
 
 def title(declared):
-    """A heading: one name, a few, or the first and last of many."""
+    """A heading: one name, a few names, or the first and last of many."""
     shown = declared if len(declared) <= 4 else [declared[0], "…", declared[-1]]
     return ", ".join(f"`{name}`" if name != "…" else name for name in shown)
 
@@ -104,7 +104,7 @@ def anchor(heading):
 
 
 def section(header, shown):
-    """The Markdown of one header, and its lines of the table of contents. `shown`: where each example stands already."""
+    """The Markdown of one header, and its lines of the table of contents. `shown`: where each example was already shown."""
     name = header.relative_to(ROOT / "include").as_posix()
     text = without_plumbing(header.read_text(encoding="utf-8"))
     parts = list(paragraphs(text))
@@ -137,7 +137,7 @@ def section(header, shown):
 
 
 def linked_from(text, folder):
-    """The text with links to files of the tree as they are seen from a folder; a folder outside the tree gets their names only."""
+    """The text with links to files of the tree relative to a folder; outside the tree it only gets their names."""
     def link(match):
         words, path, place = match.groups()
         if not folder.is_relative_to(ROOT):

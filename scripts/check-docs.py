@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Compares what the documents say with the tree: links and their anchors, file names, every name that is set as code, rooms, chips, commands with their
-options, targets of make, error messages, and the index. Prints each offending line as FILE:LINE: why, and exits 1 if there was one.
-"""
+"""Compares what the documents say with the tree: links and their anchors, file names, every name in code style, rooms, chips, commands with their
+options, targets of make, error messages, and the index. Prints each wrong line as FILE:LINE: why, and exits 1 if there is one."""
 import pathlib
 import re
 import subprocess
@@ -11,10 +10,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 FOLDERS = "src|tests|include|examples|bench|scripts|cmake|docs|python|data|tools"
 CHIP = re.compile(r"\b(gfx\d[0-9a-f]*(?:-\d)?(?:-generic)?|sm_\d+a?)\b")
-# Chips that are named and not compiled for: hipRTC compiles for these two in tests; the driver finishes PTX for any NVIDIA chip.
+# Chips that documents name and that are not compiled for: hipRTC compiles for these two in tests; the driver finishes PTX for any NVIDIA chip.
 OTHER_CHIPS = {"gfx90c", "gfx1031", "gfx11", "gfx12", "gfx9", "gfx10", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}
 OTHER_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdio.h", "jansson.h", "zstd.h"}  # not ours
-# Names that documents set as code and that belong to others.
+# Names in code style that belong to other projects.
 OTHER_NAMES = set("""
     __builtin_amdgcn_global_load_lds __restrict__ global_load_dword global_load_lds_dword pshufb tbl v_perm_b32
     IDSelectorBitmap IndexIDMap PyDLL check_estimator get_current_count vec_version unhex
@@ -48,7 +47,7 @@ def fenced(text, language):
 
 
 def code_spans(text):
-    """(line number, text, language) of what is set as code: `inline`, which has no language, and the lines of fenced blocks."""
+    """(line number, text, language) of all code: `inline`, which has no language, and the lines of fenced blocks."""
     language = None
     for number, line in enumerate(text.split("\n"), 1):
         fence = re.match(r"```(\w*)", line)
@@ -65,7 +64,7 @@ def code_spans(text):
 
 
 def anchors(text):
-    """What can stand behind a # in a link to this document: headings as GitHub spells them, and explicit ones."""
+    """The anchors of a document, which can follow # in a link: headings as GitHub spells them, and explicit ones."""
     headings = re.findall(r"^#+ +(.*?) *$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), flags=re.M)
     spelled = {re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-") for heading in headings}
     return spelled | set(re.findall(r'<a id="([^"]+)">', text))
@@ -95,7 +94,7 @@ def check_index():
 
 
 def check_paths(path, text, files, names):
-    """Paths and file names that are set as code are there. Words in capitals and * stand for any name."""
+    """Paths and file names in code style exist. Words in capitals and * stand for any name."""
     for number, span, language in code_spans(text):
         if language not in ("", "sh"):
             continue
@@ -127,8 +126,8 @@ def source_words(files):
 
 
 def check_words(path, text, words, texts):
-    """Names that are set as code (functions, variables, kernels, options) are in a source. Capitals in a name, as in matmul_TYPE, stand for any; m_c is
-    a formula's."""
+    """Names in code style (functions, variables, kernels, options) appear in a source. Capitals in a name, as in matmul_TYPE, stand for any text; m_c
+    belongs to a formula."""
     for number, span, language in code_spans(text):
         if language:
             continue
@@ -151,7 +150,7 @@ def check_names(path, text, headers):
 
 
 def check_kernel_words():
-    """The words that kernels are written in are defined in src/kernels/simt, or come with it."""
+    """The words that kernels are written in are defined in src/kernels/simt, or by the compiler."""
     path = "docs/design/kernels.md"
     texts = "\n".join(file.read_text(encoding="utf-8") for folder in ("src/kernels/simt", "src/arithmetic") for file in (ROOT / folder).glob("*.h"))
     table = re.search(r"^## The words$(.*?)^## ", read(path), flags=re.M | re.S)
@@ -178,7 +177,8 @@ def check_rooms(files):
 
 
 def chips():
-    """The chips that kernels are compiled for: scripts/kernels/chips.sh has the list, or the variables of cmake/Kernels.cmake with CHIPS in their names."""
+    """The chips that kernels are compiled for: from the list of scripts/kernels/chips.sh, or the variables of cmake/Kernels.cmake with CHIPS in their
+    names."""
     list_of_them = ROOT / "scripts/kernels/chips.sh"
     if list_of_them.exists():
         bodies = re.findall(r'^(?:amd|nvidia)="([^"]*)"', list_of_them.read_text(encoding="utf-8"), flags=re.M)
@@ -209,7 +209,7 @@ def check_chip_tables(known):
 
 
 def commands():
-    """Of each command of `warpwave`: its options, and the words that its source knows (info, encode, ...)."""
+    """For each command of `warpwave`: its options, and the words that its source contains (info, encode, ...)."""
     found = {}
     for file in sorted((ROOT / "src/cli").glob("**/*.c")):
         if file.name.startswith("no_"):  # stands for a command that was not built
@@ -242,7 +242,7 @@ def check_command_lines(path, text, known):
 
 
 def check_command_pages(known):
-    """Each command has its section with every option and no other, in the page and in the manual."""
+    """Each command has a section with exactly its options, in the page and in the manual."""
     for path, head, option in (("docs/reference/command.md", r"^## `warpwave {}`$", r"^\| `(--?[\w-]+)"),
                                ("docs/reference/warpwave.1", r"^\.Ss warpwave {}$", r"^\.It Fl (-?[\w-]+)")):
         text = read(path)
@@ -287,7 +287,7 @@ def messages():
 
 
 def check_messages(paths):
-    """Blocks of `text` in these documents show messages, one a line; each ends as a text in the code does."""
+    """Blocks of `text` in these documents show messages, one per line; each ends like a text in the code."""
     patterns = list(messages())
     for path in paths:
         for number, line, language in code_spans(read(path)):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Finds the phrases of scripts/phrases.txt in documents, headers and sources. Prints each as FILE:LINE: phrase: what to write instead, and exits 1
-if there was one."""
+"""Finds the phrases of scripts/phrases.txt in documents, headers and sources. Prints each as FILE:LINE: phrase: what to write instead, and exits 1 if
+there is one."""
 import pathlib
 import re
 import subprocess
@@ -8,7 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COVERED = re.compile(r"(.*\.md|include/.*|src/.*\.(?:c|h|def))$")
-# A space of a phrase is any white space, and a line's end inside a comment.
+# A space in a phrase matches any white space, and the end of a line inside a comment.
 SPACE = r"(?:\\s+\\*?\\s*)"
 
 

@@ -128,7 +128,7 @@ def offend(path, line, why):
 
 
 def tracked():
-    """Text files of the repository, as (path, lines). Data and anything that is not UTF-8 are nobody's prose."""
+    """Text files of the repository, as (path, lines). Data and files that are not UTF-8 are left out."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     for path in filter(None, listed.split("\0")):
         file = ROOT / path
@@ -140,14 +140,14 @@ def tracked():
 
 
 def code_lines(lines):
-    """The lines with comments and texts blanked, so that a word in prose is no call."""
+    """The lines with comments and strings blanked, so that words in prose are not taken for calls."""
     text = "\n".join(lines)
     blank = lambda match: re.sub(r"[^\n]", " ", match.group())
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, text, flags=re.S).split("\n")
 
 
 def includes(lines):
-    """(line number, what is included) of each include with quotes."""
+    """(line number, path) of each include with quotes."""
     for number, line in enumerate(lines, 1):
         match = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
         if match:
@@ -155,7 +155,7 @@ def includes(lines):
 
 
 def rule_of(inside):
-    """The longest name in ARROWS that fits a path below src/."""
+    """The longest name in ARROWS that matches a path below src/."""
     parts = inside.split("/")
     for length in range(len(parts), 0, -1):
         name = "/".join(parts[:length])
@@ -165,7 +165,7 @@ def rule_of(inside):
 
 
 def leads_to(arrow, target):
-    """Whether an arrow allows an include: the file itself, a folder with all below it, or "folder/." without what is below."""
+    """Returns true if an arrow allows an include: the file itself, a folder with everything below it, or "folder/." without what is below."""
     if arrow.endswith("/."):
         return target.rpartition("/")[0] == arrow[:-2]
     return target == arrow or target.startswith(arrow + "/")
@@ -195,7 +195,7 @@ def check_vendors(path, lines):
 
 
 def check_circles(graph):
-    """No header includes itself, over whatever detour. Depth first; a file on the way that is met again closes a circle."""
+    """No header includes itself, directly or indirectly. Depth first: meeting a file of the current path again closes a circle."""
     done, way = set(), []
 
     def visit(file):
@@ -214,7 +214,7 @@ def check_circles(graph):
 
 
 def check_folders(paths):
-    """Folders of code stay small enough to be read as a list."""
+    """Folders of code are small enough to be read as a list."""
     counts = {}
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -226,7 +226,7 @@ def check_folders(paths):
 
 
 def check_root():
-    """What a program leaves in the folder it was started in is soon committed with the rest."""
+    """Files that a program leaves in the folder it was started in are easily committed by mistake."""
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     for name in names:
         if "/" not in name and name not in ROOT_FILES:
@@ -261,8 +261,8 @@ def check_messages(path, lines):
 
 
 def check_float_guards(files):
-    """Every public call that returns a status begins with FLOAT_GUARD(): whoever adds one need not think of the caller's rounding
-    mode. ..._init() only fills a struct."""
+    """Every public call that returns a status starts with FLOAT_GUARD(), so that nobody has to think of the caller's rounding mode. ..._init() only
+    fills a struct."""
     text = {path: "\n".join(lines) for path, lines in files}
     public = set()
     for path, content in text.items():
@@ -281,7 +281,7 @@ def check_float_guards(files):
 
 
 def parameters_of(text):
-    """How many there are in a list, in which function pointers have lists of their own."""
+    """The number of parameters in a list, in which function pointers have their own lists."""
     while "(" in text:
         text, found = re.subn(r"\([^()]*\)", "", text)
         if not found:
@@ -290,7 +290,7 @@ def parameters_of(text):
 
 
 def check_parameters(path, lines):
-    """Definitions of functions, and pointers to functions, with more parameters than a reader keeps apart."""
+    """Definitions of functions, and pointers to functions, with more parameters than a reader can remember."""
     if any(fnmatch.fnmatch(path, allowed) for allowed in MANY_PARAMETERS):
         return
     text = "\n".join(code_lines(lines))

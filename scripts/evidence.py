@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"
-COMMITS_MAX = 100  # beyond this many commits to its sources a page is called old
+COMMITS_MAX = 100  # a page is called old if more commits than this have changed its sources
 # Page: the make target that writes it, and the sources that its contents depend on.
 PAGES = {
     "accuracy": ("ulp", "src/arithmetic bench/tensor/ulp.c"),
@@ -25,7 +25,7 @@ LINE = re.compile(r"^Made by `make ([\w-]+)` at commit ([0-9a-f]{8,40}) of (\d{4
 
 
 def git(*arguments):
-    """What git prints, or None if it fails: there is no git, no repository or no such commit."""
+    """The output of git, or None if it fails: there is no git, no repository or no such commit."""
     try:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     except FileNotFoundError:

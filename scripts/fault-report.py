@@ -49,7 +49,7 @@ def programs(build):
 
 
 def run_one(program, path):
-    """Runs a program that writes its counts to the file `path`; returns what it says it skips."""
+    """Runs a program that writes its counts to the file `path`; returns what it reports as skipped."""
     done = subprocess.run([str(program)], env=dict(os.environ, WARPWAVE_FAULT_COUNTS=str(path), WARPWAVE_TEST_LONG="1"), capture_output=True, text=True,
                           errors="replace", check=False)
     if done.returncode != 0:

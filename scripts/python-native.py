@@ -126,7 +126,7 @@ class Header:
             fail(self.stem, f"{declared} functions are declared, {len(self.functions)} were understood")
 
     def fields(self, declaration, where):
-        """The fields of one declaration, as in `int64_t rows, cols`."""
+        """The fields of one declaration, such as `int64_t rows, cols`."""
         if "(*" in declaration:
             return [self.variable(declaration, where)]
         first, *others = declaration.split(", ")
@@ -159,7 +159,7 @@ def split(parameters):
 
 
 def in_order():
-    """The headers, each behind those it includes."""
+    """The headers, each after those that it includes."""
     folder = ROOT / "include" / "warpwave"
     ordered = []
 
@@ -223,8 +223,8 @@ class Python:
         return self.type(variable.type)
 
     def argument(self, parameter, following):
-        """A function's parameter: with its name, if Python checks it. A text with its length behind it may hold NULs, and a buffer that the
-        function fills is no text."""
+        """A parameter of a function: with its name, if Python checks it. A text whose length follows may contain NULs, and a buffer that the function
+        fills is not a text."""
         kind = self.variable(parameter)
         measured = kind == "c_char_p" and ("const" not in parameter.text or following.startswith("size_t "))
         return kind if kind not in CHECKED or measured else f'("{parameter.name}", {kind})'
@@ -268,7 +268,7 @@ class Python:
 
 
 def wrapped(line, width=130):
-    """A long call over several lines, as the rest of the tree has them."""
+    """A long call over several lines, formatted like the rest of the tree."""
     if len(line) <= width or "(" not in line:
         return line
     indent = " " * (line.index("(") + 1)

@@ -29,7 +29,7 @@ Every call of C goes through `call()` (`rust/warpwave/src/error.rs`), which refu
 
 
 def reason(lines, number, path):
-    """The comment SAFETY, or # Safety of a declaration, in the ten lines above, as one text."""
+    """The SAFETY comment, or the # Safety section of a declaration, in the ten lines above, as one text."""
     for start in range(number, max(number - 12, -1), -1):
         found = re.match(r"\s*// SAFETY: (.*)", lines[start])
         if found:

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Prints, separated by NUL, the tracked C files that a build compiles: what clang-tidy has flags for.
+"""Prints, separated by NUL, the tracked C files that a build compiles, for which clang-tidy has flags.
 
-    scripts/tidy-files.py BUILD_DIR
-"""
+scripts/tidy-files.py BUILD_DIR"""
 import json
 import pathlib
 import subprocess

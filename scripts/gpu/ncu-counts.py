@@ -33,7 +33,7 @@ UNIT_OF = {"nsecond": 1e-9, "ns": 1e-9, "usecond": 1e-6, "us": 1e-6, "msecond": 
 
 
 def known_metrics():
-    """Those that this ncu has: their names differ between versions."""
+    """The metrics that this version of ncu has: their names differ between versions."""
     listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=False).stdout
     names = {line.split()[0] for line in listed.splitlines() if line and not line.startswith(("-", "="))}
     found = {key: metric for key, metric in METRICS.items() if metric.split(".")[0] in names}
@@ -56,7 +56,8 @@ def launches(program, key, metrics):
 
 
 def pipes(launch):
-    """Seconds that each pipe is busy at least, all units sharing the work evenly. A warp's instruction takes a pipe of 16 lanes two clocks."""
+    """The minimum time that each pipe is busy, in seconds, if all units share the work evenly. An instruction of a warp takes two clocks of a pipe of
+    16 lanes."""
     clocks = UNITS * CLOCK
     each = {"memory": launch.get("dram", 0) / MEMORY, "second-level cache": launch.get("l2", 0) / SECOND_LEVEL,
             "issue": launch.get("issued", 0) / 4 / clocks, "fma": launch.get("fma", 0) / 4 / clocks, "alu": launch.get("alu", 0) / 2 / clocks,

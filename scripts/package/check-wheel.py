@@ -62,12 +62,12 @@ def run(*command):
 
 
 def name_inside(path):
-    """What others ask for it by."""
+    """The name by which other libraries load it."""
     return re.search(r"\(SONAME\).*\[(.*)\]", run("readelf", "-d", "-W", path))[1]
 
 
 def check_elf(path, name, bundled=()):
-    """Versions of glibc's symbols, libraries, exports. `bundled`: names of the libraries that the wheel brings along."""
+    """Versions of glibc's symbols, libraries, exports. `bundled`: names of the libraries that are in the wheel."""
     versions = {tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_(\d+\.\d+(?:\.\d+)?)", run("readelf", "-V", "-W", path))}
     if not versions:
         complain(f"{name}: no version of glibc was found in it")
@@ -109,7 +109,7 @@ def check_contents(wheel, folder):
 
 
 def check_installed(path, folder):
-    """In an environment of its own, away from this tree."""
+    """In a separate environment, away from this tree."""
     venv.create(folder / "venv", with_pip=True)
     python = str(folder / "venv" / "bin" / "python")
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(path))

@@ -54,7 +54,7 @@ def run(*command):
 
 
 def agreed_version(root=ROOT):
-    """The one version that all files state."""
+    """The version, which all files must agree on."""
     found = {}
     for name, pattern in VERSIONS:
         match = re.search(pattern, (root / name).read_text(encoding="utf-8"))

@@ -1,5 +1,5 @@
-"""From what was counted to a time: the lower bound that the busiest pipe of the card sets. Caches are cold, the last round of blocks counts
-whole, launches are left out; nothing waits for anything but where loads in flight do not fill the memory's latency."""
+"""Converts counts to a time: the lower bound from the busiest pipe of the card. Caches are cold, an incomplete last round of blocks counts as
+a whole one, and launches take no time. Nothing waits, except where too few loads are in flight to hide the memory's latency."""
 import math
 
 from counting import ATOMIC, LOAD, QUARTER, STORE, matrix_macs
@@ -8,7 +8,7 @@ PIPES = ("memory", "loads in flight", "second-level cache", "vector cache", "LDS
 
 
 def vector_clocks(card, wave, mnemonic):
-    """Clocks of its SIMD unit."""
+    """Clocks of the SIMD unit."""
     clocks = card.quarter_clocks if QUARTER.match(mnemonic) else card.vector_clocks
     if card.vector_clocks == 1:
         clocks *= wave // 32
@@ -18,14 +18,14 @@ def vector_clocks(card, wave, mnemonic):
 
 
 def blocks_of_the_busiest(card, grid, resident):
-    """Rounds are filled as they come: whole ones, and the last with at least one block a unit."""
+    """Blocks of the busiest unit: rounds are filled in order, so units have all whole rounds and at least one block of the last."""
     whole, rest = divmod(grid, card.units * resident)
     return whole * resident + math.ceil(rest / card.units)
 
 
 def memory_bytes(counted, grid):
-    """What must come from the memory and go there: each line once, however many blocks touch it. Lines of one block alone are there for every
-    block of the grid, as far as the piece of memory goes."""
+    """The bytes that must be read from memory and written to it: each line once, however many blocks touch it. Lines of a single block count
+    for every block of the grid, up to the size of the buffer."""
     scale, line, total = grid / counted["blocks"], counted["line_bytes"], 0.0
     for piece in counted["pieces"]:
         bytes_ = min((piece["alone"] * scale + piece["shared"]) * line, piece["bytes"])
@@ -38,7 +38,7 @@ def second_level_bytes(counted, grid):
 
 
 def clocks_of_a_block(card, wave, counted):
-    """Clocks that a block, on average, takes of each pipe of its unit."""
+    """Clocks that a block takes on average from each pipe of its unit."""
     clocks = dict.fromkeys(PIPES[3:8], 0.0)
     for mnemonic, count in counted["instructions"].items():
         if mnemonic.startswith(("v_mfma", "v_wmma")):
@@ -56,7 +56,7 @@ def clocks_of_a_block(card, wave, counted):
 
 
 def launch_time(launch):
-    """Seconds of each pipe. launch: card, grid, resident (blocks a unit), waves (a block), wave, counted, times."""
+    """Seconds of each pipe. launch: card, grid, resident (blocks per unit), waves (per block), wave, counted, times."""
     card, counted, grid, resident = launch["card"], launch["counted"], launch["grid"], max(1, launch["resident"])
     busiest = blocks_of_the_busiest(card, grid, resident)
     seconds = {pipe: clocks * busiest / card.clock_hz for pipe, clocks in clocks_of_a_block(card, launch["wave"], counted).items()}
@@ -79,18 +79,18 @@ def loaded_share(counted):
 
 
 def coalescing(counted):
-    """Bytes used of the lines that loads and stores touch."""
+    """The share of the touched lines' bytes that loads and stores use."""
     lines, used = (sum(counted[what][kind] for kind in (LOAD, STORE, ATOMIC)) for what in ("lines", "used"))
     return used / (lines * counted["line_bytes"]) if lines else 1.0
 
 
 def conflicts(counted):
-    """Share of the LDS's clocks that banks in conflict take."""
+    """The share of the LDS's clocks that bank conflicts take."""
     return 1.0 - counted["lds_cycles_min"] / counted["lds_cycles"] if counted["lds_cycles"] else 0.0
 
 
 def summed(launches):
-    """A workload: its launches one after the other. What binds is told of the longest, and so are its ratios."""
+    """A workload: its launches one after the other. The binding pipe and the ratios are those of the longest launch."""
     total, longest = 0.0, None
     for launch in launches:
         pipes = launch_time(launch)

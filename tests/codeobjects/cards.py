@@ -1,5 +1,5 @@
-"""The cards that performance.py calculates for: what their makers publish of them, and where. A rate that nobody publishes is derived here
-from one that is, and says so."""
+"""The cards that performance.py calculates for: their makers' published numbers, with the source. An unpublished rate is derived from a published
+one, and says so."""
 import dataclasses
 
 
@@ -27,7 +27,7 @@ class Card:
         assert self.units > 0
 
     def slice(self, units):
-        """So many of its units, with their share of the memory and of the cache behind them."""
+        """A part of the card: this many units, with their share of the memory bandwidth and of the last cache."""
         share = units / self.units
         return dataclasses.replace(self, units=units, memory_bytes=self.memory_bytes * share, second_level_bytes=max(1, int(self.second_level_bytes * share)))
 

@@ -1,5 +1,5 @@
-"""Prints the kernels that cases.py has tests for, one a line. Its tables are read, not imported, since that takes numpy and the emulator: only the keys of TESTS are
-evaluated, with the constants that they are made of. A table in a form that is not known here is an error."""
+"""Prints the kernels that cases.py has tests for, one per line. Its tables are parsed, not imported, because importing needs numpy and the emulator:
+only the keys of TESTS are evaluated, with the constants in them. A table of an unknown form is an error."""
 import ast
 import collections
 import pathlib
@@ -9,7 +9,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def constants_of(tree):
-    """What names at the top of a file stand for, as far as they are literals."""
+    """The values of the names at the top of a file that are literals."""
     found = {"__builtins__": {}}
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -25,7 +25,7 @@ def value_of(expression, constants):
 
 
 def spread(value, constants):
-    """The keys of what stands behind ** in a table: dict.fromkeys(KEYS, TEST), {KEY: TEST for ...}, or the table of another file."""
+    """The keys of what follows ** in a table: dict.fromkeys(KEYS, TEST), {KEY: TEST for ...}, or the table of another file."""
     if isinstance(value, ast.Call) and ast.unparse(value.func) == "dict.fromkeys":
         return list(value_of(value.args[0], constants))
     if isinstance(value, ast.DictComp):

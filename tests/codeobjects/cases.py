@@ -1,4 +1,4 @@
-"""Which test each kernel of src/kernels/kernels.def has. None may be forgotten: check-names, which `make test` runs."""
+"""The test of each kernel of src/kernels/kernels.def. check-names, which `make test` runs, checks that none is missing."""
 import quant_cases
 import search_cases
 import tensor_cases

@@ -49,7 +49,7 @@ class Setting:
 
 
 class Bench:
-    """What a test works with."""
+    """What a test uses."""
 
     def __init__(self, setting):
         self.executor, self.cpu, self.gpu = setting.executor, setting.cpu, setting.gpu
@@ -57,7 +57,7 @@ class Bench:
 
     @property
     def first(self):
-        """Whether this is the first order of waves: cases that are there for more of the code, not for another order, are run in this one alone."""
+        """Whether this is the first order of waves. Cases that cover more code, not other orders, only run in this one."""
         return self.order is ORDERS[0] and not self.short
 
     def fail(self, why):
@@ -75,17 +75,17 @@ class Bench:
             self.fail(f"{what}: {len(wrong)} of {found.size} differ, the first at {wrong[0].tolist()}: {found[at]!r}, not {expected[at]!r}")
 
     def same(self, what, make):
-        """Has the CPU and the executed device do the same; what comes out, one array or several, or the refusal, must be the same, too."""
+        """Does the same on the CPU and the executed device; the result, one array or several, or the refusal, must be the same."""
         self._compare(what, self._done(self.cpu, make), self._done(self.gpu, make))
 
     def same_as_twins(self, what, make):
-        """The same for what need not have the CPU's bits: those that the kernels' emulated twins give on the same device."""
+        """The same for results that need not have the CPU's bits: they must equal those of the kernels' emulated twins on the same device."""
         with self.executor.asleep():
             expected = self._done(self.gpu, make)
         self._compare(what, expected, self._done(self.gpu, make))
 
     def near(self, what, make, expected, bound):
-        """What fast products need: results within a bound of what they should be, element by element."""
+        """For fast products: results within a bound of the exact ones, element by element."""
         found = self._done(self.gpu, make)
         if self.executor.wrong is not None:
             raise self.executor.wrong
@@ -125,7 +125,7 @@ class Bench:
 
 
 def check(setting, test, kernels):
-    """Runs one test and says what came of each kernel that it is for, which are (module, kernel)."""
+    """Runs one test and returns the outcome for each of its kernels, which are (module, kernel)."""
     bench = Bench(setting)
     status, why, begin = "passed", "", time.monotonic()
     try:
@@ -149,7 +149,7 @@ def check(setting, test, kernels):
 
 
 def by_test(kernels):
-    """The kernels that one test is for, together, in the order of kernels.def."""
+    """Groups the kernels of one test, in the order of kernels.def."""
     together = {}
     for module, kernel in kernels:
         test = cases.TESTS.get(kernel)

@@ -1,5 +1,5 @@
-"""Counts what executed kernels ask of their chip (count.h does it, instruction by instruction). What each instruction is comes from the
-disassembly, which also says how many loads a wait leaves on their way."""
+"""Counts what executed kernels request from their chip (count.h does it, instruction by instruction). The disassembly gives the kind of each
+instruction, and how many loads a wait leaves pending."""
 import collections
 import ctypes
 import re
@@ -49,7 +49,7 @@ MATRIX = re.compile(r"v_(?:mfma|wmma)_(\w+?)_(\d+)x(\d+)x(\d+)_?(\w+)")
 
 
 def kind_of(mnemonic):
-    """The class that it is counted in, and for matrix instructions their shape."""
+    """The class in which it is counted; for matrix instructions also their shape."""
     if MATRIX.match(mnemonic):
         return "matrix " + re.sub(r"^v_(mfma|wmma)_|_e(32|64)$", "", mnemonic)
     if mnemonic.startswith("v_"):
@@ -66,7 +66,7 @@ def kind_of(mnemonic):
 
 
 def matrix_macs(mnemonic):
-    """The type of its factors, and multiply-adds of one matrix instruction."""
+    """The type of the factors, and the number of multiply-adds, of one matrix instruction."""
     _, m, n, k, type_ = MATRIX.match(mnemonic).groups()
     type_ = re.sub(r"^i?u?8$|^iu8$", "i8", re.sub(r"_?(1k|e64|e32)$", "", type_))
     return type_, int(m) * int(n) * int(k)
@@ -88,7 +88,7 @@ def number_of(register):
 
 
 def global_access(mnemonic, operands):
-    """Loads name the register that they fill first, stores and atomics without a result their address."""
+    """Loads start with the register that they fill, stores and atomics without a result with their address."""
     registers = [part.strip() for part in re.sub(r"\s(offset|glc|slc|dlc|sc0|sc1|nt|th|scope).*", "", operands).split(",")]
     kind = LOAD if "_load_" in mnemonic else STORE if "_store_" in mnemonic else ATOMIC
     offset = re.search(r"offset:(-?\d+)", operands)
@@ -122,7 +122,7 @@ def lds_access(mnemonic, operands, cdna):
 
 
 def wait(mnemonic, operands):
-    """How many loads it leaves on their way, or None if it waits for something else."""
+    """How many loads it leaves pending, or None if it waits for something else."""
     if mnemonic == "s_waitcnt":
         count = re.search(r"vmcnt\((\d+)\)", operands)
         return int(count[1]) if count else 0 if operands.strip() == "0" else None
@@ -214,7 +214,7 @@ def lines_by_piece(table, line_bytes, extents):
 
 
 def pieces_now(on_device):
-    """The device's memory, piece by piece: each ends at a page that nobody may touch (tests/standin). on_device(address): is it some of it?"""
+    """The device's memory, buffer by buffer: each ends at an inaccessible page (tests/standin). on_device(address): whether it is in one of them."""
     with open("/proc/self/maps", encoding="ascii") as maps:
         lines = [line.split() for line in maps]
     for line, behind in zip(lines, lines[1:]):

@@ -28,14 +28,14 @@ def dot2_code(build, chip):
 
 
 class Count:
-    """What was done with one kernel."""
+    """The counts of one kernel."""
 
     def __init__(self):
         self.launches, self.instructions, self.executed = 0, 0, set()
 
 
 class Executor:
-    """Runs what the stand-in hands over, in the order of waves that `order` says, and counts."""
+    """Runs the launches that the stand-in passes on, with waves in the order of `order`, and counts."""
 
     def __init__(self, build, chip):
         os.environ.update(WARPWAVE_HIP_LIBRARY=str(build / "standin/libamdhip64.so.6"), WARPWAVE_STANDIN=f"chips={chip}",
@@ -47,7 +47,7 @@ class Executor:
         self.c.standin_execute_with(self.called)
 
     def _called(self, launch):
-        """Nothing may be raised through C: what goes wrong first is kept, and what follows is not run."""
+        """No exception may go through C: the first one is kept, and nothing runs after it."""
         try:
             if self.wrong is None:
                 self.run(launch.contents)
@@ -56,7 +56,7 @@ class Executor:
 
     @contextlib.contextmanager
     def asleep(self):
-        """Meanwhile the stand-in runs the kernels' emulated twins."""
+        """Within this, the stand-in runs the kernels' emulated twins."""
         self.c.standin_execute_with(None)
         try:
             yield
@@ -64,8 +64,8 @@ class Executor:
             self.c.standin_execute_with(self.called)
 
     def by_dot2(self, build, chip):
-        """Fast products of f16 are executed in the form of chips without matrix units, which is compiled for this chip as well (tests/standin/CMakeLists.txt).
-        Returns where that code is."""
+        """Within this, fast products of f16 run in the form for chips without matrix units, which is compiled for this chip, too
+        (tests/standin/CMakeLists.txt). Returns the folder of that code."""
         path = dot2_code(build, chip)
         module = Module(str(path))
         self.modules.update((kernel, module) for kernel in module.kernels)
@@ -87,7 +87,7 @@ class Executor:
 
 
 def both(*tests):
-    """One test of several."""
+    """Combines several tests into one."""
     def test(bench):
         for each in tests:
             each(bench)
@@ -99,7 +99,7 @@ class Refused(Exception):
 
 
 class Library:
-    """The library with what tests/codeobjects/hooks.c adds."""
+    """The library, with the functions of tests/codeobjects/hooks.c."""
 
     def __init__(self, path):
         self.c = ctypes.CDLL(str(path))
@@ -111,7 +111,7 @@ class Library:
 
 
 class Device:
-    """A device and what was made on it. Calls give their results as arrays; floats that numpy has no type for are given as bits."""
+    """A device and its objects. Calls return their results as arrays; floats that numpy has no type for are returned as bits."""
 
     def __init__(self, library, name):
         self.c, self.handle, self.storages, self.executed = library.c, ctypes.c_void_p(), [], name != "cpu"
@@ -123,7 +123,7 @@ class Device:
 
     @contextlib.contextmanager
     def units(self, count):
-        """Meanwhile the executed device has so many compute units, and cuts its work into more parts; 0: as few as ever."""
+        """Within this, the executed device has this many compute units, and divides its work into more parts; 0: as few as usual."""
         before = self.c.codeobjects_units(self.handle, count) if self.executed and count else None
         try:
             yield
@@ -132,7 +132,7 @@ class Device:
                 self.c.codeobjects_units(self.handle, before)
 
     def tensor(self, values, type_, strides=None, shape=None, offset=0):
-        """A tensor of the array's elements, or of those that the strides choose among them."""
+        """A tensor of the array's elements, or of those that the strides select."""
         values = np.ascontiguousarray(values, TYPES[type_])
         storage = ctypes.c_void_p()
         self.ok(self.c.ww_storage_from_host(self.handle, CODES[type_], ctypes.c_int64(values.size), values.ctypes.data_as(ctypes.c_void_p),
@@ -147,7 +147,7 @@ class Device:
         return api.ww_tensor(storage=storage, layout=layout)
 
     def take(self, tensor):
-        """The elements of a tensor, which is released."""
+        """Returns the elements of a tensor and releases it."""
         name = NAMES[self.c.ww_storage_dtype(tensor.storage)]
         values = np.empty(self.c.ww_layout_elements(ctypes.byref(tensor.layout)), TYPES[name])
         try:
@@ -157,7 +157,7 @@ class Device:
         return values
 
     def call(self, function, *arguments, outs=1):
-        """Calls `function` with the arguments and `outs` places for results, and takes those."""
+        """Calls `function` with the arguments and `outs` results, and returns these."""
         passed = [ctypes.byref(a) if isinstance(a, ctypes.Structure) else a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, np.ndarray) else a
                   for a in arguments]
         made = [api.ww_tensor() for _ in range(outs)]
@@ -166,12 +166,12 @@ class Device:
         return results[0] if outs == 1 else results
 
     def into(self, out, function, *arguments):
-        """Calls `function` with a tensor to write into, and takes all of its storage."""
+        """Calls `function` with a tensor to write to, and returns all of its storage."""
         self.ok(getattr(self.c, function)(*(ctypes.byref(a) if isinstance(a, ctypes.Structure) else a for a in arguments), ctypes.byref(out)))
         return self.storage_of(out)
 
     def storage_of(self, tensor):
-        """What is in a tensor's storage now."""
+        """Returns the current contents of a tensor's storage."""
         values = np.empty(self.c.ww_storage_elements(tensor.storage), TYPES[NAMES[self.c.ww_storage_dtype(tensor.storage)]])
         self.ok(self.c.ww_storage_to_host(ctypes.c_void_p(tensor.storage), values.ctypes.data_as(ctypes.c_void_p)))
         return values

@@ -29,7 +29,7 @@ SHARED_WORK = ("search_one",)  # their blocks take what is next when they are re
 
 
 def resident_blocks(table):
-    """Of each kernel and chip the threads of its largest block, and such blocks a unit: the resources check's columns."""
+    """For each kernel and chip, the threads of its largest block, and how many such blocks a unit holds: columns of the resources check."""
     found = {}
     for line in table.read_text(encoding="utf-8").splitlines()[1:]:
         parts = line.split()
@@ -38,7 +38,7 @@ def resident_blocks(table):
 
 
 def sampled(grid, count, group=1):
-    """Blocks all over the grid, the first and the last among them. With groups: half as many of those, all of their blocks."""
+    """Blocks from all over the grid, including the first and the last. With groups: half as many groups, with all of their blocks."""
     if group > 1:
         groups = sampled(grid // group, (count + 1) // 2) if count < grid and grid >= 2 * group else range(-(-grid // group))
         return [n for g in groups for n in range(g * group, min((g + 1) * group, grid))]
@@ -48,7 +48,7 @@ def sampled(grid, count, group=1):
 
 
 class CountingExecutor(Executor):
-    """Counts some blocks of each launch. With twins, the launch is then run whole, by the stand-in's emulator, on the memory as it was."""
+    """Counts some blocks of each launch. With twins, the stand-in's emulator then runs the whole launch on the original memory."""
 
     def __init__(self, build, chip, card, dot2=False):
         super().__init__(build, chip)
@@ -94,7 +94,7 @@ class CountingExecutor(Executor):
         return list(counting.pieces_now(lambda address: self.c.standin_on_device(ctypes.c_void_p(address), ctypes.c_size_t(1))))
 
     def _resident(self, kernel, launch, module):
-        """Of the resources check, more where the launch has smaller blocks, and no more than there is shared memory for, and barriers."""
+        """From the resources check; more if the launch has smaller blocks, and not more than shared memory and barriers allow."""
         threads, blocks = self.residents[kernel, self.chip]
         shared = module.kernels[kernel][".group_segment_fixed_size"] + launch.shared_bytes
         wave = module.kernels[kernel][".wavefront_size"]
@@ -106,7 +106,7 @@ class CountingExecutor(Executor):
         return max(1, blocks)
 
     def _count_on_a_copy(self, launch):
-        """Memory is afterwards as it was."""
+        """Restores the memory afterwards."""
         pieces = [(begin, ctypes.string_at(begin, end - begin)) for begin, end in self._pieces()]
         try:
             return self._count(launch)

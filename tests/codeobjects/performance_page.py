@@ -53,7 +53,7 @@ def size_text(bytes_):
 
 
 def ratio_of(workload, told):
-    """The ratio that something is wanted of."""
+    """The ratio for which a workload has a goal."""
     if workload.group == "bytes" and "own" in told:
         return told["floor"] / told["own"]["seconds"]
     return told["floor"] / told["seconds"]
@@ -73,7 +73,7 @@ def met(workload, told, chip):
 
 
 def is_stale(build, chip, told, modules):
-    """Whether a kernel of the workload has changed since it was counted, or is gone."""
+    """Whether a kernel of the workload has changed since it was counted, or no longer exists."""
     return any(kernel not in modules or code != code_of(build, modules[kernel], chip) for kernel, code in told["code"].items())
 
 
@@ -138,14 +138,14 @@ def rates(chips):
 
 
 def measured_rows():
-    """What scripts/gpu/ncu-counts.py printed on an NVIDIA card: workload, code, kernel, calculated seconds, what binds, measured seconds."""
+    """The output of scripts/gpu/ncu-counts.py on an NVIDIA card: workload, code, kernel, calculated seconds, the binding pipe, measured seconds."""
     path = ROOT / "docs/evidence/ncu-counts.tsv"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [line.split("\t")[:6] for line in lines if not line.startswith("#") and line.count("\t") >= 5]
 
 
 def trust():
-    """How far calculated times are from measured ones, on a card that was available."""
+    """How much calculated times differ from measured ones, on a card that was available."""
     told = measured_rows()
     yield "\n## How far to trust it\n"
     if not told:

@@ -1,4 +1,4 @@
-"""Tests of the kernels of quantized matrices, as tensor_cases.py has them for tensors: every format is coded, decoded and multiplied."""
+"""Tests of the kernels of quantized matrices, like those of tensor_cases.py: every format is encoded, decoded and multiplied."""
 import ctypes
 
 import numpy as np
@@ -13,7 +13,7 @@ i64 = ctypes.c_int64
 
 
 def weights(seed, rows, cols):
-    """Rows of different size; one of zeros, one with a single large element, one of small whole numbers, where codes tie."""
+    """Rows of different magnitudes: one of zeros, one with a single large element, one of small integers, where codes tie."""
     values = np.random.default_rng(seed).standard_normal((rows, cols)).astype(np.float32)
     values[1] = 0
     values[2, 5] = 60
@@ -22,7 +22,7 @@ def weights(seed, rows, cols):
 
 
 class Matrix:
-    """A matrix on a device: coded there, or of blocks that are coded already."""
+    """A matrix on a device: encoded there, or made of encoded blocks."""
 
     def __init__(self, on, type_, values, blocks=None):
         self.on, self.type, (self.rows, self.cols) = on, getattr(api, "WW_QUANT_" + type_), values.shape
@@ -158,7 +158,7 @@ def gemv(type_):
 
 
 def from_and_to_tensors(bench):
-    """Coding from a tensor, decoding into one and by ids."""
+    """Encoding from a tensor, decoding to one and by ids."""
     for n, (type_, kind) in enumerate((("Q4_0", "f16"), ("Q4_K", "bf16"), ("MXFP4", "f32"))):
         values = weights(n, 5, 256)
 
@@ -174,7 +174,7 @@ def from_and_to_tensors(bench):
 
 
 def coded(types, columns_of):
-    """Activations that are coded before they are multiplied, and experts by ids on the device."""
+    """Activations that are encoded before they are multiplied, and experts by ids on the device."""
     def test(bench):
         for n, (type_, cols) in enumerate([(type_, 256) for type_ in types] + [(type_, 1280) for type_ in types if bench.first]):
             values = weights(n, 12, cols)
@@ -226,7 +226,7 @@ def decoded(bench):
 
 
 def fused(kind, types, columns_of):
-    """A norm or a gate in front of a product, and an addition behind it."""
+    """A norm or a gate before a product, and an addition after it."""
     def test(bench):
         for n, (type_, cols) in enumerate([(type_, 512) for type_ in types] + [(type_, cols) for type_ in types for cols in (4352, 9216) if bench.first]):
             values = weights(n, 12, cols)
@@ -282,7 +282,7 @@ def one_column(type_):
 
 
 def fast(bench):
-    """Decoded to bf16, and multiplied by the matrix units, also where codes are quicker."""
+    """Decoded to bf16, and multiplied by the matrix units, even if integers are faster."""
     bench.gpu.c.codeobjects_quant_bf16(bench.gpu.handle, True)
     try:
         fast_in_bf16(bench)

@@ -43,7 +43,7 @@ REASONS = [
 
 
 def is_from(pattern, frames):
-    """Does a pattern fit the functions that an instruction comes from, innermost first?"""
+    """Whether a pattern matches the functions that an instruction comes from, innermost first."""
     wanted = [part.partition("@")[::2] for part in pattern.lstrip("^").split("<")]
     places = range(1 if pattern.startswith("^") else len(frames))
     return any(len(frames) >= at + len(wanted) and all(function == name and file in ("", where) for (name, file), (where, _, function) in zip(wanted, frames[at:]))
@@ -51,7 +51,7 @@ def is_from(pattern, frames):
 
 
 def why(kernel, frames, kind):
-    """The reason for one instruction that is not reached: its number; None: there is none. kind: one of GENERAL, or None."""
+    """The number of the reason why one instruction is not reached; None if there is none. kind: one of GENERAL, or None."""
     if kind == "division":
         return 0
     for number, (kernels, patterns, _) in enumerate(REASONS, len(GENERAL)):
@@ -69,7 +69,7 @@ def text(number):
 
 
 def check(root):
-    """Functions that reasons name and the kernels' sources do not have."""
+    """The functions that reasons name and the kernels' sources do not have."""
     sources = "\n".join(path.read_text(encoding="utf-8") for room in ("src/kernels", "src/arithmetic") for path in sorted((root / room).rglob("*.[ch]")))
     words = set(re.findall(r"\w+", sources))
     return [name for _, patterns, _ in REASONS for pattern in patterns.split() for name in re.findall(r"(?:^|[\^<])(\w+)", pattern) if name not in words]

@@ -62,7 +62,7 @@ NOT_RUN = {"wave": 0, "status": "not run", "why": "it is newer than the run", "l
 
 
 def renewed(build, chip, of_chip):
-    """The results of a chip in the order of kernels.def; what was executed is told from what the build has now."""
+    """The results of a chip in the order of kernels.def. Kernels are matched with what the build has now."""
     here = set(kernels_of(ROOT, chip)[0])
     for module, kernel in kernels_of(ROOT)[0]:
         result = dict(of_chip.get(kernel, NOT_RUN))
@@ -126,7 +126,7 @@ has none, by function. Functions are those that were inlined there; the kernel's
 
 
 def unreached(build, results, chips):
-    """Where the instructions come from that no test reaches, of the kernels with less than REACHED_ENOUGH on some chip, and why."""
+    """Where the instructions come from that no test reaches, for the kernels with less than REACHED_ENOUGH on some chip, and why."""
     modules = {kernel: module for module, kernel in kernels_of(ROOT)[0]}
     rows, used = [], collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +165,7 @@ def letter(number):
 
 
 def not_executable(build, results, shares):
-    """Chips that cannot be executed: how much of their code consists of instructions that were executed elsewhere."""
+    """Chips that cannot be executed: how much of their code consists of instructions that were executed on other chips."""
     yield "\n## Chips whose code is only compiled\n"
     yield "The emulator has no decoder for these chips, or lacks some of their instructions. The table compares their instructions, by name and modifiers but without registers"
     yield "and numbers, with those that were executed in the code of similar chips; instructions that RDNA 3 renamed count under their new names. That an instruction does"
@@ -192,7 +192,7 @@ def not_executed_kinds(shares):
 
 
 def conclusion(results, chips):
-    """What passed, by chip: kernels, launches, comparisons, and how many of their instructions were reached."""
+    """The kernels that passed on each chip, their launches and comparisons, and how many of their instructions were reached."""
     ran = {chip: [result for result in results[chip].values() if result["launches"]] for chip in chips}
     bad = sum(not result["status"].startswith("passed") for chip in chips for result in ran[chip])
     every = sum(map(len, ran.values()))

@@ -1,5 +1,5 @@
-"""Tests of the kernels of collections: rows are added, removed, compacted and searched on the executed device and on the CPU. Ids,
-scores and what is read back must have the same bits, with the screen and without it."""
+"""Tests of the kernels of collections: rows are added, removed, compacted and searched on the executed device and on the CPU. Ids, scores and rows
+that are read back must have the same bits, with and without the screen."""
 import ctypes
 
 import numpy as np
@@ -49,7 +49,7 @@ def sized(struct, **fields):
 
 
 class Collection:
-    """A collection on a device; rows are added in two goes, so that there are two segments and more."""
+    """A collection on a device. Rows are added in two steps, so that there are at least two segments."""
 
     def __init__(self, on, metric, rows, screen, type="f32"):
         self.on, self.dim, self.handle = on, rows.shape[1], ctypes.c_void_p()
@@ -82,7 +82,7 @@ class Collection:
         return [found, scores]
 
     def range(self, queries, bound, limit, admitted=None):
-        """Rows, scores and totals of all queries, one behind the other."""
+        """Rows, scores and totals of all queries, concatenated."""
         asked = sized(api.ww_query, queries=queries.ctypes.data, query_count=len(queries), dim=self.dim, mode=api.WW_QUERY_RANGE, bound=bound, limit=limit)
         if admitted is not None:
             mask = np.packbits(np.resize(admitted, -(-len(admitted) // 64) * 64), bitorder="little").view(np.uint64)
@@ -118,7 +118,8 @@ class Collection:
 
 
 def searched(metric, table):
-    """table: queries, dim, rows, k, whether rows are hard. In the first order also long lists, and, with compute units that have a part each, many lists."""
+    """table: queries, dim, rows, k, whether rows are hard. In the first order also long lists and, with enough compute units for many parts, many
+    lists."""
     def test(bench):
         cases = [(*each, 0) for each in table]
         if bench.first:
@@ -149,7 +150,7 @@ LONG_LISTS = [(24, 9600, 70, 0), (24, 6000, 20, 0), (24, 9700, 300, 0), (330, 15
 
 
 def screened(queries, mfma=True, longer=(), planes=False):
-    """All metrics, masks, rows that cannot be told apart by their codes, lists that are too short; in the first order long lists, which take other ways."""
+    """All metrics, masks, rows with equal codes, lists that are too short; in the first order also long lists, which are processed differently."""
     def test(bench):
         for n, (dim, total, k, capacity) in enumerate([(24, 700, 5, 0), (70, 483, 3, 0), (130, 400, 7, 12), *longer, *(LONG_LISTS if bench.first else ())]):
             metric = list(METRICS)[n % len(METRICS)]
@@ -175,7 +176,7 @@ def screened(queries, mfma=True, longer=(), planes=False):
 
 
 def listed(bench):
-    """Queries that read some lists of an index: one and more than eight, removed rows, masks, lists of kept rows that are too short."""
+    """Queries that read some lists of an index: one query and more than eight, removed rows, masks, lists of kept rows that are too short."""
     for n, (metric, type, dim, total, queries, capacity) in enumerate([("l2", "f32", 24, 300, 11, 0), ("cosine", "f16", 70, 283, 1, 0),
                                                                       ("dot", "u8", 130, 229, 3, 12)]):
         rows = rows_of_type(n, total, dim, type)
@@ -220,7 +221,7 @@ def ranged(metric, screen):
 
 
 def kept(bench):
-    """Rows of very different size are added, read back and compacted; some are refused."""
+    """Rows of very different magnitudes are added, read back and compacted; some are refused."""
     for n, (total, dim) in enumerate([(1, 1), (37, 65), (150, 200), (133, 130)]):
         rows = hard_rows(n, total, dim, "dot") if n % 2 else normals(n, total, dim)
         if n == 2:
@@ -241,7 +242,7 @@ def kept(bench):
 
 
 def rows_of_type(seed, count, dim, type):
-    """Numbers that the type holds, or, of halves, rounds: with its extremes, and rows that are alike."""
+    """Numbers that the type holds exactly or, for halves, rounds, including its extremes, and rows that are equal."""
     rng = np.random.default_rng(seed)
     if type in ("i8", "u8"):
         rows = rng.integers(-128, 128, (count, dim)) + (128 if type == "u8" else 0)
@@ -253,7 +254,7 @@ def rows_of_type(seed, count, dim, type):
 
 
 def of_types(metric, types, queries, screen=False, bound=None):
-    """Rows of a type: added, read, searched or asked for a range, removed, compacted, asked again. In the first order also long rows and lists."""
+    """Rows of a type: added, read, searched, also by range, removed, compacted, searched again. In the first order also long rows and lists."""
     def test(bench):
         cases = [(type, (70, 130)[n % 2], 300 if screen else 100, 5, 0) for n, type in enumerate(types)]
         if bench.first:
@@ -293,7 +294,7 @@ RANGES = {"cosine": 0.1, "l2": 900.0, "dot": 2.0}  # bounds that some rows of ev
 
 
 def of_metrics(case, *about):
-    """The case for every metric: each has a loop of its own in the kernels of plain searches."""
+    """The case for every metric: each has its own loop in the kernels of plain searches."""
     return both(*(case(metric, *about) for metric in METRICS))
 
 

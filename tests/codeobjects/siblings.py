@@ -1,5 +1,5 @@
-"""Chips whose code cannot be executed here: what share of their instructions, told by name and modifiers, was executed in the code of
-chips like them. The code of both is disassembled; nothing of it is run."""
+"""Chips whose code cannot be executed here: the share of their instructions, identified by name and modifiers, that was executed in the code of
+similar chips. The code of both is only disassembled."""
 import collections
 import json
 import re
@@ -37,7 +37,7 @@ def signature(name, operands, renames):
 
 
 def disassembled(path, renames):
-    """(kernel, distance from its beginning, signature) of each instruction of a module; one that does two things is two."""
+    """(kernel, distance from its start, signature) of each instruction of a module; a dual instruction counts as two."""
     listing = subprocess.run(["llvm-objdump-19", "-d", "--no-show-raw-insn", str(path)], check=True, capture_output=True, text=True).stdout
     kernel = begin = None
     for text in listing.splitlines():
@@ -73,7 +73,7 @@ def shares(build, modules, results):
 
 
 def by_dot2(build, chips):
-    """What check.py --dot2 executed: code of chips without matrix units, compiled for these."""
+    """The results of check.py --dot2: code for chips without matrix units, compiled for these."""
     for chip in chips:
         told = build / "codeobjects/dot2" / f"{chip}.json"
         if told.exists():

@@ -1,6 +1,6 @@
-"""Reads C structs and enums from headers and makes ctypes classes and numbers of them, so that what is tested cannot drift away
-from what is declared. It knows as much C as this project's headers use: typedef structs of numbers, pointers, arrays and other
-such structs, and enums of constant expressions."""
+"""Reads C structs and enums from headers and makes ctypes classes and numbers from them, so that tests always match the declarations. It
+understands the C of this project's headers: typedef structs of numbers, pointers, arrays and other such structs, and enums of constant
+expressions."""
 import ctypes
 import hashlib
 import pathlib
@@ -48,12 +48,13 @@ class Header:
 
 
 def code_of(build, module, chip):
-    """Tells a module's machine code from another."""
+    """A hash that distinguishes a module's machine code from other versions."""
     return hashlib.sha256((build / "kernels" / f"{module}.{chip}.hsaco").read_bytes()).hexdigest()[:16]
 
 
 def kernels_of(root, chip=""):
-    """kernels.def as (module, kernel): those that AMD's chips, or this one, have code for, and those that they have not (cmake/Kernels.cmake)."""
+    """kernels.def as (module, kernel): those that AMD's chips, or this one, have code for, and those that they do not have
+    (cmake/Kernels.cmake)."""
     every = re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,", (root / "src/kernels/kernels.def").read_text(encoding="utf-8"), flags=re.M)
     only = re.findall(r'^set\(ONLY_FOR_(\w+) "(.*)"\)', (root / "cmake/Kernels.cmake").read_text(encoding="utf-8"), flags=re.M)
     elsewhere = {module for module, chips in only if not re.search(chips, chip or "gfx")}

@@ -1,5 +1,5 @@
-"""Tests of the kernels of tensors: calls of the library on the executed device and on the CPU, whose results must have the same bits.
-A test serves all kernels that TESTS names it for, and each of them must have been launched by it."""
+"""Tests of the kernels of tensors: calls of the library on the executed device and on the CPU, whose results must have the same bits. A test is for
+all kernels that TESTS lists it for, and must launch each of them."""
 import contextlib
 import ctypes
 
@@ -19,8 +19,8 @@ COMPARE = "WW_EQ WW_NE WW_LT WW_LE WW_GT WW_GE".split()
 
 
 def numbers(seed, count, type_):
-    """Values of a type: for floats of very different size, with what is special; never denormal, since the emulator's divisions are wrong
-    there; for integers all of the range."""
+    """Values of a type. For floats: of very different magnitudes, including special values, but never denormal, because the emulator's divisions are
+    wrong there. For integers: all of the range."""
     rng = np.random.default_rng(seed)
     if type_ in INTEGERS + ("i8",):
         info = np.iinfo(TYPES[type_])
@@ -57,14 +57,14 @@ def plain(seed, shape, type_):
 
 
 def both_ways(on, values, type_):
-    """A dense tensor, and one that a stride of 3 chooses from wider rows."""
+    """A dense tensor, and one that a stride of 3 selects from wider rows."""
     yield on.tensor(values, type_)
     if values.size >= 60:
         yield on.tensor(values, type_, shape=(values.size // 30, 5), strides=(30, 3), offset=2)
 
 
 def laid_out(on, values, type_):
-    """Tensors of 17,003 or more elements that GPUs take units of, and one that they take element by element."""
+    """Tensors of at least 17,003 elements that GPUs process in units, and one that they process element by element."""
     for shape, strides in (((264, 64), (64, 1)), ((264, 64), (0, 1)), ((264, 64), (1, 0)), ((17000,), (0,)), ((130, 64), (128, 1)), ((2, 66, 128), (128, 128, 1)),
                            ((7, 3, 9), (1, 100, 11)), ((3, 2, 2, 5), (40, 0, 1, 7))):
         yield on.tensor(values, type_, shape=shape, strides=strides)
@@ -72,7 +72,7 @@ def laid_out(on, values, type_):
 
 @contextlib.contextmanager
 def wide_indices(on):
-    """Meanwhile places are calculated with 64 bits, as for more than 2^31 elements."""
+    """Within this, indices are calculated with 64 bits, as for more than 2^31 elements."""
     on.c.codeobjects_indices_64(on.handle, True)
     try:
         yield
@@ -81,7 +81,7 @@ def wide_indices(on):
 
 
 def same_everywhere(bench, what, make):
-    """make(on) must have the same bits with places of 32 and of 64 bits."""
+    """make(on) must have the same bits with 32-bit and 64-bit indices."""
     def wide(on):
         with wide_indices(on):
             return make(on)
@@ -90,13 +90,13 @@ def same_everywhere(bench, what, make):
 
 
 def apart(on, type_, seed=None):
-    """A tensor of 4 x 3 x 5 elements that lie apart: zeros to write into, or numbers."""
+    """A tensor of 4 x 3 x 5 elements that are not contiguous: zeros to write to, or numbers."""
     values = np.zeros(113, TYPES[type_]) if seed is None else numbers(seed, 113, type_)
     return on.tensor(values, type_, shape=(4, 3, 5), strides=(1, 40, 7))
 
 
 def into_strides(bench, types, calls):
-    """Results that lie apart; calls(on, type) are functions with what they take, but for the result's type, which is the last."""
+    """Results that are not contiguous; calls(on, type) are functions with their arguments, except for the result's type, which is the last."""
     for type_ in types if bench.first else ():
         same_everywhere(bench, f"{type_} into strides", lambda on: [on.into(apart(on, to), *call) for *call, to in calls(on, type_)])
 
@@ -135,7 +135,7 @@ def unary(types, names, more):
 
 
 def dense(bench):
-    """Functions of f32 by whole tiles, and what is left of them."""
+    """Functions of f32 for whole tiles, and for the rest."""
     values = numbers(1, 9001, "f32")
     for name in UNARY:
         bench.same(f"{name} of f32", lambda on: on.call("ww_tensor_unary", getattr(api, name), on.tensor(values, "f32")))
@@ -181,7 +181,7 @@ SHORT = ("WW_RECIP", "WW_SQRT", "WW_RSQRT", "WW_EXP", "WW_TANH", "WW_SIGMOID", "
 
 
 def simple(bench):
-    """Whole tiles of operations that have code of their own, and what is left of them."""
+    """Whole tiles of operations that have their own code, and the rest."""
     for type_ in ("f32", "f16", "bf16"):
         x, y = numbers(1, 17003, type_), np.roll(numbers(2, 17003, type_), 3)
         for name in ("WW_ABS", "WW_NEG", "WW_SQR", "WW_RELU") + (() if type_ == "f32" else SHORT):
@@ -461,7 +461,7 @@ def sort(bench):
 # ---- products ------------------------------------------------------------------------------------------------------------------
 
 def product(types, shapes):
-    """shapes: batch, m, n, k, whether a and b lie transposed; in the first order elements also lie apart, and k is more than two chunks."""
+    """shapes: batch, m, n, k, whether a and b are transposed; in the first order elements also have gaps, and k is more than two chunks."""
     def test(bench):
         for t, type_ in enumerate(types):
             more = [(*shapes[0][:3], 1100, *shapes[0][4:], 2), (*shapes[-1], 3)] if bench.first else []
@@ -486,7 +486,8 @@ FAST_MORE = ((1, 130, 133, 64, 0), (3, 260, 129, 40, 1), (2, 129, 257, 33, 3))  
 
 
 def fast_product(type_, a_turned, b_turned):
-    """By the matrix units: whole numbers, whose sums are exact, have the canonical bits; others are within the stated error. Sizes: batch, m, n, k, gaps."""
+    """By the matrix units: integers, whose sums are exact, have the canonical bits; other numbers are within the stated error. Sizes: batch, m, n, k,
+    gaps."""
     def test(bench):
         for s, (batch, m, n, k, gap) in enumerate(((1, 132, 140, 64, 0), (2, 20, 36, 96, 4), (1, 35, 131, 67, 1), *(FAST_MORE if bench.first else ()))):
             whole, other = (whole_numbers(s + i, shape, type_) for i, shape in enumerate(((batch, m + gap, k + gap), (batch, k + gap, n + gap))))
@@ -515,7 +516,7 @@ def as_numbers(values, type_):
 
 
 def fast_products(type_):
-    """Each two layouts, which have loops of their own."""
+    """Two layouts for each, which have their own loops."""
     return both(*(fast_product(type_, a, b) for a in (False, True) for b in (False, True)))
 
 

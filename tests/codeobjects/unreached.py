@@ -20,7 +20,7 @@ import reasons
 
 
 def with_lines(build, module, chip, folder):
-    """The module compiled once more, as its build rule says, with line tables."""
+    """Compiles the module again by its build rule, with line tables."""
     rule = subprocess.run(["ninja", "-C", str(build), "-t", "commands", f"kernels/{module}.{chip}.hsaco"], check=True, capture_output=True,
                           text=True).stdout.splitlines()[-1]
     words = shlex.split(re.sub(r"-MD -MF \S+ -MT \S+", "", next(part for part in rule.split(" && ") if "--offload-arch" in part)))
@@ -32,7 +32,7 @@ def with_lines(build, module, chip, folder):
 
 
 def instructions_of(path, kernel):
-    """Where the instructions of a kernel are, their bytes and their text; padding behind its end is left out."""
+    """The addresses of a kernel's instructions, their bytes and their text, without the padding after its end."""
     listing = subprocess.run(["llvm-objdump-19", "-d", f"--disassemble-symbols={kernel}", str(path)], check=True, capture_output=True, text=True).stdout
     found = [(int(address, 16), code, text) for text, address, code in re.findall(r"^\s+((?!s_code_end)\w.*?)\s*// ([0-9A-F]{12}): (.*)$", listing, flags=re.M)]
     while found and found[-1][2].startswith("s_nop"):
@@ -41,7 +41,7 @@ def instructions_of(path, kernel):
 
 
 def frames_of(path, addresses):
-    """For each address the file, line and function of what was inlined there, innermost first."""
+    """For each address, the file, line and function of everything that was inlined there, innermost first."""
     asked = "\n".join(f"{address:#x}" for address in addresses)
     found = subprocess.run(["llvm-symbolizer-19", f"--obj={path}", "--output-style=JSON"], input=asked, check=True, capture_output=True, text=True).stdout
     for text in found.splitlines():
@@ -65,7 +65,7 @@ def missed(build, module, kernel, chip, executed, folder):
 
 
 def only_branches(run):
-    """The numbers of a run of instructions, if it does nothing but branch."""
+    """The indices of a run of instructions, if it only branches."""
     return [number for number, _, _ in run] if all(reasons.BRANCHES.match(text) for _, _, text in run) else []
 
 
