@@ -48,7 +48,9 @@ typedef struct ww_ivf_info {
     int64_t lists_split;         /* since the index was built, and while it was */
     int64_t calibration_queries; /* of the last ww_collection_calibrate(); 0: there was none since the index was built */
     int32_t calibration_k;
-    int64_t calibration_rows_added; /* since then */
+    int64_t calibration_rows_added;   /* since then; an upsert counts as one */
+    int64_t calibration_rows_removed; /* since then, with the rows that an upsert has replaced */
+    int64_t calibration_time;         /* of that calibration, in seconds since 1970 */
 } ww_ivf_info;
 
 /* Queries from which ww_collection_calibrate() learns how many lists each recall needs. */
@@ -62,6 +64,8 @@ typedef struct ww_calibrate_config {
     uint64_t seed;        /* for drawing rows */
     ww_progress progress; /* in queries; may be NULL */
     void *progress_user;
+    float recall; /* the recall that queries will ask for most: the rules that read the fewest lists for it are kept. 0: the
+                   * rules that read the fewest lists on average over all recalls */
 } ww_calibrate_config;
 
 /* Every default is zero; device.h says how ..._default() and ..._init() differ. */
@@ -95,10 +99,11 @@ WW_API ww_status ww_collection_build_ivf(ww_collection *collection, const ww_ivf
 
 /* Learns for every recall how many lists a query must read, so that queries can ask for a `recall`. NULL for `config`: the
  * defaults. A recall R then means: among such queries at most 1% fall below R, at a confidence of 95%. This holds for
- * queries without a filter that resemble those of the calibration, and for the rows of that time: ww_ivf_info says how many
- * were added since. The same rows, queries and seed give the same numbers on every device. WW_NOT_FOUND without an index.
- * Refuses fewer than 299 queries, which cannot give that confidence, and queries that are not finite. WW_CANCELLED if the
- * callback stops it. After a failure the last calibration stays. Waits for readers, and they wait until it is done. */
+ * queries without a filter that resemble those of the calibration, and for the rows of that time: ww_ivf_info says when that
+ * was, and how many rows were added and removed since. The same rows, queries and seed give the same numbers on every device.
+ * WW_NOT_FOUND without an index. Refuses fewer than 299 queries, which cannot give that confidence, and queries that are not
+ * finite. WW_CANCELLED if the callback stops it. After a failure the last calibration stays. Waits for readers, and they wait
+ * until it is done. */
 WW_API ww_status ww_collection_calibrate(ww_collection *collection, const ww_calibrate_config *config);
 
 /* Removes the index. WW_NOT_FOUND if there is none. Waits for readers. */

@@ -29,6 +29,8 @@ class IvfInfo:
     calibration_queries: int
     calibration_k: int
     calibration_rows_added: int
+    calibration_rows_removed: int
+    calibration_time: int
 
 
 class Indexed:
@@ -63,12 +65,13 @@ class Indexed:
         assert found is not None
         return found
 
-    def calibrate(self, queries: Any = None, *, k: int = 10, query_count: int = 0, seed: int = 0, progress: Progress = None) -> IvfInfo:
+    def calibrate(self, queries: Any = None, *, k: int = 10, query_count: int = 0, seed: int = 0, recall: float = 0.0, progress: Progress = None) -> IvfInfo:
         """Measure how many lists each recall needs, so that `search(..., recall=0.95)` works.
 
         `queries` should resemble the queries you will ask; at least 299 are needed. Without them, rows of the collection are sampled.
+        Name the `recall` that you will ask for most, and its searches read the fewest lists; other recalls work as well.
         """
-        config = made(c.ww_calibrate_config, k=integer(k, "k", c_int32), query_count=integer(query_count, "query_count"), seed=integer(seed, "seed", c_uint64))
+        config = made(c.ww_calibrate_config, k=integer(k, "k", c_int32), query_count=integer(query_count, "query_count"), seed=integer(seed, "seed", c_uint64), recall=recall)
         array = None
         if queries is not None:
             array, stride, _ = as_rows(queries, self.dim, "queries")

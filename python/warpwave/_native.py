@@ -913,7 +913,9 @@ class ww_ivf_info(Structure):
                 ("lists_split", c_int64),
                 ("calibration_queries", c_int64),
                 ("calibration_k", c_int32),
-                ("calibration_rows_added", c_int64)]
+                ("calibration_rows_added", c_int64),
+                ("calibration_rows_removed", c_int64),
+                ("calibration_time", c_int64)]
 
 
 @struct
@@ -925,7 +927,8 @@ class ww_calibrate_config(Structure):
                 ("k", c_int32),
                 ("seed", c_uint64),
                 ("progress", ww_progress),
-                ("progress_user", c_void_p)]
+                ("progress_user", c_void_p),
+                ("recall", c_float)]
 
 
 ww_ivf_config_init = function("warpwave", "ww_ivf_config_init", c_int, c_void_p, ("struct_size", c_size_t))

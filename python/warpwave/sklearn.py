@@ -53,7 +53,7 @@ class _Neighbors(BaseEstimator):
             found.add(self._fit_X)
             if self.recall is not None and self.recall < 1 and len(self._fit_X) >= _INDEXED_ROWS:
                 found.build_ivf()
-                found.calibrate(k=min(int(self.n_neighbors), _CALIBRATED_MAX))
+                found.calibrate(k=min(int(self.n_neighbors), _CALIBRATED_MAX), recall=self.recall)
             self._collection = found
         return found
 

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/message.h"
+#include "base/status.h"
 #include "base/text.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
@@ -28,6 +30,17 @@ ww_status command_line_wrong(ww_status status)
 {
     line_is_wrong = status != WW_OK;
     return status;
+}
+
+ww_status command_read_recall(const char *text, float *recall)
+{
+    char *end = NULL;
+    if (!text)
+        return WW_OK;
+    *recall = strtof(text, &end);
+    if (end != text && *end == '\0' && *recall > 0.0f && *recall <= 1.0f)
+        return WW_OK;
+    return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--recall '%s': it must be a number above 0 and at most 1", text));
 }
 
 void command_watch_json(const char *const *arguments, size_t count)

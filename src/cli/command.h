@@ -66,6 +66,9 @@ const char *command_program(void);
  * returns EXIT_CODE_USAGE. Returns `status`. Does nothing if that is WW_OK. */
 ww_status command_line_wrong(ww_status status);
 
+/* Reads the number of --recall: above 0 and at most 1. NULL leaves `recall` as it is. */
+ww_status command_read_recall(const char *text, float *recall);
+
 /* Opens a device. An invalid WARPWAVE_ISA or WARPWAVE_THREADS counts as a mistake in the command line. */
 ww_status command_open_device(const char *name, ww_device **device);
 

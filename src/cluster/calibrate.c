@@ -151,6 +151,7 @@ static int64_t hash_config(const learning *m)
 {
     const int64_t dim = m->call->cluster->dim;
     uint64_t hash = m->config.seed ^ (uint64_t)m->config.query_count << 20 ^ (uint64_t)m->config.k << 44;
+    hash = fnv_word(hash, canon_float_bits(m->config.recall));
     for (int64_t q = 0; m->config.queries && q < m->config.query_count; q++)
         for (int64_t i = 0; i < dim; i++)
             hash = fnv_word(hash, canon_float_bits(m->config.queries[q * m->config.query_stride + i]));

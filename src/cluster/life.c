@@ -18,7 +18,7 @@ static ww_status not_found(const cluster_call *call)
 /* ---- describing ---------------------------------------------------------------------------------------------------------- */
 
 /* Numbers that each rank has for itself. */
-enum { OWN_BYTES, OWN_ADDED, OWN_CALIBRATION_ADDED, OWN_NUMBERS };
+enum { OWN_BYTES, OWN_ADDED, OWN_CALIBRATION_ADDED, OWN_CALIBRATION_REMOVED, OWN_CALIBRATION_TIME, OWN_NUMBERS };
 
 static ww_status sum_own(cluster_call *call, ww_ivf_info *info)
 {
@@ -32,6 +32,8 @@ static ww_status sum_own(cluster_call *call, ww_ivf_info *info)
         mine[OWN_BYTES] = info->bytes;
         mine[OWN_ADDED] = info->rows_added;
         mine[OWN_CALIBRATION_ADDED] = info->calibration_rows_added;
+        mine[OWN_CALIBRATION_REMOVED] = info->calibration_rows_removed;
+        mine[OWN_CALIBRATION_TIME] = call->cluster->rank == 0 ? info->calibration_time : 0; /* clocks may differ */
     }
     status = call_agree(call, status);
     if (status == WW_OK)
@@ -41,6 +43,8 @@ static ww_status sum_own(cluster_call *call, ww_ivf_info *info)
     info->bytes = all[OWN_BYTES];
     info->rows_added = all[OWN_ADDED];
     info->calibration_rows_added = all[OWN_CALIBRATION_ADDED];
+    info->calibration_rows_removed = all[OWN_CALIBRATION_REMOVED];
+    info->calibration_time = all[OWN_CALIBRATION_TIME];
     return WW_OK;
 }
 

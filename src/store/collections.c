@@ -267,9 +267,12 @@ static ww_status index_text(ww_store *store, const collection_record *record, ch
         return WW_OK;
     const ww_status status = schema_statement(
         store->writer, &s,
-        "SELECT json_object('nlist', i.nlist, 'rows_trained', i.rows_trained, 'rows_added', i.rows_added + c.next_place - "
-        "i.first_place, 'lists_split', i.lists_split, 'calibration_queries', i.calibration_queries, 'calibration_k', "
-        "i.calibration_k) FROM main.\"%w_ivf\" AS i, warpwave_collections AS c WHERE c.uid = %lld",
+        "SELECT json_object('nlist', nlist, 'rows_trained', rows_trained, 'rows_added', added, 'lists_split', lists_split, "
+        "'calibration_queries', calibration_queries, 'calibration_k', calibration_k, 'calibration_rows_added', "
+        "iif(calibration_k > 0, added - calibration_rows_added, 0), 'calibration_rows_removed', "
+        "iif(calibration_k > 0, calibration_rows + added - calibration_rows_added - live, 0), 'calibration_time', "
+        "calibration_time) FROM (SELECT i.*, i.rows_added + c.next_place - i.first_place AS added, c.live AS live "
+        "FROM main.\"%w_ivf\" AS i, warpwave_collections AS c WHERE c.uid = %lld)",
         record->name, (long long)record->uid);
     if (status == WW_OUT_OF_MEMORY)
         return status;

@@ -160,6 +160,9 @@ static void expect_same_info(const grown *g)
     EXPECT(got.lists_split == one.lists_split && got.bytes > 0);
     EXPECT(got.calibration_k == one.calibration_k && got.calibration_queries == one.calibration_queries);
     EXPECT(got.calibration_rows_added == one.calibration_rows_added);
+    EXPECT(got.calibration_rows_removed == one.calibration_rows_removed);
+    EXPECT((got.calibration_time > 0) == (one.calibration_k > 0));
+    expect_same(got.calibration_time);
     EXPECT(got.loss > 0.999999 * one.loss && got.loss < 1.000001 * one.loss); /* summed in another order */
     expect_same(got.bytes);
 }
@@ -180,6 +183,7 @@ static void calibrate(const grown *g)
     config.queries = g->rows[0];
     config.query_count = FIRST;
     config.k = 3;
+    config.recall = 0.9f;
     EXPECT(ww_collection_calibrate(g->shard, &config) == WW_UNSUPPORTED);
     EXPECT(strstr(ww_error_message(), "on all of them together"));
     EXPECT(ww_cluster_calibrate(g->cluster, &config) == WW_OK);

@@ -296,6 +296,11 @@ static void an_index_is_built_used_and_dropped(void **state)
     json_decref(found);
     COMMAND_SAYS(3, "not calibrated", "store", "search", store, "many", "--vector", "[1, 2, 3]", "--recall", "0.9");
     COMMAND_SAYS(0, "calibrated with 350 queries", "store", "calibrate", store, "many", "-k", "3", "--query-count", "350");
+    COMMAND_SAYS(2, "at most 1", "store", "calibrate", store, "many", "--recall", "2");
+    json_t *learnt = COMMAND_JSON("store", "calibrate", store, "many", "--query-count", "350", "--recall", "0.9", "--json");
+    assert_true(json_integer_value(json_object_get(learnt, "calibration_time")) > 0);
+    json_decref(learnt);
+    COMMAND_SAYS(0, "\"calibration_rows_removed\":0,\"calibration_time\":1", "store", "info", store, "--json");
     const char *query = scratch_write("q.csv", "1,2,3\n", 6);
     COMMAND_SAYS(0, "", "search", "--store", store, "--collection", "many", "--queries", query, "--recall", "0.9");
     COMMAND_SAYS(0, "sound", "store", "check", store);

@@ -147,6 +147,8 @@ static void edit(const uint8_t *bytes, size_t size)
         "DELETE FROM docs_ivf_centroids WHERE list >= ?1",
         "INSERT INTO docs_ivf SELECT * FROM docs_ivf WHERE ?1",
         "DELETE FROM docs_ivf WHERE ?1",
+        "UPDATE docs_ivf SET calibration_rows = ?1",
+        "UPDATE docs_ivf SET calibration_time = ?1",
     };
     sqlite3 *db = NULL;
     must(sqlite3_open(path, &db) == SQLITE_OK);

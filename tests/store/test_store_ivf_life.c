@@ -13,6 +13,7 @@ static void the_index_follows_every_write(void **state)
     test_random random = {8};
     char texts[8][16];
     const char *ids[8];
+    CHECK_OK(ww_collection_calibrate(s->stored, NULL));
     for (int round = 0; round < 12; round++) {
         for (int i = 0; i < 8; i++) {
             snprintf(texts[i], sizeof texts[i], "%d", (round * 41 + i * 7) % COUNT);
@@ -40,6 +41,8 @@ static void the_index_follows_every_write(void **state)
     CHECK_OK(ww_collection_describe_ivf(s->stored, &info));
     assert_int_equal(info.rows, ww_collection_count(s->stored));
     assert_int_equal(info.rows_added, 8 * 8); /* each upsert and update counts */
+    assert_int_equal(info.calibration_rows_added, 8 * 8);
+    assert_int_equal(info.calibration_rows_removed, COUNT + 8 * 8 - ww_collection_count(s->stored));
     scene_free(s);
 }
 

@@ -104,6 +104,33 @@ static void more_iterations_never_raise_the_loss(void **state)
     scene_free(s);
 }
 
+/* Most rows are equal, so most of the first centroids are, too, and their lists have no rows. Each gets a row that is far away,
+ * until every value has its own list. */
+static void lists_without_rows_get_others(void **state)
+{
+    const ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
+    ww_ivf_config asked = ww_ivf_config_default();
+    ww_ivf_info info = ww_ivf_info_default();
+    ww_device *cpu = NULL;
+    float *rows = malloc(COUNT * DIM * sizeof *rows);
+    (void)state;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (int64_t i = 0; i < COUNT * DIM; i++)
+        rows[i] = i / DIM < 300 ? 0.0f : (float)(10 * (1 + i / DIM % (NLIST - 1)));
+    ww_collection *c = collection_of(cpu, &config, rows, COUNT);
+    asked.nlist = NLIST;
+    asked.iterations = 30;
+    CHECK_OK(ww_collection_build_ivf(c, &asked));
+    CHECK_OK(ww_collection_describe_ivf(c, &info));
+    assert_int_equal(info.nlist, NLIST);
+    assert_true(info.loss == 0.0);
+    for (int64_t l = 0; l < NLIST; l++)
+        assert_true(c->index->lists[l].count > 0);
+    ww_collection_destroy(c);
+    ww_device_close(cpu);
+    free(rows);
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------------------
  */
 
@@ -178,6 +205,7 @@ int main(void)
         cmocka_unit_test(rows_are_in_the_list_of_their_nearest_centroid),
         cmocka_unit_test(another_seed_gives_other_lists),
         cmocka_unit_test(more_iterations_never_raise_the_loss),
+        cmocka_unit_test(lists_without_rows_get_others),
         cmocka_unit_test(a_cancelled_build_leaves_the_old_index),
         cmocka_unit_test(what_cannot_be_is_refused),
     };

@@ -1,5 +1,5 @@
-/* An index over time: lists that become tiny by removals are merged, removed rows free their memory, and a higher recall reads
- * at least as many lists for every query. */
+/* An index over time: lists that become tiny by removals are merged, removed rows free their memory, and a calibration learns
+ * how many lists each recall needs. There are enough rows for several threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,6 +184,65 @@ static int64_t lists_read(ww_collection *c, const float *query, float recall)
     return stats.lists_read;
 }
 
+/* One kind of rules reads fewer lists for some recalls, and the other kind for others. Dot has one kind only. */
+static void a_recall_that_is_named_reads_the_fewest_lists(void **state)
+{
+    (void)state;
+    enum { RECALLS = 10 };
+    int64_t lists[RECALLS + 1][RECALLS], fewer = 0; /* for each named recall, none first: what each recall reads */
+    ww_device *cpu = NULL;
+    CHECK_OK(ww_device_open("cpu", &cpu));
+    for (int m = 0; m < 2; m++) {
+        scene *s = scene_of(cpu, metrics[m]);
+        for (int named = 0; named <= RECALLS; named++) {
+            ww_calibrate_config asked = ww_calibrate_config_default();
+            asked.query_count = 299;
+            asked.recall = (float)named / RECALLS;
+            CHECK_OK(ww_collection_calibrate(s->on_cpu, &asked));
+            assert_int_equal(s->on_cpu->index->calibration.k, RECALLS);
+            for (int h = 0; h < RECALLS; h++)
+                lists[named][h] = s->on_cpu->index->calibration.rules[h].nprobe;
+        }
+        for (int h = 0; h < RECALLS; h++) {
+            for (int named = 0; named <= RECALLS; named++)
+                assert_true(lists[h + 1][h] <= lists[named][h]);
+            fewer += lists[h + 1][h] < lists[0][h];
+        }
+        scene_free(s);
+    }
+    assert_true(fewer > 0);
+    ww_device_close(cpu);
+}
+
+/* 120 lists have enough rows that threads share one query; 64 queries are shared, too. */
+static void the_number_of_threads_changes_no_bit(void **state)
+{
+    (void)state;
+    static const char *const threads[] = {"1", "3"};
+    scene *s[2];
+    for (int t = 0; t < 2; t++) {
+        ww_device *device = NULL;
+        setenv("WARPWAVE_THREADS", threads[t], 1);
+        CHECK_OK(ww_device_open("cpu", &device));
+        s[t] = scene_of(device, WW_L2);
+        ww_device_close(device);
+        check_same_index(s[t]->collection, s[0]->collection);
+        for (int64_t count = 1; count <= 64; count += 63)
+            for (int64_t nprobe = 0; nprobe <= 120; nprobe += 60) {
+                ww_results *one = query_lists(s[0]->collection, s[0]->rows, count, 10, nprobe);
+                ww_results *more = query_lists(s[t]->collection, s[t]->rows, count, 10, nprobe);
+                check_same_results(one, more);
+                for (int64_t q = 0; q < count; q++)
+                    assert_int_equal(ww_results_proven(one, q), ww_results_proven(more, q));
+                ww_results_destroy(one);
+                ww_results_destroy(more);
+            }
+    }
+    unsetenv("WARPWAVE_THREADS");
+    for (int t = 0; t < 2; t++)
+        scene_free(s[t]);
+}
+
 static void a_higher_recall_reads_at_least_as_many_lists(void **state)
 {
     (void)state;
@@ -224,6 +283,8 @@ int main(void)
     const struct CMUnitTest on_cpu[] = {
         cmocka_unit_test(compact_frees_what_removed_rows_had),
         cmocka_unit_test(an_index_has_four_bytes_a_row),
+        cmocka_unit_test(the_number_of_threads_changes_no_bit),
+        cmocka_unit_test(a_recall_that_is_named_reads_the_fewest_lists),
         cmocka_unit_test(a_higher_recall_reads_at_least_as_many_lists),
     };
     const int failed = cmocka_run_group_tests_name("ivf_life", on_cpu, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Queries by an index: they find the best rows of the lists that they read, to the bit, with filters and masks, too; and a
  * recall reads as many lists as it needs. */
 #include <math.h>
+#include <time.h>
 
 #include "arithmetic/canon.h"
 #include "vectors/indexed_scene.h"
@@ -275,6 +276,32 @@ static void a_recall_reads_enough_lists(void **state)
     }
 }
 
+static void a_calibration_says_when_it_was_and_what_has_changed_since(void **state)
+{
+    static const char *const ids[] = {"3", "5", "new", "newer", "newest"}, *const gone[] = {"7", "8", "new"};
+    const ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
+    const time_t before = time(NULL);
+    scene *s = scene_of(*state, &config);
+    ww_collection *c = s->collection;
+    ww_ivf_info info = ww_ivf_info_default();
+    ww_rows rows = ww_rows_default();
+    CHECK_OK(ww_collection_remove(c, (const char *const[]){"1"}, 1)); /* not counted: it was before */
+    CHECK_OK(ww_collection_describe_ivf(c, &info));
+    assert_true(info.calibration_time == 0 && info.calibration_rows_removed == 0);
+    CHECK_OK(ww_collection_calibrate(c, NULL));
+    rows.count = 5, rows.dim = DIM, rows.vectors = s->rows, rows.ids = ids;
+    CHECK_OK(ww_collection_upsert(c, &rows)); /* two are replaced */
+    CHECK_OK(ww_collection_remove(c, gone, 3));
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(ww_collection_describe_ivf(c, &info));
+        assert_true(info.calibration_time >= before && info.calibration_time <= time(NULL));
+        assert_int_equal(info.calibration_rows_added, 5);
+        assert_int_equal(info.calibration_rows_removed, 5);
+        CHECK_OK(ww_collection_compact(c, NULL, NULL));
+    }
+    scene_free(s);
+}
+
 static void a_calibration_refuses_what_it_cannot_promise(void **state)
 {
     const ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
@@ -296,6 +323,11 @@ static void a_calibration_refuses_what_it_cannot_promise(void **state)
     asked.k = COUNT;
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->on_cpu, &asked));
     asked.k = 4;
+    asked.recall = 1.5f;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->on_cpu, &asked));
+    asked.recall = NAN;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_calibrate(s->on_cpu, &asked));
+    asked.recall = 0.0f;
     asked.queries = s->rows;
     asked.query_stride = 1;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_calibrate(s->on_cpu, &asked));
@@ -328,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_filtered_query_finds_as_many_rows_as_there_are),
         cmocka_unit_test(the_statistics_say_what_was_read),
         cmocka_unit_test(a_recall_reads_enough_lists),
+        cmocka_unit_test(a_calibration_says_when_it_was_and_what_has_changed_since),
         cmocka_unit_test(a_calibration_refuses_what_it_cannot_promise),
     };
     return RUN_ON_EVERY_DEVICE("ivf_query", tests);

@@ -1062,6 +1062,8 @@ mod ivf {
         pub calibration_queries: i64,
         pub calibration_k: i32,
         pub calibration_rows_added: i64,
+        pub calibration_rows_removed: i64,
+        pub calibration_time: i64,
     }
     impl Default for ww_ivf_info {
         fn default() -> Self {
@@ -1079,6 +1081,7 @@ mod ivf {
         pub seed: u64,
         pub progress: ww_progress,
         pub progress_user: *mut c_void,
+        pub recall: f32,
     }
     impl Default for ww_calibrate_config {
         fn default() -> Self {

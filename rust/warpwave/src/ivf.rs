@@ -34,6 +34,10 @@ info! {
         count calibration_k: i32,
         /// Rows added since then.
         count calibration_rows_added: i64,
+        /// Rows removed since then, with those that an upsert has replaced.
+        count calibration_rows_removed: i64,
+        /// When that was, in seconds since 1970; 0: never.
+        count calibration_time: i64,
     }
 }
 
@@ -61,6 +65,8 @@ pub struct Calibration<'a> {
     pub k: usize,
     /// Seed for the sampled rows.
     pub seed: u64,
+    /// The recall that queries will ask for most; 0: all recalls alike. Its queries read the fewest lists.
+    pub recall: f32,
 }
 
 impl Collection {
@@ -79,8 +85,8 @@ impl Collection {
         let (query_count, k) = (number(count, "the number of queries")?, number(how.k, "k")?);
         let queries = how.queries.map_or(ptr::null(), <[f32]>::as_ptr);
         with_progress(progress, |progress, progress_user| {
-            let (seed, none) = (how.seed, Default::default());
-            let raw = sys::ww_calibrate_config { queries, query_count, k, seed, progress, progress_user, ..none };
+            let (seed, recall, none) = (how.seed, how.recall, Default::default());
+            let raw = sys::ww_calibrate_config { queries, query_count, k, seed, recall, progress, progress_user, ..none };
             // SAFETY: the collection is there; there are this many queries of its dimension, and the callback lives until the
             // call returns.
             call(|| unsafe { sys::ww_collection_calibrate(self.raw(), &raw) })

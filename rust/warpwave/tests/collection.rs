@@ -168,8 +168,10 @@ fn an_index_is_built_used_and_dropped() {
     assert!(stats.lists_read() >= 2 && stats.list_rows_read() < 2000, "{stats:?}");
     assert_eq!(collection.query(&query.nprobe(20)).unwrap().rows(), exact.rows());
     assert!(collection.query(&Query::new(&vectors[..8]).recall(0.9)).is_err(), "not calibrated yet");
-    collection.calibrate(&Calibration { k: 5, ..Default::default() }, None).unwrap();
-    assert_eq!(collection.ivf_info().unwrap().calibration_k(), 5);
+    collection.calibrate(&Calibration { k: 5, recall: 0.9, ..Default::default() }, None).unwrap();
+    let info = collection.ivf_info().unwrap();
+    assert_eq!((info.calibration_k(), info.calibration_rows_removed()), (5, 0));
+    assert!(info.calibration_time() > 1_700_000_000);
     assert_eq!(collection.query(&Query::new(&vectors[..8]).nearest(5).recall(0.9)).unwrap().rows()[0], 0);
     let short = Calibration { queries: Some(&vectors[..9]), ..Default::default() };
     assert_eq!(collection.calibrate(&short, None).unwrap_err().status(), Status::DimensionMismatch);

@@ -243,12 +243,13 @@ _warpwave()
             esac
             ;;
         'store calibrate')
-            options='-k --queries --format --query-count --seed --device --synchronous --quiet --json'
+            options='-k --queries --format --query-count --recall --seed --device --synchronous --quiet --json'
             case $previous in
             -k) compopt +o default 2>/dev/null; return ;;
             --queries) return ;;
             --format) compopt +o default 2>/dev/null; return ;;
             --query-count) compopt +o default 2>/dev/null; return ;;
+            --recall) compopt +o default 2>/dev/null; return ;;
             --seed) compopt +o default 2>/dev/null; return ;;
             --device) choices='auto cpu cuda rocm' ;;
             --synchronous) choices='full normal off' ;;

@@ -219,6 +219,7 @@ complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subc
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from calibrate" -l queries -r -F -d 'typical queries, 299 or more; default: rows of the collection'
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from calibrate" -l format -x -d 'format of a file whose name does not show it: npy, fbin, csv, jsonl, ...'
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from calibrate" -l query-count -x -d 'rows to draw as queries; default: 1000'
+complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from calibrate" -l recall -x -d 'read the fewest lists for this recall, such as 0.95; default: on average over all'
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from calibrate" -l seed -x -d 'seed for drawing rows; default: 0'
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from calibrate" -l device -x -a "auto cpu cuda:0 rocm:0" -d 'auto, cpu, cuda:0, ...; default: auto'
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from calibrate" -l synchronous -x -a "full normal off" -d 'when a write is done; default: full'

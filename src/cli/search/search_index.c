@@ -1,8 +1,6 @@
 /* An index for one run of the command: built after the rows were added, and destroyed with them. */
 #include "cli/search/search_index.h"
 
-#include <stdlib.h>
-
 #include <warpwave/ivf.h>
 
 #include "base/status.h"
@@ -11,7 +9,6 @@
 
 ww_status search_index_read(search_settings *s)
 {
-    char *end = NULL;
     if (s->nlist > 0 && s->nprobe == 0 && !s->recall_text)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--nlist goes with --nprobe or --recall"));
     if (s->nprobe > 0 && s->recall_text)
@@ -19,13 +16,7 @@ ww_status search_index_read(search_settings *s)
     if ((s->nprobe > 0 || s->recall_text) && s->ranged)
         return command_line_wrong(ww_fail(
             WW_INVALID_ARGUMENT, "--nprobe and --recall are for the nearest k; --radius and --min-score read all rows"));
-    if (!s->recall_text)
-        return WW_OK;
-    s->recall = strtof(s->recall_text, &end);
-    if (*end != '\0' || !(s->recall > 0.0f && s->recall <= 1.0f))
-        return command_line_wrong(
-            ww_fail(WW_INVALID_ARGUMENT, "--recall '%s': it must be a number above 0 and at most 1", s->recall_text));
-    return WW_OK;
+    return command_read_recall(s->recall_text, &s->recall);
 }
 
 ww_status search_index_build(search_run *run)
@@ -45,6 +36,7 @@ ww_status search_index_build(search_run *run)
     if (status == WW_OK && s->recall > 0.0f && s->recall < 1.0f) {
         ww_calibrate_config calibration = ww_calibrate_config_default();
         calibration.k = (int32_t)(s->k < 1024 ? s->k : 1024);
+        calibration.recall = s->recall;
         status = ww_collection_calibrate(run->collection, &calibration);
     }
     run->index_seconds = seconds_now() - start;

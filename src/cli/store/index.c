@@ -21,6 +21,7 @@ static void report_json(const store_call *call, const char *done, const ww_ivf_i
     json_put_integer(&w, "lists_split", info->lists_split);
     json_put_integer(&w, "calibration_queries", info->calibration_queries);
     json_put_integer(&w, "calibration_k", info->calibration_k);
+    json_put_integer(&w, "calibration_time", info->calibration_time);
     json_close(&w);
 }
 
@@ -69,7 +70,9 @@ ww_status store_calibrate(store_call *call)
     if (s->queries && s->query_count > 0)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--query-count is for rows that are drawn, not for --queries"));
     config.query_count = s->query_count;
-    ww_status status = s->queries ? store_read_queries(call, &queries, &config.query_count) : WW_OK;
+    ww_status status = command_read_recall(s->recall_text, &config.recall);
+    if (status == WW_OK && s->queries)
+        status = store_read_queries(call, &queries, &config.query_count);
     config.queries = queries;
     config.k = (int32_t)s->k;
     config.seed = s->seed > 0 ? (uint64_t)s->seed : 0;

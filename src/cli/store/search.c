@@ -116,18 +116,11 @@ static ww_status check_text_options(const asked *a)
 static ww_status read_lists(const asked *a)
 {
     store_settings *s = &a->call->settings;
-    char *end = NULL;
     if (s->nprobe > 0 && s->recall_text)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--nprobe and --recall: give one of them"));
     if ((s->nprobe > 0 || s->recall_text) && (a->ranged || s->mode == MODE_TEXT))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--nprobe and --recall are for the nearest k by vectors"));
-    if (!s->recall_text)
-        return WW_OK;
-    s->recall = strtof(s->recall_text, &end);
-    if (end != s->recall_text && *end == '\0' && s->recall > 0.0f && s->recall <= 1.0f)
-        return WW_OK;
-    return command_line_wrong(
-        ww_fail(WW_INVALID_ARGUMENT, "--recall '%s': it must be a number above 0 and at most 1", s->recall_text));
+    return command_read_recall(s->recall_text, &s->recall);
 }
 
 static ww_status read_queries(asked *a)

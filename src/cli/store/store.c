@@ -217,6 +217,8 @@ static const option calibrate_options[] = {
     TEXT(queries, false, "--queries", "FILE", "typical queries, 299 or more; default: rows of the collection"),
     FORMAT,
     INTEGER(query_count, false, "--query-count", "N", 299, 1 << 20, "rows to draw as queries; default: 1000"),
+    TEXT(recall_text, false, "--recall", "R",
+         "read the fewest lists for this recall, such as 0.95; default: on average over all"),
     SEED_OF("seed for drawing rows; default: 0"),
     DEVICE,
     SYNC,

@@ -153,7 +153,9 @@ static ww_status restore(following *f)
                                .lists_split = h->lists_split,
                                .calibration = {.k = (int32_t)h->calibration_k,
                                                .queries = h->calibration_queries,
+                                               .time = h->calibration_time,
                                                .rows_added = h->calibration_rows_added,
+                                               .rows_live = h->calibration_rows,
                                                .rules = f->rules},
                                .changed = f->lists.changed,
                                .lists = {f->lists.changed_count, f->lists.centroids, f->changed_records},
@@ -234,8 +236,11 @@ ww_status ivf_info_read(const ivf_tables *t, ww_ivf_info *info)
     info->lists_split = h.lists_split;
     info->calibration_queries = h.calibration_queries;
     info->calibration_k = (int32_t)h.calibration_k;
-    if (h.calibration_k > 0)
+    info->calibration_time = h.calibration_time;
+    if (h.calibration_k > 0) {
         info->calibration_rows_added = info->rows_added - h.calibration_rows_added;
+        info->calibration_rows_removed = h.calibration_rows + info->calibration_rows_added - info->rows;
+    }
     for (int64_t i = 0; i < h.nlist; i++)
         info->rows_largest = max_i64(info->rows_largest, lists.records[i].rows);
     ivf_lists_free(&lists);

@@ -440,5 +440,7 @@ ww_status index_writer_calibrate(index_writer *w, const ivf_tables *t, const ivf
     w->header.calibration_k = learnt->k;
     w->header.calibration_queries = learnt->queries;
     w->header.calibration_rows_added = ivf_rows_added(t, &w->header);
+    w->header.calibration_rows = t->record->live;
+    w->header.calibration_time = learnt->time;
     return status == WW_OK ? ivf_header_write(t, &w->header) : status;
 }

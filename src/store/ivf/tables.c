@@ -16,7 +16,8 @@ enum { SUFFIX_COUNT = sizeof SUFFIXES / sizeof *SUFFIXES };
 
 #define HEADER_COLUMNS                                                                                                         \
     "built, changed, version, nlist, loss, rows_trained, rows_added, first_place, lists_split, calibration_k, "                \
-    "calibration_queries, calibration_rows_added"
+    "calibration_queries, calibration_rows_added, calibration_rows, calibration_time"
+enum { HEADER_NUMBERS = 14 };
 
 /* ---- damage -------------------------------------------------------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ ww_status ivf_tables_create(const ivf_tables *t)
     static const char *const DECLARATIONS[SUFFIX_COUNT] = {
         "(built INTEGER, changed INTEGER, version INTEGER, nlist INTEGER, loss REAL, rows_trained INTEGER, rows_added INTEGER, "
         "first_place INTEGER, lists_split INTEGER, calibration_k INTEGER, calibration_queries INTEGER, calibration_rows_added "
-        "INTEGER)",
+        "INTEGER, calibration_rows INTEGER, calibration_time INTEGER)",
         "(list INTEGER PRIMARY KEY, rows INTEGER, farthest REAL, nearest REAL, unbounded INTEGER, was_split INTEGER, "
         "equal_rows INTEGER, changed INTEGER)",
         "(list INTEGER PRIMARY KEY, centroid BLOB)",
@@ -108,7 +109,8 @@ static bool header_is_sound(const ivf_tables *t, const ivf_header *h)
            h->changed <= t->record->sequence && h->rows_trained >= 0 && h->rows_added >= 0 && h->rows_added < INT64_MAX / 4 &&
            h->first_place >= 0 && h->first_place <= t->record->next_place && h->lists_split >= 0 && h->calibration_k >= 0 &&
            h->calibration_k <= CALIBRATION_K_MAX && h->calibration_queries >= 0 && h->calibration_rows_added >= 0 &&
-           h->calibration_rows_added <= h->rows_added + t->record->next_place - h->first_place;
+           h->calibration_rows_added <= h->rows_added + t->record->next_place - h->first_place && h->calibration_rows >= 0 &&
+           h->calibration_rows <= WW_ROWS_MAX && h->calibration_time >= 0;
 }
 
 ww_status ivf_header_read(const ivf_tables *t, ivf_header *header)
@@ -120,12 +122,12 @@ ww_status ivf_header_read(const ivf_tables *t, ivf_header *header)
         return ivf_explain(t->record->name, status);
     int code = sqlite3_step(s);
     if (code == SQLITE_ROW) {
-        int64_t values[12];
-        for (int i = 0; i < 12; i++)
+        int64_t values[HEADER_NUMBERS];
+        for (int i = 0; i < HEADER_NUMBERS; i++)
             values[i] = sqlite3_column_int64(s, i);
-        *header = (ivf_header){values[0],  values[1], values[2], values[3], sqlite3_column_double(s, 4),
-                               values[5],  values[6], values[7], values[8], values[9],
-                               values[10], values[11]};
+        *header = (ivf_header){values[0],  values[1],  values[2],  values[3], sqlite3_column_double(s, 4),
+                               values[5],  values[6],  values[7],  values[8], values[9],
+                               values[10], values[11], values[12], values[13]};
         code = sqlite3_step(s);
         if (code == SQLITE_ROW || !header_is_sound(t, header))
             status = ivf_damaged(t->record->name, "its header makes no sense");
@@ -145,22 +147,24 @@ ww_status ivf_header_write(const ivf_tables *t, const ivf_header *h)
     if (status == WW_OK)
         status = schema_statement(t->db, &s,
                                   "INSERT INTO \"%w\".\"%w_ivf\"(" HEADER_COLUMNS
-                                  ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                                  ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
                                   t->schema, t->record->name);
     if (status == WW_OK) {
-        const int64_t values[12] = {h->built,
-                                    h->changed,
-                                    h->version,
-                                    h->nlist,
-                                    0,
-                                    h->rows_trained,
-                                    h->rows_added,
-                                    h->first_place,
-                                    h->lists_split,
-                                    h->calibration_k,
-                                    h->calibration_queries,
-                                    h->calibration_rows_added};
-        for (int i = 0; i < 12; i++)
+        const int64_t values[HEADER_NUMBERS] = {h->built,
+                                                h->changed,
+                                                h->version,
+                                                h->nlist,
+                                                0,
+                                                h->rows_trained,
+                                                h->rows_added,
+                                                h->first_place,
+                                                h->lists_split,
+                                                h->calibration_k,
+                                                h->calibration_queries,
+                                                h->calibration_rows_added,
+                                                h->calibration_rows,
+                                                h->calibration_time};
+        for (int i = 0; i < HEADER_NUMBERS; i++)
             sqlite3_bind_int64(s, i + 1, values[i]);
         sqlite3_bind_double(s, 5, h->loss);
         status = schema_step(s);

@@ -40,6 +40,8 @@ typedef struct ivf_header {
     int64_t calibration_k; /* 0: not calibrated */
     int64_t calibration_queries;
     int64_t calibration_rows_added;
+    int64_t calibration_rows; /* live, at that time */
+    int64_t calibration_time; /* in seconds since 1970 */
 } ivf_header;
 
 static inline bool ivf_is_there(const collection_record *record)

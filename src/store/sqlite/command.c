@@ -1,7 +1,7 @@
 /* Commands to a table, as in FTS5: INSERT INTO docs(docs) VALUES ('build-ivf nlist=1024').
  *
  *   build-ivf   builds the index of the collection: nlist, sample_rows, iterations, seed
- *   calibrate   learns what a recall needs: k, queries, seed
+ *   calibrate   learns what a recall needs: k, queries, seed, recall
  *   drop-ivf    removes the index
  */
 #include <stdlib.h>
@@ -14,17 +14,18 @@
 static const char WHITE[] = " \t\n\v\f\r";
 enum { COMMAND_BYTES_MAX = 512 };
 
-/* A number that a command takes, and where it goes. */
+/* A number that a command takes, and where it goes: a whole number, or a fraction. */
 typedef struct command_number {
     const char *name;
     int64_t *value;
+    float *fraction;
 } command_number;
 
 static ww_status wrong(const char *word)
 {
     return ww_fail(
         WW_INVALID_ARGUMENT,
-        "'%s' is not a command: build-ivf (nlist=, sample_rows=, iterations=, seed=), calibrate (k=, queries=, seed=) "
+        "'%s' is not a command: build-ivf (nlist=, sample_rows=, iterations=, seed=), calibrate (k=, queries=, seed=, recall=) "
         "or drop-ivf",
         word);
 }
@@ -37,6 +38,12 @@ static ww_status read_number(char *word, const command_number *numbers, size_t c
     for (size_t i = 0; equals && i < count; i++) {
         if (strlen(numbers[i].name) != length || strncmp(numbers[i].name, word, length) != 0)
             continue;
+        if (numbers[i].fraction) {
+            *numbers[i].fraction = strtof(equals + 1, &end);
+            if (end != equals + 1 && *end == '\0')
+                return WW_OK;
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: '%s' is not a number", numbers[i].name, equals + 1);
+        }
         *numbers[i].value = strtoll(equals + 1, &end, 10);
         if (end != equals + 1 && *end == '\0' && *numbers[i].value >= 0 && *numbers[i].value < INT64_MAX)
             return WW_OK;
@@ -63,8 +70,10 @@ static ww_status build(view *v, writer *w, char **rest)
 {
     ww_ivf_config config = ww_ivf_config_default();
     int64_t iterations = 0, seed = 0;
-    const command_number numbers[] = {
-        {"nlist", &config.nlist}, {"sample_rows", &config.sample_rows}, {"iterations", &iterations}, {"seed", &seed}};
+    const command_number numbers[] = {{"nlist", &config.nlist, NULL},
+                                      {"sample_rows", &config.sample_rows, NULL},
+                                      {"iterations", &iterations, NULL},
+                                      {"seed", &seed, NULL}};
     ww_status status = read_numbers(rest, numbers, sizeof numbers / sizeof *numbers);
     if (status == WW_OK)
         status = check_int32("iterations", iterations);
@@ -82,7 +91,8 @@ static ww_status calibrate(view *v, writer *w, char **rest)
 {
     ww_calibrate_config config = ww_calibrate_config_default();
     int64_t k = 0, seed = 0;
-    const command_number numbers[] = {{"k", &k}, {"queries", &config.query_count}, {"seed", &seed}};
+    const command_number numbers[] = {
+        {"k", &k, NULL}, {"queries", &config.query_count, NULL}, {"seed", &seed, NULL}, {"recall", NULL, &config.recall}};
     ww_status status = read_numbers(rest, numbers, sizeof numbers / sizeof *numbers);
     if (status == WW_OK)
         status = check_int32("k", k);

@@ -2,8 +2,8 @@
  * known.
  *
  * For each such query the exact search finds the true neighbours, and the order of the query's lists tells how many lists must
- * be read to find h of them. Two kinds of rules are learnt for every h, and the kind that reads fewer lists on average over all
- * h is kept. Within one kind, a rule for a larger h never reads fewer lists:
+ * be read to find h of them. Two kinds of rules are learnt for every h, and the kind that reads fewer lists is kept: on average
+ * over all h, or for the recall that the caller names. Within one kind, a rule for a larger h never reads fewer lists:
  *
  *   nprobe   the nearest lists, the same number for every query
  *   factor   the lists whose centroid is at most this many times as far away as the nearest one: few if a query is near a
@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "arithmetic/row_types.h"
 #include "base/float_guard.h"
@@ -58,15 +59,20 @@ typedef struct calibration {
     int64_t round_queries;
 } calibration;
 
+/* How many of k neighbours a recall asks for. */
+static int32_t hits_of(float recall, int32_t k)
+{
+    const int32_t hits = (int32_t)ceil((double)recall * k - 1e-6); /* the float 0.95f differs slightly from 0.95 */
+    return max_i32(min_i32(hits, k), 1);
+}
+
 ivf_rule ivf_rule_of(const ivf *index, const ww_query *query)
 {
     if (query->nprobe > 0)
         return (ivf_rule){.nprobe = query->nprobe};
     if (query->recall >= 1.0f)
         return (ivf_rule){.nprobe = index->nlist};
-    const int32_t k = index->calibration.k;
-    const int32_t found = (int32_t)ceil((double)query->recall * k - 1e-6); /* the float 0.95f differs slightly from 0.95 */
-    return index->calibration.rules[max_i32(min_i32(found, k), 1) - 1];
+    return index->calibration.rules[hits_of(query->recall, index->calibration.k) - 1];
 }
 
 /* ---- checks and memory --------------------------------------------------------------------------------------------------- */
@@ -91,6 +97,8 @@ ww_status ivf_calibrate_check(const char *function, int32_t dim, int64_t rows, w
     if (config->k < 1 || config->k > CALIBRATION_K_MAX || config->k >= rows)
         return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; it must be 1 to %lld", function, config->k,
                        (long long)min_i64(CALIBRATION_K_MAX, rows - 1));
+    if (!(config->recall >= 0.0f && config->recall <= 1.0f))
+        return ww_fail(WW_OUT_OF_RANGE, "%s: recall is %g; it must be 0 to 1", function, (double)config->recall);
     return WW_OK;
 }
 
@@ -298,13 +306,18 @@ static double learn_rules(const calibration *m, int32_t h, ivf_rule *by_nprobe, 
 static void choose_rules(const calibration *m)
 {
     const int32_t k = m->config.k;
+    const int32_t named = m->config.recall > 0.0f ? hits_of(m->config.recall, k) : 0;
     ivf_rule *by_factor = m->rules + k;
-    double nprobes = 0.0, lists = 0.0;
+    double nprobes = 0.0, lists = 0.0, all_lists = 0.0;
     for (int32_t h = 0; h < k; h++) {
-        lists += learn_rules(m, h, &m->rules[h], &by_factor[h]);
-        nprobes += (double)m->rules[h].nprobe;
+        const double read = learn_rules(m, h, &m->rules[h], &by_factor[h]);
+        all_lists += read;
+        if (named == 0 || named == h + 1) {
+            lists += read;
+            nprobes += (double)m->rules[h].nprobe;
+        }
     }
-    if (lists < nprobes)
+    if (lists < nprobes && !isinf(all_lists)) /* there is a factor for every h */
         memcpy(m->rules, by_factor, (size_t)k * sizeof *by_factor);
 }
 
@@ -333,8 +346,12 @@ ww_status ivf_calibrate_by_lists(ww_collection *c, const ww_calibrate_config *co
     calibration m = {.collection = c, .index = c->index, .config = *config, .given = lists};
     const ww_status status = calibrate(&m);
     if (status == WW_OK) {
-        *learnt = (ivf_calibration){
-            .k = m.config.k, .queries = m.config.query_count, .rows_added = m.index->rows_added, .rules = m.rules};
+        *learnt = (ivf_calibration){.k = m.config.k,
+                                    .queries = m.config.query_count,
+                                    .time = (int64_t)time(NULL),
+                                    .rows_added = m.index->rows_added,
+                                    .rows_live = c->store.rows_live,
+                                    .rules = m.rules};
         m.rules = NULL;
     }
     free_memory(&m);

@@ -345,8 +345,9 @@ ww_status ww_collection_drop_ivf(ww_collection *collection)
     return status == WW_OK ? collection->operations->drop_ivf(collection) : status;
 }
 
-static ww_ivf_info info_of(const ivf *index)
+static ww_ivf_info info_of(const ww_collection *c)
 {
+    const ivf *index = c->index;
     ww_ivf_info info = {.nlist = index->nlist,
                         .rows = index->rows,
                         .rows_mean = (double)index->rows / (double)index->nlist,
@@ -355,9 +356,12 @@ static ww_ivf_info info_of(const ivf *index)
                         .rows_added = index->rows_added,
                         .lists_split = index->lists_split,
                         .calibration_queries = index->calibration.queries,
-                        .calibration_k = index->calibration.k};
-    if (index->calibration.k > 0)
+                        .calibration_k = index->calibration.k,
+                        .calibration_time = index->calibration.time};
+    if (index->calibration.k > 0) {
         info.calibration_rows_added = index->rows_added - index->calibration.rows_added;
+        info.calibration_rows_removed = index->calibration.rows_live + info.calibration_rows_added - c->store.rows_live;
+    }
     info.bytes = index->nlist * (int64_t)(sizeof *index->lists + (size_t)index->dim * sizeof *index->centroids);
     for (int64_t i = 0; i < index->nlist; i++) {
         info.rows_largest = max_i64(info.rows_largest, index->lists[i].count);
@@ -378,7 +382,7 @@ ww_status memory_describe_ivf(ww_collection *c, ww_ivf_info *info)
     ww_status status = WW_OK;
     collection_lock_read(c);
     if (c->index)
-        *info = info_of(c->index);
+        *info = info_of(c);
     else
         status = ivf_not_found(c, "ww_collection_describe_ivf");
     collection_unlock(c);

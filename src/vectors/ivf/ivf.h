@@ -48,7 +48,9 @@ typedef struct ivf_rule {
 typedef struct ivf_calibration {
     int32_t k; /* 0: not calibrated */
     int64_t queries;
+    int64_t time;       /* in seconds since 1970 */
     int64_t rows_added; /* rows_added of the index at that time */
+    int64_t rows_live;  /* live rows of the collection at that time */
     ivf_rule *rules;
 } ivf_calibration;
 

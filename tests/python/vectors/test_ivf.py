@@ -62,8 +62,15 @@ def test_a_recall_is_kept_by_such_queries(clustered):
         assert (recalls < wanted).mean() < 0.03
         assert found.stats.list_rows_read < len(queries) * len(clustered)
     assert (c.search(queries, k=10, recall=1).rows == exact).all()
+    with pytest.raises(warpwave.OutOfRange):
+        c.calibrate(recall=2)
+    c.calibrate(recall=0.95)
+    found = c.search(queries, k=10, recall=0.95).rows
+    assert (np.array([len(set(a) & set(b)) for a, b in zip(exact, found)]) < 9.5).mean() < 0.03
     c.calibrate(queries[:500], k=5)
     assert c.ivf.calibration_k == 5
+    c.remove(["0", "1", "2"])
+    assert c.ivf.calibration_rows_removed == 3 and c.ivf.calibration_time > 1_700_000_000
 
 
 def test_the_calls_of_faiss(clustered):

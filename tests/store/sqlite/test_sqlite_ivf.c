@@ -76,7 +76,8 @@ static void a_calibration_lets_queries_ask_for_a_recall(void **state)
     (void)state;
     sql_run(db, "INSERT INTO docs(docs) VALUES ('build-ivf nlist=8')");
     sql_fails(db, "SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND k = 3 AND recall = 0.9", "not calibrated");
-    sql_run(db, "INSERT INTO docs(docs) VALUES ('calibrate k=5 queries=400')");
+    sql_fails(db, "INSERT INTO docs(docs) VALUES ('calibrate recall=1.5')", "recall is 1.5");
+    sql_run(db, "INSERT INTO docs(docs) VALUES ('calibrate k=5 queries=400 recall=0.9')");
     sql_gives(db, "SELECT calibration_k, calibration_queries FROM docs_ivf", "5|400");
     sql_gives(db, "SELECT count(*) FROM docs WHERE vector MATCH '[3, 5]' AND k = 3 AND recall = 0.9", "3");
 }
@@ -94,6 +95,7 @@ static void what_makes_no_sense_is_refused(void **state)
         {"INSERT INTO docs(docs) VALUES ('drop-ivf nlist=3')", "not a command"},
         {"INSERT INTO docs(docs, id) VALUES ('drop-ivf', 'x')", "stands alone"},
         {"INSERT INTO docs(docs) VALUES ('calibrate')", "no index"},
+        {"INSERT INTO docs(docs) VALUES ('calibrate recall=x')", "not a number"},
         {"INSERT INTO docs(vector, nprobe) VALUES ('[1, 2]', 3)", "nprobe cannot be written"},
         {"SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND nprobe = 2", "need k"},
         {"SELECT id FROM docs WHERE vector MATCH '[3, 5]' AND k = 2 AND radius = 3 AND nprobe = 2", "no radius"},
