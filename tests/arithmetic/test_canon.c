@@ -223,7 +223,7 @@ static void rows_of_other_types_are_the_floats_that_they_are(void **state)
 }
 
 /* Rows that the sift drops are never better than the limit's score; for dot and l2, rows that it keeps always are. */
-static void sift_keeps_what_is_better(void **state)
+static void sift_keeps_better_rows(void **state)
 {
     (void)state;
     float sums[SUMS_ROWS_MAX], norms[SUMS_ROWS_MAX];
@@ -349,7 +349,7 @@ int main(void)
         cmocka_unit_test(every_set_stores_rows_padded_with_their_norm),
         cmocka_unit_test(sums_of_blocks_are_the_sums_of_pairs),
         cmocka_unit_test(rows_of_other_types_are_the_floats_that_they_are),
-        cmocka_unit_test(sift_keeps_what_is_better),
+        cmocka_unit_test(sift_keeps_better_rows),
         cmocka_unit_test(the_screen_loses_no_row_and_rejects_most),
         cmocka_unit_test(an_unknown_instruction_set_is_refused_with_the_list),
         cmocka_unit_test(scores_and_keys_are_as_defined),

@@ -23,7 +23,7 @@ static double bf16_by_definition(uint16_t half)
     return half & 0x8000 ? -magnitude : magnitude;
 }
 
-static void every_f16_widens_to_what_it_means_and_comes_back(void **state)
+static void every_f16_widens_to_its_value_and_narrows_back(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 65536; i++) {
@@ -43,7 +43,7 @@ static void every_f16_widens_to_what_it_means_and_comes_back(void **state)
     }
 }
 
-static void every_bf16_widens_to_what_it_means_and_comes_back(void **state)
+static void every_bf16_widens_to_its_value_and_narrows_back(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 65536; i++) {
@@ -123,8 +123,8 @@ static void narrowing_any_float_gives_the_nearer_neighbour(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_f16_widens_to_what_it_means_and_comes_back),
-        cmocka_unit_test(every_bf16_widens_to_what_it_means_and_comes_back),
+        cmocka_unit_test(every_f16_widens_to_its_value_and_narrows_back),
+        cmocka_unit_test(every_bf16_widens_to_its_value_and_narrows_back),
         cmocka_unit_test(narrowing_to_f16_rounds_to_nearest_and_ties_to_even),
         cmocka_unit_test(narrowing_to_bf16_rounds_to_nearest_and_ties_to_even),
         cmocka_unit_test(narrowing_any_float_gives_the_nearer_neighbour),

@@ -79,7 +79,7 @@ static float score_of(int32_t metric, const coded *q, int64_t i, const coded *x,
 
 /* ---- codes --------------------------------------------------------------------------------------------------------------- */
 
-static void residuals_bound_what_coding_throws_away(void **state)
+static void residuals_bound_the_error_of_coding(void **state)
 {
     (void)state;
     static const int32_t dims[] = {1, 2, 64, 100, 1000, 4096};
@@ -495,7 +495,7 @@ static void filtered_check(const filtered *s, const instruction_set *set, const 
         fail_msg("%s: %s, metric %d: %d decisions are not those of the reference", set->name, name, metric, different);
 }
 
-static void every_set_keeps_what_scores_as_well_as_the_threshold(void **state)
+static void every_set_keeps_rows_that_score_as_well_as_the_threshold(void **state)
 {
     (void)state;
     for (const dataset *d = datasets; d->name; d++) {
@@ -516,7 +516,7 @@ static void every_set_keeps_what_scores_as_well_as_the_threshold(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(residuals_bound_what_coding_throws_away),
+        cmocka_unit_test(residuals_bound_the_error_of_coding),
         cmocka_unit_test(every_set_makes_the_codes_of_the_reference),
         cmocka_unit_test(products_of_codes_are_exact_in_every_way_there_is),
         cmocka_unit_test(no_row_is_discarded_by_its_own_score),
@@ -525,7 +525,7 @@ int main(void)
         cmocka_unit_test(a_threshold_that_is_better_by_the_errors_of_coding_discards),
         cmocka_unit_test(without_a_threshold_nothing_is_discarded),
         cmocka_unit_test(gates_are_closed_to_rows_that_do_not_count),
-        cmocka_unit_test(every_set_keeps_what_scores_as_well_as_the_threshold),
+        cmocka_unit_test(every_set_keeps_rows_that_score_as_well_as_the_threshold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static void a_kernel_of_ones_own_runs_on_the_emulator(void **state)
     run_own_kernel("emulator:64");
 }
 
-static void a_kernel_of_ones_own_runs_on_the_stand_in(void **state)
+static void a_callers_kernel_runs_on_the_stand_in(void **state)
 {
     (void)state;
     if (!standin_has_kernels()) {
@@ -196,7 +196,7 @@ int main(void)
         cmocka_unit_test(the_cuda_example_agrees_with_the_cpu_or_finds_no_device),
         cmocka_unit_test(the_rocm_example_agrees_with_the_cpu_or_finds_no_device),
         cmocka_unit_test(a_kernel_of_ones_own_runs_on_the_emulator),
-        cmocka_unit_test(a_kernel_of_ones_own_runs_on_the_stand_in),
+        cmocka_unit_test(a_callers_kernel_runs_on_the_stand_in),
         cmocka_unit_test(the_rocm_example_agrees_with_the_cpu_on_the_stand_in),
         cmocka_unit_test(the_perceptron_learns_the_same_digits_everywhere),
         cmocka_unit_test_setup_teardown(the_gguf_example_multiplies_alike_on_every_device, scratch_setup, scratch_teardown),

@@ -81,7 +81,7 @@ static void compiles_alone(const compiler *compilers, size_t count)
     }
 }
 
-static void every_header_compiles_alone_in_c_without_a_warning(void **state)
+static void every_single_header_compiles_in_c_without_a_warning(void **state)
 {
     (void)state;
     static const compiler compilers[] = {
@@ -89,7 +89,7 @@ static void every_header_compiles_alone_in_c_without_a_warning(void **state)
     compiles_alone(compilers, sizeof compilers / sizeof *compilers);
 }
 
-static void every_header_compiles_alone_in_cpp_without_a_warning(void **state)
+static void every_single_header_compiles_in_cpp_without_a_warning(void **state)
 {
     (void)state;
     static const compiler compilers[] = {{"g++", "c++", "c++11"},
@@ -122,8 +122,8 @@ static void a_header_with_a_warning_would_be_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_header_compiles_alone_in_c_without_a_warning, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(every_header_compiles_alone_in_cpp_without_a_warning, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(every_single_header_compiles_in_c_without_a_warning, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(every_single_header_compiles_in_cpp_without_a_warning, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_header_with_a_warning_would_be_noticed, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static void make_keys(uint64_t *keys, int64_t count, int order)
     }
 }
 
-static void sorting_and_selecting_are_what_qsort_says(void **state)
+static void sorting_and_selecting_agree_with_qsort(void **state)
 {
     (void)state;
     static const int64_t counts[] = {0, 1, 2, 3, 24, 25, 26, 100, 2047, 2048, 5000};
@@ -62,7 +62,7 @@ static void sorting_and_selecting_are_what_qsort_says(void **state)
         }
 }
 
-static void a_list_has_the_least_and_no_more_than_it_needs(void **state)
+static void a_list_has_the_smallest_keys_and_not_many_more(void **state)
 {
     (void)state;
     enum { COUNT = 3000 };
@@ -94,7 +94,7 @@ static void a_list_has_the_least_and_no_more_than_it_needs(void **state)
     }
 }
 
-static void without_memory_a_list_stays_as_it_was(void **state)
+static void without_memory_a_list_does_not_change(void **state)
 {
     (void)state;
     const int64_t held = memory_blocks_held();
@@ -117,9 +117,9 @@ static void without_memory_a_list_stays_as_it_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sorting_and_selecting_are_what_qsort_says),
-        cmocka_unit_test(a_list_has_the_least_and_no_more_than_it_needs),
-        cmocka_unit_test(without_memory_a_list_stays_as_it_was),
+        cmocka_unit_test(sorting_and_selecting_agree_with_qsort),
+        cmocka_unit_test(a_list_has_the_smallest_keys_and_not_many_more),
+        cmocka_unit_test(without_memory_a_list_does_not_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,7 +138,7 @@ static int leave_container(void **state)
     return 0;
 }
 
-static void what_is_promised_and_not_used_counts(void **state)
+static void promised_unused_memory_counts(void **state)
 {
     (void)state;
     container_of_200();
@@ -216,7 +216,7 @@ int main(void)
         cmocka_unit_test_setup(version_1_has_a_hierarchy_for_each_controller, begin),
         cmocka_unit_test_setup(a_group_outside_of_the_mount_is_read_at_the_mount, begin),
         cmocka_unit_test_setup(files_that_make_no_sense_limit_nothing, begin),
-        cmocka_unit_test_setup_teardown(what_is_promised_and_not_used_counts, begin, leave_container),
+        cmocka_unit_test_setup_teardown(promised_unused_memory_counts, begin, leave_container),
         cmocka_unit_test_setup_teardown(pages_that_were_used_count_once, begin, leave_container),
         cmocka_unit_test_setup_teardown(a_block_that_cannot_grow_stays_and_is_still_counted, begin, leave_container),
         cmocka_unit_test_setup_teardown(a_reserve_that_cannot_be_filled_is_refused, begin, leave_container),

@@ -86,7 +86,7 @@ static void init_fills_the_callers_struct_and_not_a_byte_more(void **state)
     }
 }
 
-static void init_refuses_what_is_no_struct(void **state)
+static void init_refuses_an_invalid_struct(void **state)
 {
     (void)state;
     for (size_t i = 0; i < case_count; i++) {
@@ -104,7 +104,7 @@ static void init_refuses_what_is_no_struct(void **state)
     }
 }
 
-static void defaults_that_are_not_zero_are_what_the_headers_say(void **state)
+static void defaults_that_are_not_zero_match_the_headers(void **state)
 {
     (void)state;
     const ww_conv conv = ww_conv_default();
@@ -116,7 +116,7 @@ static void defaults_that_are_not_zero_are_what_the_headers_say(void **state)
 }
 
 /* Like a binding of another language: no C struct, only bytes and offsets. */
-static void a_struct_made_by_init_is_taken_by_the_calls(void **state)
+static void the_calls_accept_a_struct_made_by_init(void **state)
 {
     (void)state;
     ww_device *device;
@@ -141,9 +141,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(init_fills_the_callers_struct_and_not_a_byte_more),
-        cmocka_unit_test(init_refuses_what_is_no_struct),
-        cmocka_unit_test(defaults_that_are_not_zero_are_what_the_headers_say),
-        cmocka_unit_test(a_struct_made_by_init_is_taken_by_the_calls),
+        cmocka_unit_test(init_refuses_an_invalid_struct),
+        cmocka_unit_test(defaults_that_are_not_zero_match_the_headers),
+        cmocka_unit_test(the_calls_accept_a_struct_made_by_init),
     };
     return cmocka_run_group_tests(tests, make_cases, NULL);
 }

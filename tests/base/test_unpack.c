@@ -62,7 +62,7 @@ static char *mixture(size_t count)
     return bytes;
 }
 
-static void what_was_packed_is_unpacked(void **state)
+static void packed_data_is_unpacked(void **state)
 {
     (void)state;
     static const char *const options[] = {"-15 --single-thread", "-1", "-19", "--fast=5"};
@@ -84,7 +84,7 @@ static void what_was_packed_is_unpacked(void **state)
 }
 
 /* Changes every byte of a small file in turn, and cuts the file at every place. */
-static void what_is_damaged_is_refused(void **state)
+static void damaged_data_is_refused(void **state)
 {
     (void)state;
     enum { COUNT = 3000 };
@@ -194,8 +194,8 @@ static void a_module_that_is_packed_against_another_is_unpacked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_packed_is_unpacked, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(what_is_damaged_is_refused, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(packed_data_is_unpacked, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(damaged_data_is_refused, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(without_memory_nothing_is_left, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_module_that_is_packed_against_another_is_unpacked, scratch_setup, scratch_teardown),
     };

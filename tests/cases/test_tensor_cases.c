@@ -42,7 +42,7 @@ static void check_says(ww_device *device, const char *cases, int code, const cha
     command_free(&result);
 }
 
-static void what_is_wrong_is_said(void **state)
+static void mistakes_are_reported(void **state)
 {
     check_says(*state,
                "[{\"id\":\"a\",\"op\":\"unary\",\"dtype\":\"f32\",\"inputs\":{\"x\":{\"shape\":[2],\"data\":[1,-2]},"
@@ -70,7 +70,7 @@ static void what_is_wrong_is_said(void **state)
 
 #define RAMP "\"x\":{\"shape\":[256],\"data\":{\"formula\":\"(i-128)/128\"}}"
 
-static void quantized_cases_are_held_to_what_they_say(void **state)
+static void quantized_cases_must_meet_their_stated_error(void **state)
 {
     check_says(*state,
                "[{\"id\":\"a\",\"op\":\"quantize_dequantize\",\"dtype\":\"q4k\",\"inputs\":{" RAMP
@@ -204,9 +204,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_golden_cases_pass),
         cmocka_unit_test(cases_as_others_write_them_pass),
-        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(mistakes_are_reported),
         cmocka_unit_test(a_case_that_makes_no_sense_fails_and_the_next_is_run),
-        cmocka_unit_test(quantized_cases_are_held_to_what_they_say),
+        cmocka_unit_test(quantized_cases_must_meet_their_stated_error),
         cmocka_unit_test(a_product_of_another_kernel_is_held_to_its_bound),
         cmocka_unit_test(formulas_compute_in_f32_where_they_say_so),
         cmocka_unit_test(files_that_are_no_cases_are_refused),

@@ -147,7 +147,7 @@ static void a_stand_in_is_marked_as_one(void **state)
     command_free(&result);
 }
 
-static void bench_measures_what_it_was_asked_to(void **state)
+static void bench_measures_the_requested_sizes(void **state)
 {
     (void)state;
     static const int64_t batches[] = {1, 16, 20};
@@ -303,7 +303,7 @@ int main(void)
         cmocka_unit_test(chips_and_absent_backends_are_in_the_json),
         cmocka_unit_test(the_table_names_each_device),
         cmocka_unit_test(a_stand_in_is_marked_as_one),
-        cmocka_unit_test(bench_measures_what_it_was_asked_to),
+        cmocka_unit_test(bench_measures_the_requested_sizes),
         cmocka_unit_test(bench_measures_an_index),
         cmocka_unit_test(bench_leaves_out_batches_that_are_not_smaller),
         cmocka_unit_test(demo_recognises_digits),

@@ -57,7 +57,7 @@ static void unchanged(const char *path, const char *before, size_t bytes)
     free(content);
 }
 
-static void search_refuses_to_write_over_what_it_reads(void **state)
+static void search_refuses_to_overwrite_its_input(void **state)
 {
     (void)state;
     size_t size;
@@ -149,7 +149,7 @@ static void no_part_of_a_split_model_is_overwritten(void **state)
 }
 
 /* If the distances cannot be written, the neighbours do not change, either. */
-static void a_failure_leaves_every_output_as_it_was(void **state)
+static void a_failure_changes_no_output(void **state)
 {
     (void)state;
     const char *path = write_base("b.npy");
@@ -279,7 +279,7 @@ static void a_number_that_is_not_finite_is_named_by_row_and_column(void **state)
 
 /* ---- exit codes and JSON failures ---------------------------------------------------------------------------------------- */
 
-static void what_is_wrong_with_the_command_line_is_exit_code_2(void **state)
+static void a_wrong_command_line_gives_exit_code_2(void **state)
 {
     (void)state;
     write_base("b.npy");
@@ -376,18 +376,18 @@ static void safetensors_info_lists_tensors_and_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(search_refuses_to_write_over_what_it_reads),
+        IN_SCRATCH(search_refuses_to_overwrite_its_input),
         IN_SCRATCH(two_outputs_are_two_files),
         IN_SCRATCH(gguf_and_quant_refuse_to_write_over_their_input),
         IN_SCRATCH(no_part_of_a_split_model_is_overwritten),
-        IN_SCRATCH(a_failure_leaves_every_output_as_it_was),
+        IN_SCRATCH(a_failure_changes_no_output),
         IN_SCRATCH(a_kill_leaves_the_old_file),
         IN_SCRATCH(inputs_may_be_pipes_and_standard_input),
         IN_SCRATCH(outputs_may_be_pipes_and_standard_output),
         IN_SCRATCH(ten_nearest_by_cosine_are_the_default),
         IN_SCRATCH(ids_come_from_a_column_by_name_or_number),
         IN_SCRATCH(a_number_that_is_not_finite_is_named_by_row_and_column),
-        IN_SCRATCH(what_is_wrong_with_the_command_line_is_exit_code_2),
+        IN_SCRATCH(a_wrong_command_line_gives_exit_code_2),
         IN_SCRATCH(failures_carry_their_reason_in_json),
         IN_SCRATCH(safetensors_info_lists_tensors_and_texts),
     };

@@ -58,7 +58,7 @@ static const char *type_in(json_t *report, const char *name)
     return "";
 }
 
-static void info_says_what_is_in_the_file(void **state)
+static void info_describes_the_contents_of_the_file(void **state)
 {
     (void)state;
     const char *path = model();
@@ -97,7 +97,7 @@ static void quantize_keeps_norms_biases_and_vectors(void **state)
     COMMAND_SAYS(0, "are sound", "gguf", "verify", scratch_path("back.gguf"), "--device", "emulator:64");
 }
 
-static void diff_names_what_differs(void **state)
+static void diff_names_the_differences(void **state)
 {
     (void)state;
     const char *path = model(), *out = scratch_path("q8.gguf");
@@ -215,7 +215,7 @@ static void check_mix(const char *path, const char *mix, const char *const *expe
 
 #define MIX_GIVES(path, mix, ...) check_mix(path, mix, (const char *[]){__VA_ARGS__, NULL})
 
-static void mixes_give_more_bits_where_they_are_known_to(void **state)
+static void mixes_give_more_bits_to_the_documented_tensors(void **state)
 {
     (void)state;
     const char *path = blocks_model(8, 0);
@@ -257,7 +257,7 @@ static void pure_is_one_type_everywhere(void **state)
     json_decref(info);
 }
 
-static void coding_what_was_coded_is_a_warning(void **state)
+static void encoding_quantized_weights_again_gives_a_warning(void **state)
 {
     (void)state;
     const char *path = model(), *once = scratch_path("once.gguf"), *again = scratch_path("again.gguf");
@@ -366,7 +366,7 @@ static void verify_finds_numbers_that_are_not_finite(void **state)
     COMMAND_SAYS(3, "offset 0: the file is cut off inside the magic", "gguf", "verify", scratch_write("cut.gguf", "GG", 2));
 }
 
-static void what_cannot_be_quantized_is_named(void **state)
+static void tensors_that_cannot_be_quantized_are_named(void **state)
 {
     (void)state;
     static test_bytes b;
@@ -427,17 +427,17 @@ static void mistakes_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(info_says_what_is_in_the_file),
+        cmocka_unit_test(info_describes_the_contents_of_the_file),
         cmocka_unit_test(quantize_keeps_norms_biases_and_vectors),
-        cmocka_unit_test(diff_names_what_differs),
+        cmocka_unit_test(diff_names_the_differences),
         cmocka_unit_test(diff_gives_the_error_of_each_tensor),
-        cmocka_unit_test(mixes_give_more_bits_where_they_are_known_to),
+        cmocka_unit_test(mixes_give_more_bits_to_the_documented_tensors),
         cmocka_unit_test(pure_is_one_type_everywhere),
-        cmocka_unit_test(coding_what_was_coded_is_a_warning),
+        cmocka_unit_test(encoding_quantized_weights_again_gives_a_warning),
         cmocka_unit_test(tensors_of_unknown_types_are_listed_copied_and_compared),
         cmocka_unit_test(names_are_printed_plainly_and_numbers_whole),
         cmocka_unit_test(verify_finds_numbers_that_are_not_finite),
-        cmocka_unit_test(what_cannot_be_quantized_is_named),
+        cmocka_unit_test(tensors_that_cannot_be_quantized_are_named),
         cmocka_unit_test(encode_and_decode_are_the_references),
         cmocka_unit_test(mistakes_are_named),
     };

@@ -64,7 +64,7 @@ static void each_command_has_help_in_three_ways(void **state)
     }
 }
 
-static void the_usage_of_search_is_what_was_promised(void **state)
+static void search_has_its_documented_options(void **state)
 {
     (void)state;
     static const char *const words[] = {"--base FILE",
@@ -147,7 +147,7 @@ static void numbers_are_whole_and_in_range(void **state)
     COMMAND_SAYS(2, "-k must be between 1 and 100", "demo", "-k", "101");
 }
 
-static void search_insists_on_what_it_needs(void **state)
+static void search_refuses_to_run_without_its_required_options(void **state)
 {
     (void)state;
     COMMAND_SAYS(2, "warpwave search: --queries FILE is missing", "search");
@@ -189,11 +189,11 @@ int main(void)
         cmocka_unit_test(an_unknown_command_is_named),
         cmocka_unit_test(help_lists_commands_exit_codes_and_environment),
         cmocka_unit_test(each_command_has_help_in_three_ways),
-        cmocka_unit_test(the_usage_of_search_is_what_was_promised),
+        cmocka_unit_test(search_has_its_documented_options),
         cmocka_unit_test(version_is_the_librarys),
         cmocka_unit_test(mistakes_in_options_name_the_option),
         cmocka_unit_test(numbers_are_whole_and_in_range),
-        cmocka_unit_test(search_insists_on_what_it_needs),
+        cmocka_unit_test(search_refuses_to_run_without_its_required_options),
         cmocka_unit_test(a_device_that_is_not_there_is_exit_code_4),
         cmocka_unit_test(too_much_memory_is_exit_code_5),
         cmocka_unit_test(output_that_cannot_be_written_is_a_failure),

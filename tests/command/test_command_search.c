@@ -110,7 +110,7 @@ static void rows_are_stored_as_their_type_says(void **state)
 }
 
 /* Files of bytes are used unchanged; a value that is not an integer is refused with its row and column. */
-static void rows_of_bytes_are_taken_from_files_of_bytes(void **state)
+static void rows_of_bytes_are_read_from_files_of_bytes(void **state)
 {
     (void)state;
     enum { MANY = 40, WIDE = 5 };
@@ -139,7 +139,7 @@ static void rows_of_bytes_are_taken_from_files_of_bytes(void **state)
     command_free(&refused);
 }
 
-static void the_report_says_what_was_done(void **state)
+static void the_report_describes_the_search(void **state)
 {
     (void)state;
     static const char *const times[] = {"load_seconds", "add_seconds", "search_seconds"};
@@ -438,7 +438,7 @@ static void the_emulated_device_gives_the_same_bits(void **state)
 }
 
 /* No search returns a certificate that proves nothing, so this tests the description of one separately. */
-static void exact_is_what_the_certificate_proves(void **state)
+static void results_are_called_exact_if_the_certificate_proves_it(void **state)
 {
     (void)state;
     static const struct {
@@ -467,9 +467,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_equal_a_naive_search_for_each_metric),
         cmocka_unit_test(rows_are_stored_as_their_type_says),
-        cmocka_unit_test(rows_of_bytes_are_taken_from_files_of_bytes),
-        cmocka_unit_test(the_report_says_what_was_done),
-        cmocka_unit_test(exact_is_what_the_certificate_proves),
+        cmocka_unit_test(rows_of_bytes_are_read_from_files_of_bytes),
+        cmocka_unit_test(the_report_describes_the_search),
+        cmocka_unit_test(results_are_called_exact_if_the_certificate_proves_it),
         cmocka_unit_test(rows_are_numbered_as_in_the_file),
         cmocka_unit_test(missing_neighbours_are_left_out),
         cmocka_unit_test(files_hold_the_same_and_json_then_has_no_results),

@@ -15,7 +15,7 @@ static void write_ids(const char *name, const char *format, int count)
     scratch_write(name, text, used);
 }
 
-static void ids_come_back_with_the_rows(void **state)
+static void ids_are_returned_with_the_rows(void **state)
 {
     (void)state;
     write_ids("ids.txt", "r\xc3\xb6w %d\r\n", ROWS); /* UTF-8, and lines that end in CR LF */
@@ -111,10 +111,8 @@ static void an_id_that_is_no_utf8_is_spelt_in_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_come_back_with_the_rows),
-        cmocka_unit_test(ids_that_do_not_fit_are_refused),
-        cmocka_unit_test(ids_that_are_not_utf8_are_refused),
-        cmocka_unit_test(an_id_cannot_move_the_cursor),
+        cmocka_unit_test(ids_are_returned_with_the_rows),         cmocka_unit_test(ids_that_do_not_fit_are_refused),
+        cmocka_unit_test(ids_that_are_not_utf8_are_refused),      cmocka_unit_test(an_id_cannot_move_the_cursor),
         cmocka_unit_test(an_id_that_is_no_utf8_is_spelt_in_json),
     };
     return cmocka_run_group_tests(tests, make_files, scratch_teardown);

@@ -38,7 +38,7 @@ static void assert_found(json_t *report, const char *expected)
     json_decref(report);
 }
 
-static void what_was_imported_is_listed_got_and_found(void **state)
+static void imported_rows_are_listed_returned_and_found(void **state)
 {
     (void)state;
     json_t *list = COMMAND_JSON("store", "list", store, "--json"), *first = json_array_get(list, 0);
@@ -263,7 +263,7 @@ static void a_backup_is_a_store_of_its_own(void **state)
     command_free(&result);
 }
 
-static void a_batch_that_fails_says_what_is_in_the_store(void **state)
+static void a_failed_batch_reports_which_rows_are_in_the_store(void **state)
 {
     (void)state;
     static const char bad[] = "{\"vector\": [1, 2, 3]}\n{\"vector\": [1, 2]}\n";
@@ -388,7 +388,7 @@ static void wrong_command_lines_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_imported_is_listed_got_and_found, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(imported_rows_are_listed_returned_and_found, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(filters_take_parameters, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(rows_are_added_replaced_and_removed, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(rows_are_got_counted_and_removed_by_conditions, setup, scratch_teardown),
@@ -396,7 +396,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_of_bytes_are_added_as_they_are, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(exports_have_the_type_of_the_rows, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_its_own, setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(a_batch_that_fails_says_what_is_in_the_store, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_failed_batch_reports_which_rows_are_in_the_store, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_index_is_built_used_and_dropped, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_export_has_no_index_and_an_import_goes_into_the_one_there_is, setup,
                                         scratch_teardown),

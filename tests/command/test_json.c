@@ -15,7 +15,7 @@ static bool accepts(const char *text)
     return json_check(text, strlen(text), &fault);
 }
 
-static void what_is_json_is_accepted(void **state)
+static void valid_json_is_accepted(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -43,7 +43,7 @@ static void what_is_json_is_accepted(void **state)
             fail_msg("refused: %s", texts[i]);
 }
 
-static void what_is_not_json_is_refused_with_the_place(void **state)
+static void invalid_json_is_refused_with_the_place(void **state)
 {
     (void)state;
     static const struct {
@@ -141,7 +141,7 @@ static void it_agrees_with_jansson(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_json_is_accepted),  cmocka_unit_test(what_is_not_json_is_refused_with_the_place),
+        cmocka_unit_test(valid_json_is_accepted),    cmocka_unit_test(invalid_json_is_refused_with_the_place),
         cmocka_unit_test(depth_is_limited_and_said), cmocka_unit_test(memory_does_not_grow_with_the_text),
         cmocka_unit_test(it_agrees_with_jansson),
     };

@@ -83,7 +83,7 @@ static void check_set(const instruction_set *set, head h)
     }
 }
 
-static void rows_have_the_bits_together_that_each_has_alone(void **state)
+static void rows_processed_together_have_the_bits_of_single_rows(void **state)
 {
     (void)state;
     static const int32_t sizes[] = {32, 40, 64, 72, HEAD_MAX};
@@ -120,7 +120,7 @@ static void f16_becomes_floats_with_every_set(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_have_the_bits_together_that_each_has_alone),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_processed_together_have_the_bits_of_single_rows),
                                        cmocka_unit_test(f16_becomes_floats_with_every_set)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -107,7 +107,7 @@ static void check(const meeting *m, const instruction_set *set, const screen_pro
     }
 }
 
-static void products_tested_at_once_are_those_tested_by_turns(void **state)
+static void products_tested_while_computing_equal_those_tested_afterwards(void **state)
 {
     (void)state;
     static const int32_t sizes[] = {64, 128, 192, 512, PADDED_MAX};
@@ -136,6 +136,6 @@ static void products_tested_at_once_are_those_tested_by_turns(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(products_tested_at_once_are_those_tested_by_turns)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products_tested_while_computing_equal_those_tested_afterwards)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,7 +95,7 @@ static float own_dot(const float *a, const float *b, int64_t n)
     return (float)n;
 }
 
-static void what_a_set_fills_stays(void **state)
+static void functions_that_a_set_fills_are_kept(void **state)
 {
     (void)state;
     instruction_set set = {.name = "new", .present = no, .dot = own_dot};
@@ -104,7 +104,7 @@ static void what_a_set_fills_stays(void **state)
 }
 
 /* Tests of strips use bounds made by the same set: half from another set would read uninitialized memory. */
-static void the_screens_kernels_are_taken_together(void **state)
+static void the_screens_functions_come_from_the_same_set(void **state)
 {
     (void)state;
     const instruction_set *best = instruction_sets[0], *last = best;
@@ -134,8 +134,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_in_the_table_is_complete),
         cmocka_unit_test(a_set_with_nothing_but_a_name_is_the_scalar_one),
-        cmocka_unit_test(what_a_set_fills_stays),
-        cmocka_unit_test(the_screens_kernels_are_taken_together),
+        cmocka_unit_test(functions_that_a_set_fills_are_kept),
+        cmocka_unit_test(the_screens_functions_come_from_the_same_set),
         cmocka_unit_test(a_set_without_a_name_is_refused_with_a_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

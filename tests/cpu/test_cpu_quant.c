@@ -81,7 +81,7 @@ static char *arranged(const quant_set *set, int32_t type, const char *blocks, in
     return made;
 }
 
-static void rows_come_back_and_decode_alike(void **state)
+static void rows_are_read_back_and_decode_alike(void **state)
 {
     (void)state;
     way ways[WAYS_MAX];
@@ -175,7 +175,7 @@ static void check_shape(int32_t type, const shape *s)
     free(plain);
 }
 
-static void products_have_the_scalar_bits_whatever_the_shape(void **state)
+static void products_of_any_shape_have_the_scalar_bits(void **state)
 {
     (void)state;
     static const shape shapes[] = {{1, 1, 1, 1},  {3, 1, 9, 1},   {65, 2, 8, 1},   {17, 7, 3, 1},  {5, 8, 16, 1},
@@ -210,8 +210,8 @@ static void experts_take_columns_in_any_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_back_and_decode_alike),
-        cmocka_unit_test(products_have_the_scalar_bits_whatever_the_shape),
+        cmocka_unit_test(rows_are_read_back_and_decode_alike),
+        cmocka_unit_test(products_of_any_shape_have_the_scalar_bits),
         cmocka_unit_test(long_rows_and_many_columns_too),
         cmocka_unit_test(experts_take_columns_in_any_order),
     };

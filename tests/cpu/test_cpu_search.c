@@ -179,7 +179,7 @@ static void searches_equal_the_naive_ones(ww_device *device, int rounds, test_ra
     }
 }
 
-static void every_set_finds_what_sorting_all_keys_finds(void **state)
+static void every_set_finds_the_same_as_sorting_all_keys(void **state)
 {
     (void)state;
     for (const instruction_set *const *set = instruction_sets; *set; set++) {
@@ -258,7 +258,7 @@ static void infinite_distances_and_flushed_denormals_are_the_callers_own(void **
     ww_device_close(device);
 }
 
-static void rows_come_back_bit_for_bit_and_bad_ones_are_named(void **state)
+static void rows_are_read_back_bit_for_bit_and_bad_ones_are_named(void **state)
 {
     (void)state;
     enum { DIM = 70, ROWS = 2000 };
@@ -318,7 +318,7 @@ static int watch(long long done, long long total, void *user)
     return ++w->calls == w->stop_at;
 }
 
-static void progress_is_told_and_can_cancel(void **state)
+static void progress_is_reported_and_can_cancel(void **state)
 {
     (void)state;
     enum { ROWS = 20000, QUERIES = 200, DIM = 64 };
@@ -401,11 +401,11 @@ static void a_search_without_memory_is_a_status_and_leaks_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_set_finds_what_sorting_all_keys_finds),
+        cmocka_unit_test(every_set_finds_the_same_as_sorting_all_keys),
         cmocka_unit_test(many_queries_with_many_results_take_several_rounds),
         cmocka_unit_test(infinite_distances_and_flushed_denormals_are_the_callers_own),
-        cmocka_unit_test(rows_come_back_bit_for_bit_and_bad_ones_are_named),
-        cmocka_unit_test(progress_is_told_and_can_cancel),
+        cmocka_unit_test(rows_are_read_back_bit_for_bit_and_bad_ones_are_named),
+        cmocka_unit_test(progress_is_reported_and_can_cancel),
         cmocka_unit_test(a_search_without_memory_is_a_status_and_leaks_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static int32_t high_of(const planes *p, size_t row, int32_t element)
     return (int8_t)(element < half ? both & 0xf0 : both << 4 & 0xf0);
 }
 
-static void planes_bound_what_they_throw_away(void **state)
+static void planes_bound_the_error_of_the_bits_they_drop(void **state)
 {
     (void)state;
     static const int32_t dims[] = {1, 2, 64, 100, 1000, 4096};
@@ -233,7 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes_are_left_out_where_the_cache_holds_the_codes),
-        cmocka_unit_test(planes_bound_what_they_throw_away),
+        cmocka_unit_test(planes_bound_the_error_of_the_bits_they_drop),
         cmocka_unit_test(products_of_planes_are_exact_in_every_way_there_is),
         cmocka_unit_test(no_row_is_discarded_by_its_own_score),
     };

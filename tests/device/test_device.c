@@ -42,7 +42,7 @@ static void auto_and_null_open_something_and_never_the_emulator(void **state)
     }
 }
 
-static void the_environment_says_what_auto_means(void **state)
+static void the_environment_determines_auto(void **state)
 {
     (void)state;
     ww_device *device = NULL;
@@ -299,7 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_cpu_opens_by_its_names),
         TEST(auto_and_null_open_something_and_never_the_emulator),
-        TEST(the_environment_says_what_auto_means),
+        TEST(the_environment_determines_auto),
         TEST(a_name_that_is_not_there_is_refused_with_the_list),
         TEST(the_devices_are_described_with_every_field),
         TEST(an_older_and_smaller_info_is_filled_as_far_as_it_goes),

@@ -178,7 +178,7 @@ static void atomics_lose_nothing(void **state)
     }
 }
 
-static void the_last_block_sees_what_the_others_wrote(void **state)
+static void the_last_block_sees_the_writes_of_the_others(void **state)
 {
     (void)state;
     FOR_EACH_ORDER
@@ -262,7 +262,7 @@ int main(void)
         cmocka_unit_test(lanes_that_ended_are_not_waited_for),
         cmocka_unit_test(shared_memory_is_the_blocks_own),
         cmocka_unit_test(atomics_lose_nothing),
-        cmocka_unit_test(the_last_block_sees_what_the_others_wrote),
+        cmocka_unit_test(the_last_block_sees_the_writes_of_the_others),
         cmocka_unit_test(arithmetic_rounds_once_and_keeps_denormals),
         cmocka_unit_test(a_launch_that_does_not_fit_is_refused),
         cmocka_unit_test(a_launch_without_memory_is_refused_and_keeps_none),

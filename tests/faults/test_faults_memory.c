@@ -125,7 +125,7 @@ static void an_add_that_failed_can_be_made_again(void **state)
 }
 
 /* Rows of 256 KiB, so that a segment has 1024: the first two of three segments exist when the third cannot be made. */
-static void segments_made_before_one_that_cannot_be_are_given_back(void **state)
+static void segments_made_before_a_failing_one_are_freed(void **state)
 {
     if (device_is_slow(*state)) {
         printf("SKIP: an emulated device would fill a gibibyte of memory\n");
@@ -172,7 +172,7 @@ int main(void)
         cmocka_unit_test(every_call_survives_a_failure_of_every_allocation),
         cmocka_unit_test(making_a_collection_survives_a_failure_of_every_allocation),
         cmocka_unit_test(an_add_that_failed_can_be_made_again),
-        cmocka_unit_test(segments_made_before_one_that_cannot_be_are_given_back),
+        cmocka_unit_test(segments_made_before_a_failing_one_are_freed),
         cmocka_unit_test(more_than_there_is_is_refused_with_the_figures),
     };
     return RUN_ON_EVERY_DEVICE("out of memory", tests);

@@ -272,7 +272,7 @@ static void rows_that_were_not_found_can_be_looked_up_again(void **state)
     fail_each_call(look_up);
 }
 
-static void what_is_made_of_tensors_can_be_made_again(void **state)
+static void failed_calls_with_tensors_can_be_repeated(void **state)
 {
     (void)state;
     fail_each_call_as(multiply_expert_ids, 1, 2);
@@ -290,7 +290,7 @@ int main(void)
         cmocka_unit_test(a_failed_product_of_experts_can_be_made_again),
         cmocka_unit_test(a_matrix_that_was_not_made_can_be_made_again),
         cmocka_unit_test(rows_that_were_not_found_can_be_looked_up_again),
-        cmocka_unit_test(what_is_made_of_tensors_can_be_made_again),
+        cmocka_unit_test(failed_calls_with_tensors_can_be_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

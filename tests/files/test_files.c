@@ -237,7 +237,7 @@ static void an_ending_decides_whatever_its_case_and_an_unknown_one_is_refused(vo
     assert_null(matrix);
 }
 
-static void what_is_no_file_is_refused_with_the_reason(void **state)
+static void invalid_files_are_refused_with_the_reason(void **state)
 {
     (void)state;
     ww_matrix *matrix = NULL;
@@ -366,7 +366,7 @@ int main(void)
         IN_SCRATCH(doubles_round_once_to_nearest_even),
         IN_SCRATCH(large_integers_round_in_f32_and_are_exact_in_i32),
         IN_SCRATCH(an_ending_decides_whatever_its_case_and_an_unknown_one_is_refused),
-        IN_SCRATCH(what_is_no_file_is_refused_with_the_reason),
+        IN_SCRATCH(invalid_files_are_refused_with_the_reason),
         cmocka_unit_test(a_long_path_leaves_room_for_the_reason),
         cmocka_unit_test(null_and_ranges_outside_the_matrix_are_refused),
         cmocka_unit_test(describe_writes_no_more_than_the_struct_holds),

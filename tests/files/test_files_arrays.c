@@ -105,7 +105,7 @@ static void fortran_order_is_read_as_c_order(void **state)
     ww_npy_close(npy);
 }
 
-static void arrays_that_are_none_are_refused_with_their_offset(void **state)
+static void invalid_arrays_are_refused_with_their_offset(void **state)
 {
     (void)state;
     static const struct {
@@ -149,7 +149,7 @@ static ww_array array_of(const char *name, ww_element element, int32_t rank, con
     return array;
 }
 
-static void what_is_written_is_read(void **state)
+static void written_files_can_be_read(void **state)
 {
     (void)state;
     static const float weights[6] = {1, 2, 3, 4, 5, 6};
@@ -321,14 +321,10 @@ static void every_failed_allocation_is_a_status(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_npy_of_any_rank_and_type_is_read),
-        IN_SCRATCH(a_scalar_and_an_empty_array_are_arrays),
-        IN_SCRATCH(fortran_order_is_read_as_c_order),
-        IN_SCRATCH(arrays_that_are_none_are_refused_with_their_offset),
-        IN_SCRATCH(what_is_written_is_read),
-        IN_SCRATCH(a_large_tensor_is_read_by_several_threads),
-        IN_SCRATCH(a_failed_write_leaves_the_old_file),
-        IN_SCRATCH(every_failed_allocation_is_a_status),
+        IN_SCRATCH(a_npy_of_any_rank_and_type_is_read), IN_SCRATCH(a_scalar_and_an_empty_array_are_arrays),
+        IN_SCRATCH(fortran_order_is_read_as_c_order),   IN_SCRATCH(invalid_arrays_are_refused_with_their_offset),
+        IN_SCRATCH(written_files_can_be_read),          IN_SCRATCH(a_large_tensor_is_read_by_several_threads),
+        IN_SCRATCH(a_failed_write_leaves_the_old_file), IN_SCRATCH(every_failed_allocation_is_a_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,31 +118,31 @@ static void replay(const char *folder, int (*target)(const uint8_t *bytes, size_
     assert_true(count >= least);
 }
 
-static void the_npy_corpus_is_taken_and_refused_as_its_names_say(void **state)
+static void the_npy_corpus_is_accepted_and_refused_as_its_names_say(void **state)
 {
     (void)state;
     replay("npy", fuzz_npy, true, 50);
 }
 
-static void the_vecs_corpus_is_taken_and_refused_as_its_names_say(void **state)
+static void the_vecs_corpus_is_accepted_and_refused_as_its_names_say(void **state)
 {
     (void)state;
     replay("vecs", fuzz_vecs, true, 15);
 }
 
-static void the_bin_corpus_is_taken_and_refused_as_its_names_say(void **state)
+static void the_bin_corpus_is_accepted_and_refused_as_its_names_say(void **state)
 {
     (void)state;
     replay("bin", fuzz_bin, true, 15);
 }
 
-static void the_csv_corpus_is_taken_and_refused_as_its_names_say(void **state)
+static void the_csv_corpus_is_accepted_and_refused_as_its_names_say(void **state)
 {
     (void)state;
     replay("csv", fuzz_csv, true, 30);
 }
 
-static void the_safetensors_corpus_is_taken_and_refused_as_its_names_say(void **state)
+static void the_safetensors_corpus_is_accepted_and_refused_as_its_names_say(void **state)
 {
     (void)state;
     replay("safetensors", fuzz_safetensors, true, 45);
@@ -157,11 +157,11 @@ static void the_number_corpus_agrees_with_the_c_library(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_npy_corpus_is_taken_and_refused_as_its_names_say),
-        cmocka_unit_test(the_vecs_corpus_is_taken_and_refused_as_its_names_say),
-        cmocka_unit_test(the_bin_corpus_is_taken_and_refused_as_its_names_say),
-        cmocka_unit_test(the_csv_corpus_is_taken_and_refused_as_its_names_say),
-        cmocka_unit_test(the_safetensors_corpus_is_taken_and_refused_as_its_names_say),
+        cmocka_unit_test(the_npy_corpus_is_accepted_and_refused_as_its_names_say),
+        cmocka_unit_test(the_vecs_corpus_is_accepted_and_refused_as_its_names_say),
+        cmocka_unit_test(the_bin_corpus_is_accepted_and_refused_as_its_names_say),
+        cmocka_unit_test(the_csv_corpus_is_accepted_and_refused_as_its_names_say),
+        cmocka_unit_test(the_safetensors_corpus_is_accepted_and_refused_as_its_names_say),
         cmocka_unit_test(the_number_corpus_agrees_with_the_c_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

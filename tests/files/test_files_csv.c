@@ -39,7 +39,7 @@ static void check_refuses(const char *text, const char *place, const char *reaso
         fail_msg("no '%s' or no '%s' in: %s", place, reason, ww_error_message());
 }
 
-static void separators_line_ends_comments_quotes_and_headers_are_taken(void **state)
+static void separators_line_ends_comments_quotes_and_headers_are_accepted(void **state)
 {
     (void)state;
     const float four[] = {1, 2, 3, 4};
@@ -77,7 +77,7 @@ static void a_refusal_names_line_and_column(void **state)
     check_refuses("1,2\n3,\x01\xff\n", "line 2, column 3", "'\?\?'");
 }
 
-static void what_only_looks_like_a_number_is_none(void **state)
+static void texts_that_only_look_like_numbers_are_refused(void **state)
 {
     (void)state;
     static const char *const texts[] = {"",    "-",   "+",    ".",  "e5",   "1e",     "1e+", "0x1p3", "1_000", "1.2.3",
@@ -151,7 +151,7 @@ static void numbers_are_the_nearest_float(void **state)
 }
 
 /* Floats printed with 6 to 20 digits, and the exact halves between neighbours, which need all their digits. */
-static void printed_floats_come_back_as_the_c_library_has_them(void **state)
+static void printed_floats_read_back_like_those_of_the_c_library(void **state)
 {
     (void)state;
     test_random random = {5};
@@ -336,7 +336,7 @@ static void streams_are_read_to_their_end(void **state)
     ww_matrix_close(matrix);
 }
 
-static void what_is_not_finite_is_named_by_row_and_column(void **state)
+static void numbers_that_are_not_finite_are_named_by_row_and_column(void **state)
 {
     (void)state;
     ww_matrix *matrix = NULL;
@@ -369,18 +369,19 @@ static void the_digits_of_the_demo_are_1797_rows_of_65(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(separators_line_ends_comments_quotes_and_headers_are_taken),
+        cmocka_unit_test(separators_line_ends_comments_quotes_and_headers_are_accepted),
         cmocka_unit_test(a_refusal_names_line_and_column),
-        cmocka_unit_test(what_only_looks_like_a_number_is_none),
+        cmocka_unit_test(texts_that_only_look_like_numbers_are_refused),
         cmocka_unit_test(numbers_are_the_nearest_float),
-        cmocka_unit_test(printed_floats_come_back_as_the_c_library_has_them),
+        cmocka_unit_test(printed_floats_read_back_like_those_of_the_c_library),
         cmocka_unit_test_setup_teardown(a_locale_with_a_decimal_comma_changes_nothing, scratch_setup, scratch_teardown),
         cmocka_unit_test(a_large_table_is_read_whole),
         cmocka_unit_test_setup_teardown(a_file_that_grows_while_it_is_read_is_refused, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_column_may_hold_ids, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_id_column_that_is_not_there_is_refused, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(streams_are_read_to_their_end, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(what_is_not_finite_is_named_by_row_and_column, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(numbers_that_are_not_finite_are_named_by_row_and_column, scratch_setup,
+                                        scratch_teardown),
         cmocka_unit_test(the_digits_of_the_demo_are_1797_rows_of_65),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

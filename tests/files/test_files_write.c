@@ -138,7 +138,7 @@ static void a_reader_of_the_old_file_keeps_it(void **state)
     check_holds_floats(scratch_path("a.fbin"));
 }
 
-static void a_link_stays_a_link_and_what_it_names_is_replaced(void **state)
+static void a_link_stays_a_link_and_its_target_is_replaced(void **state)
 {
     (void)state;
     struct stat facts;
@@ -175,7 +175,7 @@ static void a_disk_that_takes_no_more_leaves_the_old_file_and_nothing_else(void 
     assert_int_equal(memory_blocks_held(), held);
 }
 
-static void what_cannot_be_written_is_refused_and_nothing_is_made(void **state)
+static void invalid_files_are_refused_and_nothing_is_created(void **state)
 {
     (void)state;
     const int open_files = scratch_open_files();
@@ -252,9 +252,9 @@ int main(void)
         IN_SCRATCH(an_old_file_is_replaced_and_keeps_its_permissions),
         IN_SCRATCH(a_new_file_has_the_permissions_that_the_user_gives_new_files),
         IN_SCRATCH(a_reader_of_the_old_file_keeps_it),
-        IN_SCRATCH(a_link_stays_a_link_and_what_it_names_is_replaced),
+        IN_SCRATCH(a_link_stays_a_link_and_its_target_is_replaced),
         IN_SCRATCH(a_disk_that_takes_no_more_leaves_the_old_file_and_nothing_else),
-        IN_SCRATCH(what_cannot_be_written_is_refused_and_nothing_is_made),
+        IN_SCRATCH(invalid_files_are_refused_and_nothing_is_created),
         IN_SCRATCH(a_pipe_and_a_device_are_written_to_as_they_are),
         IN_SCRATCH(paths_without_a_directory_and_long_names_are_written),
     };

@@ -112,7 +112,7 @@ static void tensors_of_every_type_are_loaded_as_they_were_written(void **state)
     ww_device_close(cpu);
 }
 
-static void every_kind_of_value_comes_back(void **state)
+static void every_kind_of_value_is_read_back_unchanged(void **state)
 {
     (void)state;
     static const unsigned char bytes[16] = {1, 0, 1, 1, 0, 0, 0, 1, 9, 8, 7, 6, 5, 4, 3, 2};
@@ -269,7 +269,7 @@ static const char *file_to_join(unsigned char *bytes, const int64_t *rows)
     return path;
 }
 
-static void tensors_that_are_alike_are_loaded_as_one_matrix(void **state)
+static void tensors_of_equal_shape_are_loaded_as_one_matrix(void **state)
 {
     static const int64_t rows[2] = {2500, 1501}, indices[2] = {0, 1}, reversed[2] = {1, 0}, unlike[2] = {0, 2};
     const size_t all = (size_t)(rows[0] + rows[1]) * JOINED_BYTES;
@@ -340,7 +340,7 @@ static void finite_weights_are_seen_by_the_factors_of_blocks(void **state)
     ww_device_close(cpu);
 }
 
-static void loading_tells_how_far_it_is_and_can_be_cancelled(void **state)
+static void loading_reports_its_progress_and_can_be_cancelled(void **state)
 {
     static float x[ROWS * COLS];
     ww_gguf *g;
@@ -363,7 +363,7 @@ static void loading_tells_how_far_it_is_and_can_be_cancelled(void **state)
     ww_gguf_close(g);
 }
 
-static void a_writer_refuses_what_a_reader_would(void **state)
+static void a_writer_refuses_whatever_a_reader_refuses(void **state)
 {
     (void)state;
     ww_gguf_writer *w;
@@ -500,12 +500,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_of_every_type_are_loaded_as_they_were_written),
-        cmocka_unit_test(every_kind_of_value_comes_back),
+        cmocka_unit_test(every_kind_of_value_is_read_back_unchanged),
         cmocka_unit_test(a_split_model_is_one),
-        cmocka_unit_test(tensors_that_are_alike_are_loaded_as_one_matrix),
+        cmocka_unit_test(tensors_of_equal_shape_are_loaded_as_one_matrix),
         cmocka_unit_test(finite_weights_are_seen_by_the_factors_of_blocks),
-        cmocka_unit_test(loading_tells_how_far_it_is_and_can_be_cancelled),
-        cmocka_unit_test(a_writer_refuses_what_a_reader_would),
+        cmocka_unit_test(loading_reports_its_progress_and_can_be_cancelled),
+        cmocka_unit_test(a_writer_refuses_whatever_a_reader_refuses),
         cmocka_unit_test(a_writer_knows_many_names),
         cmocka_unit_test(every_failure_leaves_nothing_behind),
     };

@@ -28,7 +28,7 @@ static void check_file(const char *path, const char *name)
     ww_gguf_close(g);
 }
 
-static void the_gguf_corpus_is_taken_and_refused_as_its_names_say(void **state)
+static void the_gguf_corpus_is_accepted_and_refused_as_its_names_say(void **state)
 {
     (void)state;
     char path[4096];
@@ -54,6 +54,6 @@ static void the_gguf_corpus_is_taken_and_refused_as_its_names_say(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_gguf_corpus_is_taken_and_refused_as_its_names_say)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_gguf_corpus_is_accepted_and_refused_as_its_names_say)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static void numbers_are_given_exactly(void **state)
 }
 
 /* A message names the file, the key and the stored type; the caller's variable does not change. */
-static void what_would_change_is_refused(void **state)
+static void conversions_that_change_a_value_are_refused(void **state)
 {
     (void)state;
     ww_gguf *g = open_values();
@@ -215,7 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_given_exactly),
-        cmocka_unit_test(what_would_change_is_refused),
+        cmocka_unit_test(conversions_that_change_a_value_are_refused),
         cmocka_unit_test(texts_and_arrays_are_given),
         cmocka_unit_test(an_unknown_type_does_not_keep_the_others_from_loading),
     };

@@ -248,7 +248,7 @@ static void a_matrix_times_a_vector_is_right(void **state)
     end();
 }
 
-static void what_cannot_be_multiplied_is_refused(void **state)
+static void unsuitable_matrices_are_refused(void **state)
 {
     gpu_device *device = gpu_of(*state);
     if (!begin(device))
@@ -297,7 +297,7 @@ int main(void)
         cmocka_unit_test(products_of_every_type_are_right),
         cmocka_unit_test(odd_sizes_are_right),
         cmocka_unit_test(a_matrix_times_a_vector_is_right),
-        cmocka_unit_test(what_cannot_be_multiplied_is_refused),
+        cmocka_unit_test(unsuitable_matrices_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("vendor's BLAS", tests);
 }

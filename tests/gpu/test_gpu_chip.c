@@ -93,7 +93,7 @@ static void the_build_chooses_the_targets_that_the_library_would(void **state)
 }
 
 /* A row of each family, and names that only its generic code or a sibling has. */
-static void a_chip_has_what_its_family_has(void **state)
+static void a_chip_has_the_properties_of_its_family(void **state)
 {
     (void)state;
     static const struct {
@@ -131,7 +131,7 @@ static void a_chip_has_what_its_family_has(void **state)
     assert_true(chip_find("emulated")->has.emulated);
 }
 
-static void names_that_are_none_fit_nothing(void **state)
+static void unknown_names_match_nothing(void **state)
 {
     (void)state;
     static const char *const names[] = {"", "sm_", "sm_x", "sm_-5", "sm_90ab", "sm_99999999999999999999"};
@@ -141,7 +141,7 @@ static void names_that_are_none_fit_nothing(void **state)
     }
 }
 
-static void an_old_driver_is_told_which_one_would_do(void **state)
+static void the_message_for_an_old_driver_names_one_that_is_new_enough(void **state)
 {
     (void)state;
     char text[256] = "as it was";
@@ -160,9 +160,9 @@ int main(void)
         cmocka_unit_test(finished_code_is_best_on_its_own_chip_and_nothing_elsewhere),
         cmocka_unit_test(amd_chips_take_their_own_code_and_that_of_their_family),
         cmocka_unit_test(the_build_chooses_the_targets_that_the_library_would),
-        cmocka_unit_test(a_chip_has_what_its_family_has),
-        cmocka_unit_test(names_that_are_none_fit_nothing),
-        cmocka_unit_test(an_old_driver_is_told_which_one_would_do),
+        cmocka_unit_test(a_chip_has_the_properties_of_its_family),
+        cmocka_unit_test(unknown_names_match_nothing),
+        cmocka_unit_test(the_message_for_an_old_driver_names_one_that_is_new_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

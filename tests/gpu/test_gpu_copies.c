@@ -40,7 +40,7 @@ static void check_round_trip(ww_device *device, device_stream *on, size_t offset
     memory_free(back);
 }
 
-static void bytes_come_back_as_they_went(void **state)
+static void bytes_are_read_back_unchanged(void **state)
 {
     ww_device *device = *state;
     static const size_t sizes[] = {1, 3, 4, 4095, 65536, 65537, 1000003, 8 * MIB, 8 * MIB + 1, 27 * MIB + 5};
@@ -175,7 +175,7 @@ static void one_stream_waits_for_another_by_an_event(void **state)
     CHECK_OK(gpu_stream_return(first, WW_OK));
 }
 
-static void a_returned_stream_passes_on_what_went_wrong(void **state)
+static void a_returned_stream_reports_the_failure(void **state)
 {
     gpu_device *device = gpu_of(*state);
     gpu_stream *stream = NULL;
@@ -228,13 +228,13 @@ int main(void)
 {
     setenv("WARPWAVE_TEST_DEVICES", "emulator:32,emulator:64", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_come_back_as_they_went),
+        cmocka_unit_test(bytes_are_read_back_unchanged),
         cmocka_unit_test(many_small_copies_follow_each_other),
         cmocka_unit_test(pieces_are_laid_side_by_side),
         cmocka_unit_test(fills_and_copies_on_the_device_respect_their_ranges),
         cmocka_unit_test(ranges_outside_a_buffer_are_refused),
         cmocka_unit_test(one_stream_waits_for_another_by_an_event),
-        cmocka_unit_test(a_returned_stream_passes_on_what_went_wrong),
+        cmocka_unit_test(a_returned_stream_reports_the_failure),
         cmocka_unit_test(launches_that_do_not_fit_are_refused),
         cmocka_unit_test(every_kernel_is_found),
     };

@@ -252,7 +252,7 @@ static void the_best_code_that_chip_and_driver_take_is_chosen(void **state)
     in_a_process_of_its_own(look_at_choices);
 }
 
-static void a_cubin_is_taken_for_its_own_chip_and_ptx_where_the_driver_refuses_it(void **state)
+static void a_cubin_is_used_for_its_own_chip_and_ptx_if_the_driver_refuses_it(void **state)
 {
     (void)state;
     if (!has_cubins()) {
@@ -264,7 +264,7 @@ static void a_cubin_is_taken_for_its_own_chip_and_ptx_where_the_driver_refuses_i
     in_a_process_of_its_own(look_at_cubins);
 }
 
-static void code_that_cannot_be_loaded_is_refused_with_what_to_do(void **state)
+static void code_that_cannot_be_loaded_is_refused_with_advice(void **state)
 {
     (void)state;
     need_kernels("sm_75");
@@ -511,7 +511,7 @@ static void out_of_memory_names_the_call_and_the_numbers(void **state)
     in_a_process_of_its_own(run_out_of_memory);
 }
 
-static void what_was_recorded_is_done_when_it_is_replayed(void **state)
+static void recorded_work_is_done_when_it_is_replayed(void **state)
 {
     (void)state;
     in_a_process_of_its_own(replay_what_was_recorded);
@@ -538,13 +538,13 @@ int main(void)
         cmocka_unit_test(a_driver_without_devices_is_absence_with_a_reason),
         cmocka_unit_test(every_field_of_a_device_is_filled_in),
         cmocka_unit_test(the_best_code_that_chip_and_driver_take_is_chosen),
-        cmocka_unit_test(a_cubin_is_taken_for_its_own_chip_and_ptx_where_the_driver_refuses_it),
-        cmocka_unit_test(code_that_cannot_be_loaded_is_refused_with_what_to_do),
+        cmocka_unit_test(a_cubin_is_used_for_its_own_chip_and_ptx_if_the_driver_refuses_it),
+        cmocka_unit_test(code_that_cannot_be_loaded_is_refused_with_advice),
         cmocka_unit_test(auto_takes_cuda_when_there_is_a_device),
         cmocka_unit_test(bytes_move_through_cuda),
         cmocka_unit_test(kernels_are_launched_with_the_arguments_that_their_ptx_declares),
         cmocka_unit_test(out_of_memory_names_the_call_and_the_numbers),
-        cmocka_unit_test(what_was_recorded_is_done_when_it_is_replayed),
+        cmocka_unit_test(recorded_work_is_done_when_it_is_replayed),
         cmocka_unit_test(every_call_of_a_graph_may_fail),
         cmocka_unit_test(the_callers_context_is_current_again_after_every_call),
     };

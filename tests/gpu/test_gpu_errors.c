@@ -64,7 +64,7 @@ static void a_failure_of_the_library_has_a_status_and_no_vendor(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_error_detail(&broken));
 }
 
-static void a_caller_with_an_older_struct_gets_what_it_has_room_for(void **state)
+static void a_caller_with_an_older_struct_gets_the_fields_it_has_room_for(void **state)
 {
     (void)state;
     ww_device *device = NULL;
@@ -251,7 +251,7 @@ int main(void)
         cmocka_unit_test(a_call_of_cuda_is_named),
         cmocka_unit_test(a_call_of_cublas_is_named),
         cmocka_unit_test(a_failure_of_the_library_has_a_status_and_no_vendor),
-        cmocka_unit_test(a_caller_with_an_older_struct_gets_what_it_has_room_for),
+        cmocka_unit_test(a_caller_with_an_older_struct_gets_the_fields_it_has_room_for),
         cmocka_unit_test(a_vendors_failure_stays_while_the_message_quotes_it),
         cmocka_unit_test(memory_that_our_own_watch_refuses_is_nobodys),
     };

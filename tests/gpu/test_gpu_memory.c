@@ -58,7 +58,7 @@ static void buffers_are_aligned_and_freed_in_any_order(void **state)
     CHECK_OK(ww_device_trim(device));
 }
 
-static void freed_memory_is_pooled_and_taken_again(void **state)
+static void freed_memory_is_pooled_and_reused(void **state)
 {
     ww_device *device = *state;
     const backend *gpu = device->backend;
@@ -79,7 +79,7 @@ static void freed_memory_is_pooled_and_taken_again(void **state)
     assert_int_equal(memory_of(device).ours_bytes, before.ours_bytes);
 }
 
-static void what_cannot_fit_is_refused_with_the_numbers(void **state)
+static void requests_that_cannot_fit_are_refused_with_the_numbers(void **state)
 {
     ww_device *device = *state;
     const backend *gpu = device->backend;
@@ -118,7 +118,7 @@ static void workspaces_grow_and_stay(void **state)
 
 /* ---- on the emulated driver, whose memory can be set --------------------------------------------------------------------- */
 
-static void pooled_and_idle_memory_is_given_back_before_an_allocation_fails(void **state)
+static void pooled_and_idle_memory_is_freed_before_an_allocation_fails(void **state)
 {
     (void)state;
     ww_device *device = NULL;
@@ -173,13 +173,13 @@ int main(void)
     setenv("WARPWAVE_TEST_DEVICES", "emulator:32,emulator:64", 0);
     const struct CMUnitTest everywhere[] = {
         cmocka_unit_test(buffers_are_aligned_and_freed_in_any_order),
-        cmocka_unit_test(freed_memory_is_pooled_and_taken_again),
-        cmocka_unit_test(what_cannot_fit_is_refused_with_the_numbers),
+        cmocka_unit_test(freed_memory_is_pooled_and_reused),
+        cmocka_unit_test(requests_that_cannot_fit_are_refused_with_the_numbers),
         cmocka_unit_test(workspaces_grow_and_stay),
     };
     const struct CMUnitTest emulated[] = {
         cmocka_unit_test(a_block_loses_little_to_rounding),
-        cmocka_unit_test(pooled_and_idle_memory_is_given_back_before_an_allocation_fails),
+        cmocka_unit_test(pooled_and_idle_memory_is_freed_before_an_allocation_fails),
         cmocka_unit_test(the_fields_of_an_emulated_device_are_all_there),
     };
     return RUN_ON_EVERY_DEVICE("gpu memory", everywhere) + cmocka_run_group_tests_name("gpu memory", emulated, NULL, NULL);

@@ -264,7 +264,7 @@ static void planes_follow_every_change_of_the_rows(void **state)
 }
 
 /* Planes that exclude every row lose all results, so the search is repeated: that shows that planes are read. */
-static void planes_are_read_for_one_query_alone(void **state)
+static void planes_are_read_only_for_one_query(void **state)
 {
     enum { ROWS = 1000, DIM = 128 };
     ww_device *device = *state;
@@ -334,7 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes_are_made_for_searches_that_come_again_in_memory_that_is_free),
         cmocka_unit_test(planes_follow_every_change_of_the_rows),
-        cmocka_unit_test(planes_are_read_for_one_query_alone),
+        cmocka_unit_test(planes_are_read_only_for_one_query),
         cmocka_unit_test(waves_that_take_many_rows_give_the_same_bits),
         cmocka_unit_test(one_query_by_planes_gives_the_bits_of_whole_codes),
     };

@@ -28,7 +28,7 @@ static bool screened_on_an_h200(int64_t rows, int32_t dim, int64_t queries, doub
 }
 
 /* Measurements of bench/search/search_choice.c on an H200, where one way was better by more than 15%. */
-static void the_model_takes_the_better_way_of_what_was_measured(void **state)
+static void the_model_chooses_the_way_that_was_measured_as_better(void **state)
 {
     (void)state;
     static const struct {
@@ -188,7 +188,7 @@ int main(void)
         cmocka_unit_test(every_shape_is_screened_unforced_and_gives_the_cpus_bits),
     };
     const struct CMUnitTest of_no_device[] = {
-        cmocka_unit_test(the_model_takes_the_better_way_of_what_was_measured),
+        cmocka_unit_test(the_model_chooses_the_way_that_was_measured_as_better),
         cmocka_unit_test(trials_end_with_the_quicker_way),
     };
     setenv("WARPWAVE_TEST_DEVICES", "emulator:32,emulator:64", 0);

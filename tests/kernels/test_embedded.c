@@ -106,7 +106,7 @@ static void every_kernel_is_there_for_every_chip_that_can_use_it(void **state)
 }
 
 /* The library contains the same bytes as the file that the build wrote. */
-static void it_is_what_the_build_compiled(void **state)
+static void it_is_the_code_that_the_build_compiled(void **state)
 {
     (void)state;
     int compared = 0;
@@ -155,7 +155,7 @@ static void a_damaged_library_is_a_status(void **state)
     free(packed);
 }
 
-static void what_is_not_there_is_null(void **state)
+static void the_list_of_chips_ends_with_null(void **state)
 {
     (void)state;
     assert_null(embedded_chip(embedded_chip_count()));
@@ -167,9 +167,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_is_there_for_every_chip_that_can_use_it),
-        cmocka_unit_test(it_is_what_the_build_compiled),
+        cmocka_unit_test(it_is_the_code_that_the_build_compiled),
         cmocka_unit_test(a_damaged_library_is_a_status),
-        cmocka_unit_test(what_is_not_there_is_null),
+        cmocka_unit_test(the_list_of_chips_ends_with_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

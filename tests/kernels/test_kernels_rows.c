@@ -47,7 +47,7 @@ static void check_row(ww_device *device, const segment *s, int64_t row, int32_t 
 static const int32_t dims[] = {1, 3, 31, 63, 64, 65, 127, 128, 129, 192, 320, 1000};
 enum { DIMS = sizeof dims / sizeof *dims };
 
-static void rows_come_back_as_they_went_with_the_cpus_norms(void **state)
+static void rows_are_read_back_unchanged_and_have_the_cpus_norms(void **state)
 {
     enum { COUNT = 77, FIRST = 64, GAP = 5 };
     ww_device *cpu;
@@ -172,7 +172,7 @@ static void rows_are_read_here_as_floats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_back_as_they_went_with_the_cpus_norms),
+        cmocka_unit_test(rows_are_read_back_unchanged_and_have_the_cpus_norms),
         cmocka_unit_test(the_first_row_that_is_not_finite_is_named),
         cmocka_unit_test(gathered_rows_are_the_right_ones),
         cmocka_unit_test(rows_are_read_here_as_floats),

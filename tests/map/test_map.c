@@ -456,7 +456,7 @@ static void a_cancelled_map_changes_nothing(void **state)
     ww_collection_destroy(c);
 }
 
-static void what_cannot_be_is_refused(void **state)
+static void impossible_arguments_are_refused(void **state)
 {
     ww_collection *c = clustered(*state, WW_L2, 5);
     ww_map_config config = ww_map_config_default();
@@ -503,7 +503,7 @@ int main(void)
         cmocka_unit_test(rows_may_be_equal_or_zero),
         cmocka_unit_test(rows_may_be_wild),
         cmocka_unit_test(a_cancelled_map_changes_nothing),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(impossible_arguments_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("map", tests);
 }

@@ -48,7 +48,7 @@ static void every_tensor_and_key_that_is_missing_is_named(void **state)
         check_refused(&llama, (tiny_fault){.leave_out = keys[i]}, WW_NOT_FOUND, keys[i]);
 }
 
-static void metadata_that_lies_is_refused(void **state)
+static void wrong_metadata_is_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -207,7 +207,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_architecture_that_is_not_known_is_named_with_those_that_are),
         cmocka_unit_test(every_tensor_and_key_that_is_missing_is_named),
-        cmocka_unit_test(metadata_that_lies_is_refused),
+        cmocka_unit_test(wrong_metadata_is_refused),
         cmocka_unit_test(shapes_weights_and_tensors_that_are_wrong_are_named),
         cmocka_unit_test(mixtures_of_experts_are_checked),
         cmocka_unit_test(a_vocabulary_of_another_size_than_the_embedding_is_refused),

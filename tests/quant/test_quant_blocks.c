@@ -226,7 +226,7 @@ static void check_refused(ww_device *device, ww_quant_type type, float wrong)
     free(x);
 }
 
-static void what_a_block_cannot_hold_is_refused_with_its_place(void **state)
+static void values_that_a_block_cannot_hold_are_refused_with_their_place(void **state)
 {
     static const float wrong[] = {NAN, INFINITY, -INFINITY, 3e38f};
     for (const golden_type *t = golden_types; t->name; t++)
@@ -252,7 +252,7 @@ static void halves_are_those_of_the_base(void **state)
 }
 
 /* A step of 509 covers every exponent and all endings of a significand; around halves and integers every float is tried. */
-static void short_forms_give_what_they_stand_for(void **state)
+static void short_forms_give_the_bits_of_the_full_forms(void **state)
 {
     const uint32_t most = canon_float_bits(127.5f);
     (void)state;
@@ -273,13 +273,13 @@ static void short_forms_give_what_they_stand_for(void **state)
 int main(void)
 {
     const struct CMUnitTest here[] = {cmocka_unit_test(halves_are_those_of_the_base),
-                                      cmocka_unit_test(short_forms_give_what_they_stand_for)};
+                                      cmocka_unit_test(short_forms_give_the_bits_of_the_full_forms)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding_gives_the_references_floats),
         cmocka_unit_test(coding_gives_the_references_bytes_or_a_smaller_error),
         cmocka_unit_test(every_device_codes_and_decodes_to_the_cpus_bits),
         cmocka_unit_test(any_bytes_are_decoded_alike),
-        cmocka_unit_test(what_a_block_cannot_hold_is_refused_with_its_place),
+        cmocka_unit_test(values_that_a_block_cannot_hold_are_refused_with_their_place),
     };
     return cmocka_run_group_tests_name("halves", here, NULL, NULL) + RUN_ON_EVERY_DEVICE("quant blocks", tests);
 }

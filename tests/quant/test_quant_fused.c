@@ -225,7 +225,7 @@ static void one_column_has_the_same_bits_in_every_way(void **state)
 }
 
 /* A value that cannot be encoded makes only its own column NaN, from any source. */
-static void what_cannot_be_coded_is_nan_in_its_column(void **state)
+static void values_that_cannot_be_coded_make_their_column_nan(void **state)
 {
     enum { N = 2, K = 64, ROWS = 16 };
     const fused_case c = {WW_QUANT_Q8_0, ROWS, N, K, K};
@@ -364,7 +364,7 @@ static void refuse(const fused_tensors *t, const ww_quant_product *asked, ww_ten
         fail_msg("refused with '%s', not with '%s'", ww_error_message(), words);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void unsuitable_arguments_are_refused(void **state)
 {
     const fused_case c = {WW_QUANT_Q8_0, 16, 1, 64, 64};
     fused_tensors t = make_tensors(*state, &c);
@@ -405,9 +405,9 @@ int main(void)
         cmocka_unit_test(thread_blocks_that_stay_have_the_same_bits),
         cmocka_unit_test(columns_that_are_coded_as_they_are_multiplied_have_the_same_bits),
         cmocka_unit_test(one_column_has_the_same_bits_in_every_way),
-        cmocka_unit_test(what_cannot_be_coded_is_nan_in_its_column),
+        cmocka_unit_test(values_that_cannot_be_coded_make_their_column_nan),
         cmocka_unit_test(columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_cpu),
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(unsuitable_arguments_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("fused products", tests);
 }

@@ -121,7 +121,7 @@ static void the_padding_is_zero(void **state)
 
 /* Whatever the layout of rows on a device, their bytes can be read back: also a part of them, and if they were written in
  * pieces of odd sizes. */
-static void blocks_come_back_as_they_came(void **state)
+static void blocks_are_read_back_unchanged(void **state)
 {
     static const int64_t cols[] = {256, 2048, 2304, 5120};
     enum { LOADED = 5, PIECE = 1237 };
@@ -159,7 +159,7 @@ static void blocks_come_back_as_they_came(void **state)
         }
 }
 
-static void what_cannot_be_is_refused(void **state)
+static void impossible_arguments_are_refused(void **state)
 {
     float *x = values_make(6), read[COLS];
     unsigned char blocks[256] = {0};
@@ -231,8 +231,8 @@ int main(void)
         cmocka_unit_test(an_id_that_is_no_row_writes_nothing),
         cmocka_unit_test(plain_types_take_rows_of_any_length_and_a_stride),
         cmocka_unit_test(the_padding_is_zero),
-        cmocka_unit_test(blocks_come_back_as_they_came),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(blocks_are_read_back_unchanged),
+        cmocka_unit_test(impossible_arguments_are_refused),
         cmocka_unit_test(every_type_has_a_name_that_finds_it),
         cmocka_unit_test(a_matrix_without_rows_is_one),
     };

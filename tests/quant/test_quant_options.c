@@ -149,7 +149,7 @@ static void coded_activations_give_the_same_bits(void **state)
     }
 }
 
-static void a_view_of_coded_activations_is_taken_and_what_was_not_coded_here_is_refused(void **state)
+static void a_view_of_coded_activations_is_accepted_and_others_are_refused(void **state)
 {
     enum { ROWS = 5, N = 6, K = 256 };
     float *w = quant_normals(9, ROWS * K), *x = quant_normals(10, N * K);
@@ -268,7 +268,7 @@ static void experts_by_ids_on_the_device_are_those_of_the_host(void **state)
 }
 
 /* f16 activations, which a product with tiles would use directly. */
-static void many_columns_of_f16_meet_experts_as_well(void **state)
+static void many_columns_of_f16_can_use_experts_too(void **state)
 {
     enum { N = 40 };
     float *w = quant_normals(13, EXPERTS * EXPERT_ROWS * EXPERT_K), *x = quant_normals(14, N * EXPERT_K);
@@ -390,9 +390,9 @@ int main(void)
         cmocka_unit_test(float_activations_give_dot_products_of_decoded_rows),
         cmocka_unit_test(nothing_is_refused_of_float_activations),
         cmocka_unit_test(coded_activations_give_the_same_bits),
-        cmocka_unit_test(a_view_of_coded_activations_is_taken_and_what_was_not_coded_here_is_refused),
+        cmocka_unit_test(a_view_of_coded_activations_is_accepted_and_others_are_refused),
         cmocka_unit_test(experts_by_ids_on_the_device_are_those_of_the_host),
-        cmocka_unit_test(many_columns_of_f16_meet_experts_as_well),
+        cmocka_unit_test(many_columns_of_f16_can_use_experts_too),
         cmocka_unit_test(a_wrong_id_is_refused_or_nan_and_a_skipped_one_gives_zeros),
         cmocka_unit_test(ids_that_do_not_fit_are_refused),
     };

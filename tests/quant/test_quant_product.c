@@ -63,7 +63,7 @@ static void a_fast_product_is_close_as_well(void **state)
     check_close(*state, WW_MATH_FAST, 24, 3, 512);
 }
 
-static void a_product_has_the_cpus_bits_whatever_its_shape(void **state)
+static void a_product_of_any_shape_has_the_cpus_bits(void **state)
 {
     static const struct {
         int64_t rows, n, k;
@@ -146,7 +146,7 @@ static float defined_product(const coded_block *a, const float *scale_a, const c
 
 /* With many rows of many blocks: sums of two terms often round to the same number, fused or not, and the difference must
  * show. */
-static void a_product_is_what_the_definition_says(void **state)
+static void a_product_equals_its_definition(void **state)
 {
     enum { ROWS = 16, K = 2048, BLOCKS = K / 32 };
     float *w = quant_normals(5, (int64_t)ROWS * K), *x = quant_normals(6, K),
@@ -205,7 +205,7 @@ static void experts_are_slices_of_the_matrix(void **state)
 }
 
 /* A view of the matrix, x in f16 and bf16, and x that is a slice with gaps: the same as dense f32 with the same numbers. */
-static void views_and_other_types_of_activations_are_taken(void **state)
+static void views_and_other_types_of_activations_are_accepted(void **state)
 {
     enum { ROWS = 9, N = 4, K = 256, GAP = 3 };
     float *w = quant_normals(51, (int64_t)ROWS * K), *x = quant_normals(52, (int64_t)N * (K + GAP)),
@@ -273,7 +273,7 @@ static void views_may_begin_anywhere(void **state)
 }
 
 /* More columns than a group of them holds, in an order that jumps between experts; and one column for each of many. */
-static void any_number_of_columns_meets_any_expert(void **state)
+static void any_number_of_columns_can_use_any_expert(void **state)
 {
     enum { EXPERTS = 5, ROWS = 18, N = 29, K = 256 };
     int64_t chosen[N];
@@ -306,7 +306,7 @@ static void any_number_of_columns_meets_any_expert(void **state)
 }
 
 /* Products that follow each other without waiting, each with memory that the previous one freed. */
-static void queued_products_see_what_was_queued_before(void **state)
+static void queued_products_see_earlier_results(void **state)
 {
     enum { ROWS = 256, N = 3, K = 256, TIMES = 4 };
     float *w = quant_normals(91, (int64_t)ROWS * K), *x = quant_normals(92, (int64_t)N * K), queued[N * ROWS], waited[N * ROWS];
@@ -363,7 +363,7 @@ static void queued_products_do_not_mix_up_their_activations(void **state)
     free(w);
 }
 
-static void what_cannot_be_coded_in_a_queued_product_is_nan(void **state)
+static void values_that_cannot_be_coded_in_a_queued_product_give_nan(void **state)
 {
     enum { ROWS = 5, K = 512, MANY = 40 };
     static const struct {
@@ -439,7 +439,7 @@ static void one_long_column_has_the_cpus_bits(void **state)
     ww_device_close(cpu);
 }
 
-static void what_cannot_be_multiplied_is_refused(void **state)
+static void unsuitable_matrices_are_refused(void **state)
 {
     enum { K = 256 };
     float *w = quant_normals(61, 4 * K), *x = quant_normals(62, 2 * K);
@@ -478,19 +478,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_is_close_to_that_of_the_decoded_weights),
         cmocka_unit_test(a_fast_product_is_close_as_well),
-        cmocka_unit_test(a_product_has_the_cpus_bits_whatever_its_shape),
+        cmocka_unit_test(a_product_of_any_shape_has_the_cpus_bits),
         cmocka_unit_test(rows_of_any_number_of_blocks_are_multiplied),
-        cmocka_unit_test(a_product_is_what_the_definition_says),
+        cmocka_unit_test(a_product_equals_its_definition),
         cmocka_unit_test(experts_are_slices_of_the_matrix),
-        cmocka_unit_test(views_and_other_types_of_activations_are_taken),
+        cmocka_unit_test(views_and_other_types_of_activations_are_accepted),
         cmocka_unit_test(views_may_begin_anywhere),
-        cmocka_unit_test(any_number_of_columns_meets_any_expert),
-        cmocka_unit_test(queued_products_see_what_was_queued_before),
+        cmocka_unit_test(any_number_of_columns_can_use_any_expert),
+        cmocka_unit_test(queued_products_see_earlier_results),
         cmocka_unit_test(queued_products_do_not_mix_up_their_activations),
-        cmocka_unit_test(what_cannot_be_coded_in_a_queued_product_is_nan),
+        cmocka_unit_test(values_that_cannot_be_coded_in_a_queued_product_give_nan),
         cmocka_unit_test(many_rows_that_fill_no_tile_are_multiplied),
         cmocka_unit_test(one_long_column_has_the_cpus_bits),
-        cmocka_unit_test(what_cannot_be_multiplied_is_refused),
+        cmocka_unit_test(unsuitable_matrices_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("quant product", tests);
 }

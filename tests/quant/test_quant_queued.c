@@ -53,7 +53,7 @@ static void compare_chains(ww_device *device, ww_quant *q, const float *x, int64
 }
 
 /* Matrices with few rows, which blocks of threads share, and with many. */
-static void each_product_of_a_chain_takes_what_the_one_before_made(void **state)
+static void each_product_of_a_chain_uses_the_previous_result(void **state)
 {
     static const ww_quant_type types[] = {WW_QUANT_Q4_0, WW_QUANT_Q6_K};
     static const int64_t columns[] = {1, 8, 40};
@@ -83,7 +83,7 @@ static void functions_of_bf16(ww_device *device, const ww_tensor *x, ww_unary op
 
 /* On some chips, functions of bf16 use tables in the memory of the same stream, which are made from numbers before them. If a
  * product overwrites these, the next function shows it. */
-static void products_leave_tables_of_functions_alone(void **state)
+static void products_do_not_overwrite_tables_of_functions(void **state)
 {
     enum { MOST = 1 << 18, N = 8, K = 256 };
     const int64_t count = device_is_slow(*state) ? 1 << 10 : MOST;
@@ -123,8 +123,8 @@ static void products_leave_tables_of_functions_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_product_of_a_chain_takes_what_the_one_before_made),
-        cmocka_unit_test(products_leave_tables_of_functions_alone),
+        cmocka_unit_test(each_product_of_a_chain_uses_the_previous_result),
+        cmocka_unit_test(products_do_not_overwrite_tables_of_functions),
     };
     return RUN_ON_EVERY_DEVICE("quant stream", tests);
 }

@@ -247,7 +247,7 @@ static void a_skipped_id_gives_zeros_and_one_that_is_no_row_is_refused(void **st
     free(x);
 }
 
-static void what_no_block_holds_is_refused_with_its_place(void **state)
+static void values_that_no_block_can_hold_are_refused_with_their_place(void **state)
 {
     float *x = numbers(COUNT);
     ww_quant *q = NULL;
@@ -262,7 +262,7 @@ static void what_no_block_holds_is_refused_with_its_place(void **state)
     free(x);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void nonsensical_arguments_are_refused(void **state)
 {
     float *x = numbers(COUNT);
     ww_quant *q, *none = NULL;
@@ -326,8 +326,8 @@ int main(void)
         cmocka_unit_test(long_rows_are_decoded_too),
         cmocka_unit_test(rows_are_looked_up_by_ids_on_the_device),
         cmocka_unit_test(a_skipped_id_gives_zeros_and_one_that_is_no_row_is_refused),
-        cmocka_unit_test(what_no_block_holds_is_refused_with_its_place),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(values_that_no_block_can_hold_are_refused_with_their_place),
+        cmocka_unit_test(nonsensical_arguments_are_refused),
         cmocka_unit_test(nothing_is_coded_and_decoded_as_well),
     };
     return RUN_ON_EVERY_DEVICE("quant tensors", tests);

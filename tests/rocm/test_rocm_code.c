@@ -59,7 +59,7 @@ static void scribble(long at)
     fclose(file);
 }
 
-static void what_was_written_is_read(void **state)
+static void written_values_are_read_back(void **state)
 {
     (void)state;
     assert_false(is_there());
@@ -120,7 +120,7 @@ static void an_entry_in_anothers_place_is_not_believed(void **state)
     assert_false(code_cache_read("gfx1100-rows-0123456789abcdef.hsaco", &found));
 }
 
-static void what_is_no_file_is_not_there(void **state)
+static void entries_that_are_not_files_are_not_found(void **state)
 {
     (void)state;
     code_cache_write(NAME, code, sizeof code);
@@ -138,7 +138,7 @@ static void what_is_no_file_is_not_there(void **state)
     assert_false(is_there());
 }
 
-static void the_folder_is_its_owners_alone(void **state)
+static void only_the_owner_may_use_the_folder(void **state)
 {
     (void)state;
     struct stat about;
@@ -168,7 +168,7 @@ static bool exists(const char *name)
     return access(scratch_path(path), F_OK) == 0;
 }
 
-static void what_is_old_goes_when_there_is_too_much(void **state)
+static void old_entries_are_removed_when_there_are_too_many(void **state)
 {
     (void)state;
     code_cache_write(NAME, code, sizeof code);
@@ -260,11 +260,11 @@ static void a_root_that_is_off_by_one_is_put_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_was_written_is_read, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(written_values_are_read_back, cache_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_entry_in_anothers_place_is_not_believed, cache_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(what_is_no_file_is_not_there, cache_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(the_folder_is_its_owners_alone, cache_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(what_is_old_goes_when_there_is_too_much, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(entries_that_are_not_files_are_not_found, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(only_the_owner_may_use_the_folder, cache_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(old_entries_are_removed_when_there_are_too_many, cache_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_entry_can_be_removed, cache_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_file_that_was_changed_is_not_believed, cache_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_file_that_was_cut_is_not_believed, cache_setup, scratch_teardown),

@@ -138,7 +138,7 @@ static const float_choice float_choices[] = {
     {"gfx10-1-generic", WW_F16, "matmul_f32_64"},
 };
 
-static void fast_products_of_floats_are_by_what_the_chip_has(void **state)
+static void fast_products_of_floats_use_the_units_that_the_chip_has(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof float_choices / sizeof *float_choices; i++) {
@@ -174,7 +174,7 @@ int main(void)
     random_normals(&random, values, (int64_t)COLUMNS_MAX * COLS);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fast_products_of_quantized_matrices_go_the_quicker_way),
-        cmocka_unit_test(fast_products_of_floats_are_by_what_the_chip_has),
+        cmocka_unit_test(fast_products_of_floats_use_the_units_that_the_chip_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

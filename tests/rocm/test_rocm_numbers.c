@@ -40,7 +40,7 @@ static void the_numbers_are_those_of_hip_runtime_api_h(void **state)
 #endif
 }
 
-static void the_chips_name_lies_where_the_struct_has_it(void **state)
+static void the_chips_name_is_at_the_structs_offset(void **state)
 {
     (void)state;
 #ifdef HAVE_HIP
@@ -95,7 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_numbers_are_those_of_hip_runtime_api_h),
-        cmocka_unit_test(the_chips_name_lies_where_the_struct_has_it),
+        cmocka_unit_test(the_chips_name_is_at_the_structs_offset),
         cmocka_unit_test(what_hip_calls_handles_are_pointers_and_numbers_ints),
         cmocka_unit_test(the_numbers_are_those_of_rocblas_types_h),
     };

@@ -25,7 +25,7 @@ static int status_with(int port, const char *method, const char *header)
     return http_raw_status(port, request);
 }
 
-static void a_key_is_needed_where_there_are_keys(void **state)
+static void a_request_needs_a_key_if_the_server_has_keys(void **state)
 {
     (void)state;
     server *s = server_for_test(with_keys);
@@ -128,8 +128,8 @@ static void the_description_has_every_route_and_is_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCRATCHED(a_key_is_needed_where_there_are_keys),        SCRATCHED(a_public_address_without_a_key_is_refused),
-        SCRATCHED(only_origins_that_were_named_are_permitted),  SCRATCHED(a_full_queue_says_when_to_try_again),
+        SCRATCHED(a_request_needs_a_key_if_the_server_has_keys), SCRATCHED(a_public_address_without_a_key_is_refused),
+        SCRATCHED(only_origins_that_were_named_are_permitted),   SCRATCHED(a_full_queue_says_when_to_try_again),
         SCRATCHED(the_description_has_every_route_and_is_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,7 +188,7 @@ static void calls_are_read_from_the_text(void **state)
                "{\"model\": \"plain\", \"messages\": [{\"role\": \"user\", \"content\": \"a\"}], " TOOLS "}");
 }
 
-static void a_long_prompt_is_told_to_be_read(void **state)
+static void a_long_prompt_shows_its_progress(void **state)
 {
     (void)state;
     char body[1200];
@@ -274,7 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_choice_is_the_text_of_its_own_seed), cmocka_unit_test(tokens_come_with_their_probabilities),
         cmocka_unit_test(a_call_that_is_required_is_made),         cmocka_unit_test(calls_are_read_from_the_text),
-        cmocka_unit_test(a_long_prompt_is_told_to_be_read),        cmocka_unit_test(texts_are_ranked_as_the_library_does),
+        cmocka_unit_test(a_long_prompt_shows_its_progress),        cmocka_unit_test(texts_are_ranked_as_the_library_does),
         cmocka_unit_test(texts_are_embedded_as_tei_does),
     };
     return cmocka_run_group_tests(tests, begin, end);

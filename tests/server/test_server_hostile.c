@@ -177,7 +177,7 @@ static void numbers_are_exact_or_refused(void **state)
     ASK_STATUS(port, 400, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1e39, 2]}]}");
 }
 
-static void requests_one_behind_the_other_are_answered_in_order(void **state)
+static void pipelined_requests_are_answered_in_order(void **state)
 {
     (void)state;
     static const char two[] =
@@ -215,7 +215,7 @@ int main(void)
         SERVED(a_million_headers_are_cut_off),
         SERVED(a_chunked_body_without_end_is_not_kept),
         SERVED(numbers_are_exact_or_refused),
-        SERVED(requests_one_behind_the_other_are_answered_in_order),
+        SERVED(pipelined_requests_are_answered_in_order),
         SERVED(paths_with_escapes_name_collections_and_no_other_routes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,7 +113,7 @@ static void tokens_are_embedded_as_their_text(void **state)
     json_decref(tokens);
 }
 
-static void what_a_model_cannot_do_is_refused(void **state)
+static void requests_that_a_model_cannot_serve_are_refused(void **state)
 {
     (void)state;
     ASK_STATUS(port, 404, "POST", "/v1/embeddings", "{\"model\": \"other\", \"input\": \"a\"}");
@@ -175,7 +175,7 @@ static void check_vector(json_t *list, const char *text)
     }
 }
 
-static void prefixes_of_a_collection_stand_before_its_texts(void **state)
+static void prefixes_of_a_collection_are_put_before_its_texts(void **state)
 {
     (void)state;
     ASK_STATUS(port, 200, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 64, \"distance\": \"Dot\"}}");
@@ -424,9 +424,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SERVED(embeddings_have_the_bits_of_the_library),
         SERVED(tokens_are_embedded_as_their_text),
-        SERVED(what_a_model_cannot_do_is_refused),
+        SERVED(requests_that_a_model_cannot_serve_are_refused),
         SERVED(texts_take_the_place_of_vectors),
-        SERVED(prefixes_of_a_collection_stand_before_its_texts),
+        SERVED(prefixes_of_a_collection_are_put_before_its_texts),
         SERVED(texts_of_four_clients_at_once_are_those_of_the_library),
         SERVED(a_stream_has_the_same_text_in_pieces),
         SERVED(a_stop_ends_the_text_before_it),

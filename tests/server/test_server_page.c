@@ -283,7 +283,7 @@ static void the_fields_of_payloads_have_types_and_counts(void **state)
     json_decref(answer);
 }
 
-static void a_query_says_what_it_cost_if_that_is_asked_for(void **state)
+static void a_query_reports_its_cost_on_request(void **state)
 {
     (void)state;
     fill();
@@ -382,7 +382,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rows_are_changed_and_deleted_by_ids_of_any_kind, begin, end),
         cmocka_unit_test_setup_teardown(the_fields_of_payloads_have_types_and_counts, begin, end),
         cmocka_unit_test_setup_teardown(a_query_by_lists_says_how_many_hits_are_proven, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(a_query_says_what_it_cost_if_that_is_asked_for, begin, end),
+        cmocka_unit_test_setup_teardown(a_query_reports_its_cost_on_request, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,7 @@ static void collections_are_made_described_listed_and_dropped(void **state)
     ASK_STATUS(port, 404, "POST", "/collections/docs/points/count", "{}");
 }
 
-static void filters_admit_what_qdrant_says(void **state)
+static void filters_admit_the_rows_that_qdrant_admits(void **state)
 {
     (void)state;
     add_points();
@@ -115,7 +115,7 @@ static void filters_admit_what_qdrant_says(void **state)
     json_decref(answer);
 }
 
-static void ids_above_2_to_the_53_and_uuids_come_back(void **state)
+static void ids_above_2_to_the_53_and_uuids_are_returned_unchanged(void **state)
 {
     (void)state;
     static const char vector[] = "[1,0,0,0,0,0,0,0]";
@@ -341,8 +341,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SERVED(collections_are_made_described_listed_and_dropped),
-        SERVED(filters_admit_what_qdrant_says),
-        SERVED(ids_above_2_to_the_53_and_uuids_come_back),
+        SERVED(filters_admit_the_rows_that_qdrant_admits),
+        SERVED(ids_above_2_to_the_53_and_uuids_are_returned_unchanged),
         SERVED(queries_of_four_clients_at_once_have_the_bits_of_calls_in_the_process),
         SERVED(payloads_are_set_overwritten_and_cleared),
         SERVED(a_scroll_visits_every_point_once),

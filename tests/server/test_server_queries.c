@@ -50,7 +50,7 @@ static const char *ids_of(const char *path, const char *body)
 
 #define QUERY(query) ids_of("/collections/line/points/query", "{\"limit\": 3, \"query\": " query "}")
 
-static void examples_lead_to_what_is_like_them(void **state)
+static void examples_lead_to_similar_points(void **state)
 {
     (void)state;
     assert_string_equal(QUERY("5"), "4 6 3");
@@ -237,7 +237,7 @@ static void pages_have_every_point_once_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(examples_lead_to_what_is_like_them, begin, end),
+        cmocka_unit_test_setup_teardown(examples_lead_to_similar_points, begin, end),
         cmocka_unit_test_setup_teardown(scores_of_examples_are_those_of_qdrant, begin, end),
         cmocka_unit_test_setup_teardown(points_come_by_values_and_at_random, begin, end),
         cmocka_unit_test_setup_teardown(vectors_are_looked_up_elsewhere, begin, end),

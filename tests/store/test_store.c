@@ -214,7 +214,7 @@ static void two_handles_on_one_collection_see_each_others_writes(void **state)
     free(path);
 }
 
-static void update_does_what_it_does_in_memory(void **state)
+static void update_does_the_same_as_in_memory(void **state)
 {
     ww_device *device = *state;
     char *path = path_make();
@@ -354,7 +354,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stored_collection_answers_as_one_in_memory, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(changes_before_the_first_search_are_read_from_the_file, scratch_setup,
                                         scratch_teardown),
-        cmocka_unit_test_setup_teardown(update_does_what_it_does_in_memory, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(update_does_the_same_as_in_memory, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_failed_write_changes_nothing, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(rows_are_looked_up_by_id_handle_and_number, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(masks_speak_of_row_numbers, scratch_setup, scratch_teardown),

@@ -77,7 +77,7 @@ static void damage(test_random *random, char *bytes, size_t size)
     }
 }
 
-static void damaged_databases_are_told_as_such(void **state)
+static void damaged_databases_are_reported_as_damaged(void **state)
 {
     (void)state;
     test_random random = seeded(1);
@@ -139,7 +139,7 @@ static int64_t check_prefix(ww_collection *const *models, int64_t number)
     return done;
 }
 
-static void what_is_left_of_a_damaged_log_is_whole(void **state)
+static void the_rest_of_a_damaged_log_is_consistent(void **state)
 {
     (void)state;
     test_random random = seeded(2);
@@ -195,8 +195,8 @@ static void what_is_left_of_a_damaged_log_is_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(damaged_databases_are_told_as_such, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_left_of_a_damaged_log_is_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(damaged_databases_are_reported_as_damaged, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_rest_of_a_damaged_log_is_consistent, setup, teardown),
     };
     attack_count = sizeof tests / sizeof *tests;
     return cmocka_run_group_tests_name("store: damaged files", tests, NULL, NULL);

@@ -108,7 +108,7 @@ static void check_slots(const writing *writers)
     work_close(store, collection);
 }
 
-static void writers_that_are_killed_beside_others_lose_nothing(void **state)
+static void writers_that_are_killed_next_to_others_lose_nothing(void **state)
 {
     (void)state;
     test_random random = seeded(3);
@@ -305,7 +305,7 @@ static void a_disk_that_is_full_for_a_while_loses_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(writers_that_are_killed_beside_others_lose_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(writers_that_are_killed_next_to_others_lose_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(files_attacked_while_open_end_no_process, setup, teardown),
         cmocka_unit_test_setup_teardown(a_disk_that_is_full_for_a_while_loses_nothing, setup, teardown),
     };

@@ -171,7 +171,7 @@ static void check_calm(const char *what, ww_collection *model)
     work_close(store, calm);
 }
 
-static void a_damaged_collection_leaves_the_others_alone(void **state)
+static void a_damaged_collection_does_not_affect_the_others(void **state)
 {
     (void)state;
     static const char *const edits[] = {"UPDATE warpwave_collections SET dim = -1 WHERE name = 'work'",
@@ -413,7 +413,7 @@ static void load_extension(sqlite3 *db)
         fail_msg("%s", message);
 }
 
-static void sql_that_brings_what_is_not_utf8_is_refused(void **state)
+static void sql_values_that_are_not_utf8_are_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"INSERT INTO work(id, vector) VALUES (CAST(x'61ff' AS TEXT), '[1,2,3,4,5,6,7,8]')",
@@ -467,7 +467,7 @@ static void an_id_that_is_not_utf8_is_read_and_never_exported_as_another(void **
     work_close(store, collection);
 }
 
-static void a_where_runs_nothing_but_itself(void **state)
+static void a_where_runs_no_other_statement(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -504,7 +504,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tables_that_were_edited_are_found_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_damaged_collection_leaves_the_others_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_damaged_collection_does_not_affect_the_others, setup, teardown),
         cmocka_unit_test_setup_teardown(a_collection_that_changes_its_shape_while_it_is_open_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_newer_format_is_refused_with_both_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_is_no_database_is_refused, setup, teardown),
@@ -513,9 +513,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(names_reach_sql_in_quotes, setup, teardown),
         cmocka_unit_test_setup_teardown(names_whose_tables_collide_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(names_and_ids_that_are_not_utf8_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(sql_that_brings_what_is_not_utf8_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(sql_values_that_are_not_utf8_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(an_id_that_is_not_utf8_is_read_and_never_exported_as_another, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_where_runs_nothing_but_itself, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_where_runs_no_other_statement, setup, teardown),
     };
     return cmocka_run_group_tests_name("store: damage", tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static int64_t count_of(sqlite3 *db, const filter_where *where)
     return count;
 }
 
-static void expressions_admit_what_sql_says(void **state)
+static void expressions_admit_the_same_rows_as_sql(void **state)
 {
     (void)state;
     sqlite3 *db = open_rows();
@@ -267,7 +267,7 @@ int main(void)
         cmocka_unit_test(texts_that_leave_their_brackets_are_refused),
         cmocka_unit_test(only_rows_and_listed_functions_are_allowed),
         cmocka_unit_test(a_quoted_bracket_or_semicolon_is_only_a_letter),
-        cmocka_unit_test(expressions_admit_what_sql_says),
+        cmocka_unit_test(expressions_admit_the_same_rows_as_sql),
         cmocka_unit_test(values_are_bound_by_place_and_by_name),
         cmocka_unit_test(a_collection_with_quotes_in_its_name_is_filtered),
         cmocka_unit_test(a_guarded_connection_only_reads),

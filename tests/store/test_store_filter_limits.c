@@ -191,7 +191,7 @@ static void texts_with_many_calls_are_over_soon(void **state)
     }
 }
 
-static void what_is_over_a_limit_is_refused_with_the_limit(void **state)
+static void arguments_over_a_limit_are_refused_with_the_limit(void **state)
 {
     (void)state;
     static char text[FILTER_TEXT_BYTES_MAX + 100];
@@ -226,7 +226,7 @@ static void what_is_over_a_limit_is_refused_with_the_limit(void **state)
 }
 
 /* Random arguments, of letters that make matches, parts of characters and invalid UTF-8 likely. */
-static void functions_of_our_own_give_what_sqlites_give(void **state)
+static void our_functions_give_the_results_of_sqlites_functions(void **state)
 {
     (void)state;
     sqlite3 *theirs = NULL, *ours = NULL;
@@ -290,8 +290,8 @@ int main(void)
         cmocka_unit_test(hostile_filters_are_over_soon),
         cmocka_unit_test(texts_that_are_hard_to_prepare_are_over_soon),
         cmocka_unit_test(texts_with_many_calls_are_over_soon),
-        cmocka_unit_test(what_is_over_a_limit_is_refused_with_the_limit),
-        cmocka_unit_test(functions_of_our_own_give_what_sqlites_give),
+        cmocka_unit_test(arguments_over_a_limit_are_refused_with_the_limit),
+        cmocka_unit_test(our_functions_give_the_results_of_sqlites_functions),
         cmocka_unit_test(a_parameter_without_a_type_is_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

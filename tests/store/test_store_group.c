@@ -52,7 +52,7 @@ static void a_store_on_a_group_is_a_store(void **state)
     free(path);
 }
 
-static void what_a_lost_member_had_is_read_from_the_file(void **state)
+static void rows_of_a_lost_member_are_read_from_the_file(void **state)
 {
     (void)state;
     ww_device *group = open_even("cpu+emulator:32"), *cpu = open_even("cpu");
@@ -131,7 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_store_on_a_group_is_a_store, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(what_a_lost_member_had_is_read_from_the_file, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(rows_of_a_lost_member_are_read_from_the_file, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(rows_on_the_host_are_a_matter_of_the_config, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests_name("stores on groups", tests, NULL, NULL);

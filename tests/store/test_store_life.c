@@ -79,7 +79,7 @@ static int stop_at_once(long long done, long long total, void *user)
 }
 
 /* Two handles of one store and one of another, each with its own idea of the next numbers. */
-static void writers_by_turns_leave_what_one_would(void **state)
+static void alternating_writers_leave_the_state_of_a_single_writer(void **state)
 {
     ww_store *store = NULL, *other = NULL;
     ww_collection *doors[3] = {NULL};
@@ -104,7 +104,7 @@ static void writers_by_turns_leave_what_one_would(void **state)
     ww_store_close(store);
 }
 
-static void what_is_cancelled_leaves_nothing_behind(void **state)
+static void a_cancelled_call_leaves_nothing_behind(void **state)
 {
     ww_device *device = *state;
     ww_store *store = NULL;
@@ -312,7 +312,7 @@ static void a_collection_moves_to_another_device(void **state)
 }
 
 /* Replaces so many rows that the log of removals is cut, unnoticed by a second handle. */
-static void who_is_behind_the_log_reads_everything_anew(void **state)
+static void a_handle_that_is_behind_the_log_reads_everything_again(void **state)
 {
     ww_device *device = *state;
     ww_store *store = NULL, *second = NULL;
@@ -405,7 +405,7 @@ static void a_filter_admits_exactly_the_rows_that_match(void **state)
     test_rows_free(&rows);
 }
 
-static void what_cannot_be_is_refused(void **state)
+static void impossible_arguments_are_refused(void **state)
 {
     ww_device *device = *state;
     ww_store *store = NULL;
@@ -533,17 +533,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_one_moment, setup, teardown),
-        cmocka_unit_test_setup_teardown(writers_by_turns_leave_what_one_would, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_cancelled_leaves_nothing_behind, setup, teardown),
+        cmocka_unit_test_setup_teardown(alternating_writers_leave_the_state_of_a_single_writer, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_cancelled_call_leaves_nothing_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(an_older_copy_in_its_place_is_noticed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_collection_is_a_virtual_table_and_is_dropped_with_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_locked_file_is_busy_and_can_be_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_second_sqlite_on_the_file_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_child_cannot_use_the_parents_store_and_harms_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(a_collection_moves_to_another_device, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_is_behind_the_log_reads_everything_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_handle_that_is_behind_the_log_reads_everything_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_filter_admits_exactly_the_rows_that_match, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(impossible_arguments_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(files_are_as_small_as_their_pages_allow, setup, teardown),
         cmocka_unit_test_setup_teardown(compacting_gives_space_back_to_the_file_system, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_of_every_type_are_kept_as_they_are, setup, teardown),

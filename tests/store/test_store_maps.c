@@ -287,7 +287,7 @@ static void a_map_that_makes_no_sense_is_made_again(void **state)
     ww_map_destroy(made);
 }
 
-static void tables_of_others_are_left_alone(void **state)
+static void tables_of_other_programs_are_not_changed(void **state)
 {
     (void)state;
     static const char *const edits[] = {"CREATE TABLE warpwave_maps(uid)", "CREATE VIEW warpwave_map_points AS SELECT 1",
@@ -432,7 +432,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(renaming_keeps_it_and_dropping_forgets_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_backup_has_it_and_a_store_to_be_read_keeps_none, setup, teardown),
         cmocka_unit_test_setup_teardown(a_map_that_makes_no_sense_is_made_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(tables_of_others_are_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(tables_of_other_programs_are_not_changed, setup, teardown),
         cmocka_unit_test_setup_teardown(any_damage_gives_a_map, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
         cmocka_unit_test_setup_teardown(every_call_to_the_file_may_fail, setup, teardown),

@@ -72,7 +72,7 @@ static void another_collection_of_the_name_knows_no_model(void **state)
     CHECK_OK(ww_store_set_model(store, "docs", &other));
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void nonsensical_arguments_are_refused(void **state)
 {
     (void)state;
     ww_store_model none = a_model("x", ""), full = a_model("x", "1"), found = ww_store_model_default();
@@ -119,7 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_is_kept_and_another_refused),
         cmocka_unit_test(another_collection_of_the_name_knows_no_model),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(nonsensical_arguments_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -271,7 +271,7 @@ static void a_write_removes_other_rows_in_the_same_transaction(void **state)
     CHECK_OK(ww_store_check(store, NULL, NULL));
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void nonsensical_arguments_are_refused(void **state)
 {
     (void)state;
     ww_collection *memory = NULL, *empty = NULL;
@@ -428,7 +428,7 @@ int main(void)
         TEST(equal_hits_are_ordered_by_handle),
         TEST(the_index_follows_every_write),
         TEST(a_write_removes_other_rows_in_the_same_transaction),
-        TEST(what_makes_no_sense_is_refused),
+        TEST(nonsensical_arguments_are_refused),
         TEST(a_damaged_index_gives_a_status),
         TEST(compacting_makes_a_damaged_index_again),
         TEST(every_allocation_may_fail),

@@ -103,7 +103,7 @@ static void one_head_of_keys_serves_many_queries(void **state)
     try_shape(*state, &shape, 3, 70, "71 heads on one");
 }
 
-static void a_prompt_has_the_bits_of_its_tokens_alone(void **state)
+static void a_prompt_has_the_bits_of_its_tokens_fed_one_by_one(void **state)
 {
     const int32_t length = device_is_slow(*state) ? 280 : 600;
     const attention_shape shape = {
@@ -142,7 +142,7 @@ static void scores_that_differ_much_have_the_defined_bits(void **state)
 
 /* A value that does not fit in f16 is infinite in the cache: queries that see it get NaN or infinity, others are not
  * affected. */
-static void an_infinite_value_is_nobodys_who_does_not_see_it(void **state)
+static void an_infinite_value_affects_only_queries_that_see_it(void **state)
 {
     for (int32_t type = ATTENTION_F16; type <= ATTENTION_Q8_0; type += 2) {
         test_random random = {.state = 9};
@@ -275,10 +275,10 @@ int main(void)
         cmocka_unit_test(every_type_and_head_size_has_the_defined_bits),
         cmocka_unit_test(several_sequences_and_lengths_have_the_defined_bits),
         cmocka_unit_test(one_head_of_keys_serves_many_queries),
-        cmocka_unit_test(a_prompt_has_the_bits_of_its_tokens_alone),
+        cmocka_unit_test(a_prompt_has_the_bits_of_its_tokens_fed_one_by_one),
         cmocka_unit_test(tokens_in_any_order_have_the_same_bits),
         cmocka_unit_test(scores_that_differ_much_have_the_defined_bits),
-        cmocka_unit_test(an_infinite_value_is_nobodys_who_does_not_see_it),
+        cmocka_unit_test(an_infinite_value_affects_only_queries_that_see_it),
         cmocka_unit_test(a_step_that_stores_its_keys_has_the_defined_bits),
         cmocka_unit_test(a_step_of_any_shape_has_the_defined_bits),
     };

@@ -182,7 +182,7 @@ static void a_module_that_is_unloaded_has_done_its_work(void **state)
     scene_end(&s);
 }
 
-static void a_kernel_says_what_it_needs_and_is_found_once(void **state)
+static void a_kernel_reports_its_requirements_and_is_found_only_once(void **state)
 {
     if (!runs_kernels(*state))
         return;
@@ -313,7 +313,7 @@ static void arguments_that_cannot_be_are_refused(void **state)
     scene_end(&s);
 }
 
-static void code_that_is_not_the_devices_is_refused_by_what_it_is(void **state)
+static void code_for_another_device_is_refused_and_named(void **state)
 {
     ww_device *device = *state;
     ww_module *module = NULL;
@@ -446,11 +446,11 @@ int main(void)
         cmocka_unit_test(a_view_is_given_by_the_address_of_its_first_element),
         cmocka_unit_test(a_struct_may_be_given_as_bytes),
         cmocka_unit_test(a_module_that_is_unloaded_has_done_its_work),
-        cmocka_unit_test(a_kernel_says_what_it_needs_and_is_found_once),
+        cmocka_unit_test(a_kernel_reports_its_requirements_and_is_found_only_once),
         cmocka_unit_test(a_launch_that_cannot_be_is_refused_and_changes_nothing),
         cmocka_unit_test(a_launch_of_more_threads_than_the_driver_counts_is_refused),
         cmocka_unit_test(arguments_that_cannot_be_are_refused),
-        cmocka_unit_test(code_that_is_not_the_devices_is_refused_by_what_it_is),
+        cmocka_unit_test(code_for_another_device_is_refused_and_named),
         cmocka_unit_test(a_kernel_that_is_not_there_is_not_found),
         cmocka_unit_test(every_allocation_may_fail),
     };

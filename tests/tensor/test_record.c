@@ -229,7 +229,7 @@ static void other_work_between_replays_changes_nothing(void **state)
     step_free(&s);
 }
 
-static void what_waits_is_refused_and_the_device_goes_on(void **state)
+static void operations_that_wait_are_refused_and_the_device_continues(void **state)
 {
     layer_step s = step_make(*state);
     tensor_recording *recording = NULL;
@@ -356,7 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replays_have_the_bits_of_the_step),
         cmocka_unit_test(other_work_between_replays_changes_nothing),
-        cmocka_unit_test(what_waits_is_refused_and_the_device_goes_on),
+        cmocka_unit_test(operations_that_wait_are_refused_and_the_device_continues),
         cmocka_unit_test(every_allocation_may_fail),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(every_driver_call_may_fail)};

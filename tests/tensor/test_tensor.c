@@ -20,7 +20,7 @@ static void check_elements(const char *what, const ww_tensor *out, const test_te
 
 /* ---- storages ------------------------------------------------------------------------------------------------------------ */
 
-static void storages_hold_what_they_were_given(void **state)
+static void storages_keep_the_bytes_that_were_written(void **state)
 {
     test_random random = {1};
     ww_device *cpu = NULL;
@@ -204,7 +204,7 @@ static void copies_write_their_places_and_no_others(void **state)
 }
 
 /* A matrix onto its own transpose, and a run onto itself one further. */
-static void a_copy_may_overlap_what_it_reads(void **state)
+static void a_copy_may_overlap_its_source(void **state)
 {
     test_random random = {4};
     const int64_t all = 30 * 30 + 1, square[] = {30, 30};
@@ -307,7 +307,7 @@ static void cat_joins_along_any_dimension(void **state)
     }
 }
 
-static void names_lead_there_and_back(void **state)
+static void names_and_numbers_convert_both_ways(void **state)
 {
     (void)state;
     for (int type = 0; type < TEST_TYPES; type++)
@@ -346,7 +346,7 @@ static void turned_tensors_become_dense(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(storages_hold_what_they_were_given),
+        cmocka_unit_test(storages_keep_the_bytes_that_were_written),
         cmocka_unit_test(zeros_are_zero),
         cmocka_unit_test(a_storage_may_be_released_while_it_is_in_use),
         cmocka_unit_test(any_layout_becomes_dense),
@@ -354,11 +354,11 @@ int main(void)
         cmocka_unit_test(wide_rows_are_moved_whole),
         cmocka_unit_test(more_than_two_to_the_31_elements_work),
         cmocka_unit_test(copies_write_their_places_and_no_others),
-        cmocka_unit_test(a_copy_may_overlap_what_it_reads),
+        cmocka_unit_test(a_copy_may_overlap_its_source),
         cmocka_unit_test(copy2d_copies_runs),
         cmocka_unit_test(const_set_sets_a_view),
         cmocka_unit_test(cat_joins_along_any_dimension),
-        cmocka_unit_test(names_lead_there_and_back),
+        cmocka_unit_test(names_and_numbers_convert_both_ways),
     };
     return RUN_ON_EVERY_DEVICE("tensors", tests);
 }

@@ -27,7 +27,7 @@ static void expect(ww_status expected, const char *words, const ww_tensor *q, co
     assert_null(out.storage);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void unsuitable_arguments_are_refused(void **state)
 {
     test_tensor q = randoms(*state, 2, 4, 32), k = randoms(*state, 5, 2, 32), three = randoms(*state, 5, 3, 32);
     test_tensor small = randoms(*state, 5, 2, 24), odd = randoms(*state, 5, 2, 36), wide = randoms(*state, 5, 2, 264);
@@ -118,7 +118,7 @@ static void no_keys_give_zeros(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(unsuitable_arguments_are_refused),
         cmocka_unit_test(it_is_the_softmax_of_scaled_products_times_values),
         cmocka_unit_test(no_keys_give_zeros),
     };

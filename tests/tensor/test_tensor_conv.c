@@ -187,7 +187,7 @@ static void empty_images_and_channels_work(void **state)
     check_convolution(*state, &random, &channels, false, false, WW_F32, TEST_DENSE, true);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void unsuitable_arguments_are_refused(void **state)
 {
     test_random random = {27};
     const int64_t shape[4] = {1, 4, 5, 5}, kernel[4] = {2, 4, 3, 3};
@@ -294,7 +294,7 @@ int main(void)
         cmocka_unit_test(extremes_have_the_canonical_bits),
         cmocka_unit_test(large_convolutions_have_the_canonical_bits),
         cmocka_unit_test(empty_images_and_channels_work),
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(unsuitable_arguments_are_refused),
         cmocka_unit_test(fast_convolutions_are_near),
     };
     return RUN_ON_EVERY_DEVICE("convolutions", tests);

@@ -134,7 +134,7 @@ static void long_lines_are_summed(void **state)
     ww_tensor_release(&same);
 }
 
-static void running_sums_that_are_none_are_refused(void **state)
+static void invalid_running_sums_are_refused(void **state)
 {
     const int8_t numbers[2] = {1, 2};
     const int64_t two = 2, none[2] = {0, 3};
@@ -262,10 +262,8 @@ static void a_row_of_integers_is_convolved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(running_sums_have_one_order),
-        cmocka_unit_test(long_lines_are_summed),
-        cmocka_unit_test(running_sums_that_are_none_are_refused),
-        cmocka_unit_test(convolutions_of_integers_wrap),
+        cmocka_unit_test(running_sums_have_one_order),      cmocka_unit_test(long_lines_are_summed),
+        cmocka_unit_test(invalid_running_sums_are_refused), cmocka_unit_test(convolutions_of_integers_wrap),
         cmocka_unit_test(a_row_of_integers_is_convolved),
     };
     return RUN_ON_EVERY_DEVICE("running sums and convolutions of integers", tests);

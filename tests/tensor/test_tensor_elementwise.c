@@ -165,7 +165,7 @@ static void check_binary(ww_device *device, test_random *random, int number, boo
     test_tensor_free(&xs[1]);
 }
 
-static void binary_operations_do_what_they_say(void **state)
+static void binary_operations_match_their_definitions(void **state)
 {
     test_random random = {13};
     for (int op = WW_ADD; op <= WW_ATAN2; op++)
@@ -174,7 +174,7 @@ static void binary_operations_do_what_they_say(void **state)
                 check_binary(*state, &random, op, false, (ww_dtype)type, dense);
 }
 
-static void comparisons_do_what_they_say(void **state)
+static void comparisons_match_their_definitions(void **state)
 {
     test_random random = {18};
     for (int op = WW_EQ; op <= WW_GE; op++)
@@ -286,7 +286,7 @@ static void check_rows(ww_device *device, test_random *random, ww_dtype dtype, i
         test_tensor_free(&xs[i]);
 }
 
-static void rows_may_repeat_lie_apart_or_be_unaligned(void **state)
+static void rows_may_repeat_have_gaps_or_be_unaligned(void **state)
 {
     static const ww_dtype types[] = {WW_F32, WW_F16, WW_BF16, WW_F8E4M3};
     test_random random = {19};
@@ -322,9 +322,9 @@ static void places_may_take_64_bits(void **state)
 {
     ww_device *device = *state;
     pretend_large_tensors(device, true);
-    rows_may_repeat_lie_apart_or_be_unaligned(state);
+    rows_may_repeat_have_gaps_or_be_unaligned(state);
     where_chooses_by_any_condition(state);
-    comparisons_do_what_they_say(state);
+    comparisons_match_their_definitions(state);
     every_rank_and_empty_tensors_work(state);
     pretend_large_tensors(device, false);
 }
@@ -334,11 +334,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_is_cast_to_every_type),
         cmocka_unit_test(every_small_float_is_cast_exactly),
-        cmocka_unit_test(binary_operations_do_what_they_say),
-        cmocka_unit_test(comparisons_do_what_they_say),
+        cmocka_unit_test(binary_operations_match_their_definitions),
+        cmocka_unit_test(comparisons_match_their_definitions),
         cmocka_unit_test(where_chooses_by_any_condition),
         cmocka_unit_test(affine_multiplies_and_adds_in_one_step),
-        cmocka_unit_test(rows_may_repeat_lie_apart_or_be_unaligned),
+        cmocka_unit_test(rows_may_repeat_have_gaps_or_be_unaligned),
         cmocka_unit_test(every_rank_and_empty_tensors_work),
         cmocka_unit_test(places_may_take_64_bits),
     };

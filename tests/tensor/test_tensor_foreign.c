@@ -60,7 +60,7 @@ static bool is_emulated(ww_device *device)
 
 /* ---- addresses ----------------------------------------------------------------------------------------------------------- */
 
-static void wrapped_memory_is_used_where_it_lies(void **state)
+static void wrapped_memory_is_used_in_place(void **state)
 {
     int released = 0;
     ww_tensor owner = make_six(*state), x = {0}, view = {0}, sum = {0};
@@ -99,7 +99,7 @@ static void look(void *owner)
     seen_at_release = looked_at[5];
 }
 
-static void an_owner_is_told_when_all_work_is_done(void **state)
+static void an_owner_is_notified_when_all_work_is_done(void **state)
 {
     int released = 0;
     ww_tensor owner = make_six(*state), x = {0};
@@ -117,7 +117,7 @@ static void an_owner_is_told_when_all_work_is_done(void **state)
     ww_tensor_release(&owner);
 }
 
-static void what_cannot_be_wrapped_is_refused(void **state)
+static void memory_that_cannot_be_wrapped_is_refused(void **state)
 {
     int released = 0;
     ww_tensor owner = make_six(*state), x = {0};
@@ -429,7 +429,7 @@ static void *capsule_pointer(void *of, const char *name)
     return capsule_has_name(of, name) ? ((capsule *)of)->pointer : NULL;
 }
 
-static void a_capsule_deletes_what_nobody_has_taken(void **state)
+static void a_capsule_deletes_an_export_that_nobody_has_imported(void **state)
 {
     ww_memory_info before = ww_memory_info_default(), after = before;
     ww_tensor x = make_six(*state);
@@ -509,12 +509,18 @@ static void streams_wait_for_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exported_memory_does_not_go_to_the_pool),  cmocka_unit_test(wrapped_memory_is_used_where_it_lies),
-        cmocka_unit_test(an_owner_is_told_when_all_work_is_done),   cmocka_unit_test(what_cannot_be_wrapped_is_refused),
-        cmocka_unit_test(read_only_memory_is_not_written),          cmocka_unit_test(every_type_goes_there_and_back),
-        cmocka_unit_test(offsets_and_missing_strides_are_honoured), cmocka_unit_test(imports_that_do_not_fit_are_refused),
-        cmocka_unit_test(host_memory_of_other_kinds_is_the_hosts),  cmocka_unit_test(an_export_outlives_everything_else),
-        cmocka_unit_test(a_capsule_deletes_what_nobody_has_taken),  cmocka_unit_test(streams_wait_for_each_other),
+        cmocka_unit_test(exported_memory_does_not_go_to_the_pool),
+        cmocka_unit_test(wrapped_memory_is_used_in_place),
+        cmocka_unit_test(an_owner_is_notified_when_all_work_is_done),
+        cmocka_unit_test(memory_that_cannot_be_wrapped_is_refused),
+        cmocka_unit_test(read_only_memory_is_not_written),
+        cmocka_unit_test(every_type_goes_there_and_back),
+        cmocka_unit_test(offsets_and_missing_strides_are_honoured),
+        cmocka_unit_test(imports_that_do_not_fit_are_refused),
+        cmocka_unit_test(host_memory_of_other_kinds_is_the_hosts),
+        cmocka_unit_test(an_export_outlives_everything_else),
+        cmocka_unit_test(a_capsule_deletes_an_export_that_nobody_has_imported),
+        cmocka_unit_test(streams_wait_for_each_other),
     };
     return RUN_ON_EVERY_DEVICE("foreign memory", tests);
 }

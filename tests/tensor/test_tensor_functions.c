@@ -45,7 +45,7 @@ static void check_unary(ww_device *device, test_random *random, ww_unary op, ww_
     test_tensor_free(&x);
 }
 
-static void unary_operations_do_what_they_say(void **state)
+static void unary_operations_match_their_definitions(void **state)
 {
     test_random random = {12};
     for (int op = WW_ABS; op <= WW_GELU_ERF; op++)
@@ -173,7 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_functions_are_exact),
-        cmocka_unit_test(unary_operations_do_what_they_say),
+        cmocka_unit_test(unary_operations_match_their_definitions),
         cmocka_unit_test(functions_of_16_bits_are_right_for_every_value),
         cmocka_unit_test(functions_of_16_bits_take_one_number_after_another),
         cmocka_unit_test(powf_and_elu_take_their_number),

@@ -90,7 +90,7 @@ static void check_read(ww_device *device, test_random *random, ww_dtype dtype, b
     test_tensor_free(&ids);
 }
 
-static void gather_reads_where_ids_say(void **state)
+static void gather_reads_the_elements_that_the_ids_name(void **state)
 {
     test_random random = {21};
     for (int turn = 0; turn < 120; turn++)
@@ -239,7 +239,7 @@ static void one_long_line_is_added_in_order(void **state)
 }
 
 /* A tensor scattered into itself reads what was there before. */
-static void sources_may_lie_in_what_is_written(void **state)
+static void sources_may_overlap_the_destination(void **state)
 {
     const int64_t four = 4;
     const int64_t numbers[] = {3, 2, 1, 0};
@@ -331,7 +331,7 @@ static void places_may_take_64_bits(void **state)
 {
     ww_device *device = *state;
     pretend_large_tensors(device, true);
-    gather_reads_where_ids_say(state);
+    gather_reads_the_elements_that_the_ids_name(state);
     index_select_takes_slices(state);
     scatters_write_in_the_order_of_sources(state);
     an_id_out_of_range_is_refused_and_nothing_is_written(state);
@@ -341,12 +341,12 @@ static void places_may_take_64_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gather_reads_where_ids_say),
+        cmocka_unit_test(gather_reads_the_elements_that_the_ids_name),
         cmocka_unit_test(index_select_takes_slices),
         cmocka_unit_test(wide_rows_are_selected),
         cmocka_unit_test(scatters_write_in_the_order_of_sources),
         cmocka_unit_test(one_long_line_is_added_in_order),
-        cmocka_unit_test(sources_may_lie_in_what_is_written),
+        cmocka_unit_test(sources_may_overlap_the_destination),
         cmocka_unit_test(an_id_out_of_range_is_refused_and_nothing_is_written),
         cmocka_unit_test(operands_that_do_not_fit_are_refused),
         cmocka_unit_test(places_may_take_64_bits),

@@ -236,7 +236,7 @@ static void fast_products_are_near(void **state)
     }
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void unsuitable_arguments_are_refused(void **state)
 {
     test_random random = {9};
     const int64_t shape[3] = {2, 3, 4}, other[3] = {3, 4, 5};
@@ -284,7 +284,7 @@ int main(void)
         cmocka_unit_test(empty_products_are_zero_or_empty),
         cmocka_unit_test(a_result_is_never_minus_zero),
         cmocka_unit_test(fast_products_are_near),
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(unsuitable_arguments_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("matrix products", tests);
 }

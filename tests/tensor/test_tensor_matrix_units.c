@@ -110,7 +110,7 @@ static void check_product(ww_device *device, ww_dtype dtype, size s, lying how_a
     matrix_free(&b);
 }
 
-static void matrices_may_lie_in_any_way(void **state)
+static void matrices_may_have_any_layout(void **state)
 {
     static const lying ways[] = {
         {.transposed = false},
@@ -245,7 +245,7 @@ static void fast_products_are_of_the_kernels_for_matrix_units(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matrices_may_lie_in_any_way),
+        cmocka_unit_test(matrices_may_have_any_layout),
         cmocka_unit_test(sizes_around_tiles_and_slabs),
         cmocka_unit_test(batches_are_multiplied_and_shared_matrices_copied_once),
         cmocka_unit_test(many_tiles_are_all_made),

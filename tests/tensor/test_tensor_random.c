@@ -92,7 +92,7 @@ static void the_numbers_are_distributed_as_asked(void **state)
     check_moments(*state, WW_F64, true);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void nonsensical_arguments_are_refused(void **state)
 {
     ww_tensor out = {0};
     CHECK_FAILS(WW_UNSUPPORTED, ww_tensor_uniform(*state, WW_I32, 1, (int64_t[]){5}, 0.0, 1.0, &out));
@@ -111,7 +111,7 @@ int main(void)
         cmocka_unit_test(the_generator_gives_its_published_words),
         cmocka_unit_test(the_same_seed_gives_the_same_bits_on_every_device),
         cmocka_unit_test(the_numbers_are_distributed_as_asked),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(nonsensical_arguments_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("random numbers", tests);
 }

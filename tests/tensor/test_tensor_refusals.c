@@ -10,7 +10,7 @@ static void says(const char *text)
         fail_msg("'%s' does not say '%s'", ww_error_message(), text);
 }
 
-static void layouts_that_are_none_are_refused(void **state)
+static void invalid_layouts_are_refused(void **state)
 {
     const int64_t shape[] = {2, 3};
     const float numbers[6] = {0};
@@ -143,7 +143,7 @@ static void null_and_nonsense_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layouts_that_are_none_are_refused),
+        cmocka_unit_test(invalid_layouts_are_refused),
         cmocka_unit_test(operands_that_do_not_fit_are_refused_with_both),
         cmocka_unit_test(two_devices_are_refused),
         cmocka_unit_test(null_and_nonsense_are_refused),

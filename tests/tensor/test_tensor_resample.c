@@ -95,7 +95,7 @@ static void check_pool(ww_device *device, test_random *random, ww_dtype dtype, t
     test_tensor_free(&x);
 }
 
-static void pools_of_every_type_do_what_they_say(void **state)
+static void pools_of_every_type_match_their_definition(void **state)
 {
     test_random random = {31};
     for (int type = 0; type < TEST_TYPES; type++) {
@@ -118,7 +118,7 @@ static void pools_of_every_type_do_what_they_say(void **state)
 /* ---- enlargements ---------------------------------------------------------------------------------------------------------
  */
 
-static void nearest_elements_of_every_type_are_taken(void **state)
+static void nearest_copies_elements_of_every_type(void **state)
 {
     test_random random = {32};
     static const int64_t sizes[][2] = {{8, 10}, {4, 5}, {3, 1}, {7, 13}};
@@ -216,7 +216,7 @@ static void empty_images_are_empty(void **state)
     test_tensor_free(&x);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void unsuitable_arguments_are_refused(void **state)
 {
     const int64_t shape[4] = {1, 2, 4, 4}, none[4] = {1, 2, 0, 4};
     test_random random = {35};
@@ -253,11 +253,11 @@ static void what_does_not_fit_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pools_of_every_type_do_what_they_say),
-        cmocka_unit_test(nearest_elements_of_every_type_are_taken),
+        cmocka_unit_test(pools_of_every_type_match_their_definition),
+        cmocka_unit_test(nearest_copies_elements_of_every_type),
         cmocka_unit_test(bilinear_images_have_the_same_bits_everywhere),
         cmocka_unit_test(empty_images_are_empty),
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(unsuitable_arguments_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("pools and enlargements", tests);
 }

@@ -188,7 +188,7 @@ static void results_that_do_not_fit_are_refused(void **state)
 }
 
 /* An id that is not there is found before a caller's tensor is written. */
-static void refused_ids_leave_the_result_alone(void **state)
+static void refused_ids_do_not_change_the_result(void **state)
 {
     const int64_t shape[2] = {2, 2}, two = 2, ids[2] = {0, 7};
     const float numbers[4] = {1, 2, 3, 4}, nines[4] = {9, 9, 9, 9};
@@ -269,7 +269,7 @@ static ww_status joined(const ww_tensor *x, ww_tensor *out)
     return status == WW_OK ? ww_tensor_cat(halves, 2, 0, out) : status;
 }
 
-static void a_result_may_be_what_is_read(void **state)
+static void a_result_may_be_one_of_the_inputs(void **state)
 {
     check_onto_itself(*state, "unary", unary_of);
     check_onto_itself(*state, "transpose", transposed);
@@ -370,8 +370,8 @@ int main(void)
         cmocka_unit_test(a_random_tensor_may_be_filled_again),
         cmocka_unit_test(a_result_that_is_there_takes_no_memory),
         cmocka_unit_test(results_that_do_not_fit_are_refused),
-        cmocka_unit_test(refused_ids_leave_the_result_alone),
-        cmocka_unit_test(a_result_may_be_what_is_read),
+        cmocka_unit_test(refused_ids_do_not_change_the_result),
+        cmocka_unit_test(a_result_may_be_one_of_the_inputs),
         cmocka_unit_test(two_results_must_not_overlap),
         cmocka_unit_test(shapes_are_broadcast),
         cmocka_unit_test(shapes_that_do_not_broadcast_are_refused),

@@ -269,7 +269,7 @@ static void check_not_finite(ww_device *device, ww_dtype dtype, int64_t rows, in
     test_tensor_free(&given);
 }
 
-static void softmax_of_what_is_not_finite_is_defined(void **state)
+static void softmax_of_values_that_are_not_finite_is_defined(void **state)
 {
     check_not_finite(*state, WW_F32, 4, 200);
     check_not_finite(*state, WW_F32, 4, 2048);
@@ -309,7 +309,7 @@ static void make_chain(ww_device *device, const test_tensor *x, const test_tenso
     ww_tensor_release(&made[1]);
 }
 
-static void what_is_queued_sees_what_was_queued_before(void **state)
+static void queued_work_sees_earlier_queued_work(void **state)
 {
     static const ww_dtype types[] = {WW_F16, WW_BF16};
     static const int64_t sizes[] = {1088, 1024}; /* for which there are two kinds of kernels */
@@ -453,7 +453,7 @@ static void rope_turns_pairs_of_both_kinds(void **state)
 
 /* ---- refusals ------------------------------------------------------------------------------------------------------------ */
 
-static void what_does_not_fit_is_refused(void **state)
+static void unsuitable_arguments_are_refused(void **state)
 {
     test_random random = {27};
     const int64_t shape[2] = {3, 7}, none[2] = {3, 0}, three = 3;
@@ -489,12 +489,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(softmax_and_norms_are_exact_for_every_length),
         cmocka_unit_test(many_rows_of_16_bits_are_exact),
-        cmocka_unit_test(softmax_of_what_is_not_finite_is_defined),
-        cmocka_unit_test(what_is_queued_sees_what_was_queued_before),
+        cmocka_unit_test(softmax_of_values_that_are_not_finite_is_defined),
+        cmocka_unit_test(queued_work_sees_earlier_queued_work),
         cmocka_unit_test(softmax_takes_any_dimension_of_any_view),
         cmocka_unit_test(softmax_of_columns_is_that_of_rows),
         cmocka_unit_test(rope_turns_pairs_of_both_kinds),
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(unsuitable_arguments_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("tensor_rows", tests);
 }

@@ -48,7 +48,7 @@ static void check_view(ww_tensor *view, int32_t rank, const int64_t *shape, cons
         __VA_ARGS__                                                                                                            \
     }
 
-static void views_show_what_their_names_say(void **state)
+static void views_show_the_expected_elements(void **state)
 {
     ww_tensor x = counted(*state, 3, (int64_t[]){2, 3, 4}), view = {0};
     CHECK_OK(ww_tensor_select(&x, 0, -1, &view));
@@ -80,7 +80,7 @@ static void views_show_what_their_names_say(void **state)
     ww_tensor_release(&x);
 }
 
-static void views_that_are_none_are_refused(void **state)
+static void invalid_views_are_refused(void **state)
 {
     ww_tensor x = counted(*state, 2, (int64_t[]){3, 4}), view = {0}, held = {0};
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_tensor_transpose(&x, 0, 2, &view));
@@ -225,7 +225,7 @@ static void tensors_are_made_of_every_type(void **state)
     }
 }
 
-static void what_is_no_shape_or_range_is_refused(void **state)
+static void invalid_shapes_and_ranges_are_refused(void **state)
 {
     ww_tensor out = {0};
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tensor_zeros(*state, WW_F32, 9, (int64_t[9]){0}, &out));
@@ -289,13 +289,13 @@ static void the_host_reads_and_writes_any_view(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(views_show_what_their_names_say),
-        cmocka_unit_test(views_that_are_none_are_refused),
+        cmocka_unit_test(views_show_the_expected_elements),
+        cmocka_unit_test(invalid_views_are_refused),
         cmocka_unit_test(a_reshape_keeps_the_order),
         cmocka_unit_test(a_view_keeps_its_storage),
         cmocka_unit_test(a_device_that_was_closed_stays_for_its_tensors),
         cmocka_unit_test(tensors_are_made_of_every_type),
-        cmocka_unit_test(what_is_no_shape_or_range_is_refused),
+        cmocka_unit_test(invalid_shapes_and_ranges_are_refused),
         cmocka_unit_test(the_host_reads_and_writes_any_view),
     };
     return RUN_ON_EVERY_DEVICE("views", tests);

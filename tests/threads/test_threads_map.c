@@ -79,7 +79,7 @@ static void *writer(void *user)
     return NULL;
 }
 
-static void maps_beside_a_writer_are_whole(void **state)
+static void maps_made_while_others_write_are_complete(void **state)
 {
     test_random random = {9};
     scene s = {.collection = collection_make(*state, DIM, WW_L2), .rounds = device_is_slow(*state) ? 8 : 150};
@@ -90,7 +90,7 @@ static void maps_beside_a_writer_are_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maps_beside_a_writer_are_whole),
+        cmocka_unit_test(maps_made_while_others_write_are_complete),
     };
     return RUN_ON_EVERY_DEVICE("maps and threads", tests);
 }

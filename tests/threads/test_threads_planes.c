@@ -60,7 +60,7 @@ static void *trim_often(void *given)
     return NULL;
 }
 
-static void searches_by_planes_agree_while_rows_are_added_and_memory_is_given_back(void **state)
+static void searches_by_planes_agree_while_rows_are_added_and_memory_is_freed(void **state)
 {
     work w = {.device = *state};
     pthread_t threads[SEARCHERS + 2];
@@ -92,7 +92,7 @@ static void searches_by_planes_agree_while_rows_are_added_and_memory_is_given_ba
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(searches_by_planes_agree_while_rows_are_added_and_memory_is_given_back),
+        cmocka_unit_test(searches_by_planes_agree_while_rows_are_added_and_memory_is_freed),
     };
     return RUN_ON_EVERY_DEVICE("planes on several threads", tests);
 }

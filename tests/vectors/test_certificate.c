@@ -173,7 +173,7 @@ static void check_pairs(ww_device *device, int share)
         }
 }
 
-static void every_answer_that_a_wrong_threshold_spoils_is_mended(void **state)
+static void every_answer_with_a_wrong_threshold_is_repeated(void **state)
 {
     ww_device *device = *state;
     memset(&seen, 0, sizeof seen);
@@ -221,7 +221,7 @@ static void a_missing_result_is_found(void **state)
 }
 
 /* Lists that are full are asked again with thresholds that were wrong, too. */
-static void full_lists_are_mended_too(void **state)
+static void queries_with_full_lists_are_repeated_too(void **state)
 {
     for (int kind = 0; kind < KINDS; kind += device_is_slow(*state) ? 3 : 1) {
         pair p = pair_make(*state, kinds[kind], metrics[kind % METRICS]);
@@ -247,7 +247,7 @@ static void check_same(const ww_results *a, const ww_results *b, int64_t queries
     }
 }
 
-static void a_query_is_mended_as_a_search_is(void **state)
+static void a_query_is_repeated_like_a_search(void **state)
 {
     pair p = pair_make(*state, "clustered", WW_COSINE);
     ww_query query = ww_query_default();
@@ -269,7 +269,7 @@ static void a_query_is_mended_as_a_search_is(void **state)
 }
 
 /* In a range search the threshold is known: it is the bound. A better one is proof enough, whatever rows it lost. */
-static void a_range_whose_threshold_is_not_its_bound_is_mended(void **state)
+static void a_range_whose_threshold_is_not_its_bound_is_repeated(void **state)
 {
     for (int m = 0; m < METRICS; m += device_is_slow(*state) ? 2 : 1) {
         pair p = pair_make(*state, "random normal", metrics[m]);
@@ -345,11 +345,11 @@ static void no_memory_for_a_repetition_is_a_status(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_answer_that_a_wrong_threshold_spoils_is_mended),
+        cmocka_unit_test(every_answer_with_a_wrong_threshold_is_repeated),
         cmocka_unit_test(a_missing_result_is_found),
-        cmocka_unit_test(full_lists_are_mended_too),
-        cmocka_unit_test(a_query_is_mended_as_a_search_is),
-        cmocka_unit_test(a_range_whose_threshold_is_not_its_bound_is_mended),
+        cmocka_unit_test(queries_with_full_lists_are_repeated_too),
+        cmocka_unit_test(a_query_is_repeated_like_a_search),
+        cmocka_unit_test(a_range_whose_threshold_is_not_its_bound_is_repeated),
         cmocka_unit_test(no_memory_for_a_repetition_is_a_status),
     };
     return RUN_ON_EVERY_DEVICE("certificates", tests);

@@ -56,7 +56,7 @@ static void check_row(ww_collection *c, const test_rows *rows, int64_t number, i
     free(vector);
 }
 
-static void rows_come_back_as_they_went_in(void **state)
+static void rows_are_read_back_unchanged(void **state)
 {
     static const int32_t dims[] = {1, 3, 63, 64, 65, 130};
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
@@ -74,7 +74,7 @@ static void rows_come_back_as_they_went_in(void **state)
     }
 }
 
-static void rows_may_lie_apart(void **state)
+static void rows_may_have_gaps(void **state)
 {
     enum { DIM = 5, STRIDE = 9, COUNT = 70 };
     float vectors[COUNT * STRIDE], back[DIM];
@@ -129,7 +129,7 @@ static void adding_nothing_is_no_error(void **state)
     ww_collection_destroy(c);
 }
 
-static void ids_of_every_length_are_told_apart(void **state)
+static void ids_of_every_length_are_distinguished(void **state)
 {
     enum { COUNT = WW_ID_BYTES_MAX };
     static char texts[COUNT][WW_ID_BYTES_MAX + 1];
@@ -215,7 +215,7 @@ static void payloads_of_any_size_and_kind_are_kept_as_they_came(void **state)
     ww_collection_destroy(c);
 }
 
-static void growing_row_by_row_keeps_what_is_there(void **state)
+static void growing_row_by_row_keeps_the_existing_rows(void **state)
 {
     enum { DIM = 3, COUNT = 700 };
     test_random random = {5};
@@ -306,7 +306,7 @@ static void next_visits_live_rows_in_order(void **state)
     ww_collection_destroy(c);
 }
 
-static void clearing_gives_the_memory_back_and_begins_anew(void **state)
+static void clearing_frees_the_memory_and_the_collection_can_be_filled_again(void **state)
 {
     test_random random = {8};
     ww_collection *c = collection_make(*state, 16, WW_DOT);
@@ -369,18 +369,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(metrics_have_names),
         cmocka_unit_test(an_empty_collection_describes_itself),
-        cmocka_unit_test(rows_come_back_as_they_went_in),
-        cmocka_unit_test(rows_may_lie_apart),
+        cmocka_unit_test(rows_are_read_back_unchanged),
+        cmocka_unit_test(rows_may_have_gaps),
         cmocka_unit_test(without_ids_the_row_number_is_the_id),
         cmocka_unit_test(adding_nothing_is_no_error),
-        cmocka_unit_test(ids_of_every_length_are_told_apart),
+        cmocka_unit_test(ids_of_every_length_are_distinguished),
         cmocka_unit_test(a_text_that_does_not_fit_says_its_length),
         cmocka_unit_test(payloads_of_any_size_and_kind_are_kept_as_they_came),
-        cmocka_unit_test(growing_row_by_row_keeps_what_is_there),
+        cmocka_unit_test(growing_row_by_row_keeps_the_existing_rows),
         cmocka_unit_test(a_large_collection_grows_by_a_part_of_itself),
         cmocka_unit_test(reserved_room_is_used_before_more_is_made),
         cmocka_unit_test(next_visits_live_rows_in_order),
-        cmocka_unit_test(clearing_gives_the_memory_back_and_begins_anew),
+        cmocka_unit_test(clearing_frees_the_memory_and_the_collection_can_be_filled_again),
         cmocka_unit_test(memory_stays_within_a_twentieth_of_rows_and_ids),
         cmocka_unit_test(a_struct_of_an_older_program_is_understood),
     };

@@ -151,7 +151,7 @@ static void a_collection_without_a_screen_is_checked_too(void **state)
 }
 
 /* What a vector should be is known from its norm and codes, or not at all; from the host's copy in any case. */
-static void a_damaged_vector_is_found_by_what_was_made_of_it(void **state)
+static void a_damaged_vector_is_found_by_the_data_derived_from_it(void **state)
 {
     enum { DIM = 20 };
     ww_collection *c = make(*state, DIM, 300, WW_SCREEN_INT8, true);
@@ -232,7 +232,7 @@ int main(void)
         cmocka_unit_test(one_flipped_bit_of_each_kind_is_found),
         cmocka_unit_test(rows_of_every_type_are_checked),
         cmocka_unit_test(a_collection_without_a_screen_is_checked_too),
-        cmocka_unit_test(a_damaged_vector_is_found_by_what_was_made_of_it),
+        cmocka_unit_test(a_damaged_vector_is_found_by_the_data_derived_from_it),
         cmocka_unit_test(many_damaged_rows_are_counted),
         cmocka_unit_test(rows_that_were_written_moved_and_compacted_are_sound),
         cmocka_unit_test(wrong_arguments_are_refused),

@@ -225,7 +225,7 @@ static void payloads_that_cannot_be_set_change_nothing(void **state)
     ww_collection_destroy(c);
 }
 
-static void discarding_counts_what_was_not_there(void **state)
+static void discarding_counts_missing_ids(void **state)
 {
     const char *ids[] = {"row1", "nobody", "row100", "row1", ""};
     const char *null[] = {"row2", NULL};
@@ -319,7 +319,7 @@ int main(void)
         cmocka_unit_test(a_get_that_makes_no_sense_is_refused),
         cmocka_unit_test(payloads_change_and_nothing_else),
         cmocka_unit_test(payloads_that_cannot_be_set_change_nothing),
-        cmocka_unit_test(discarding_counts_what_was_not_there),
+        cmocka_unit_test(discarding_counts_missing_ids),
         cmocka_unit_test(rows_with_automatic_ids_are_discarded_too),
         cmocka_unit_test(a_mask_that_does_not_say_how_many_rows_it_covers),
     };

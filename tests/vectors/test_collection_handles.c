@@ -233,7 +233,7 @@ static void numbers_that_the_caller_took_are_left_out(void **state)
     ww_collection_destroy(c);
 }
 
-static void nobody_is_told_to_replace_a_row_that_has_its_id_from_us(void **state)
+static void no_message_recommends_replacing_a_row_with_an_automatic_id(void **state)
 {
     const char *id = "1", *name = "name";
     const float vector = 1.0f;
@@ -289,7 +289,7 @@ int main(void)
         cmocka_unit_test(automatic_ids_are_never_given_twice),
         cmocka_unit_test(a_handle_that_went_with_the_last_row_is_not_given_to_the_next),
         cmocka_unit_test(numbers_that_the_caller_took_are_left_out),
-        cmocka_unit_test(nobody_is_told_to_replace_a_row_that_has_its_id_from_us),
+        cmocka_unit_test(no_message_recommends_replacing_a_row_with_an_automatic_id),
         cmocka_unit_test(refusals),
     };
     return RUN_ON_EVERY_DEVICE("handles", tests);

@@ -128,7 +128,7 @@ static void numbers_and_other_ids_live_together(void **state)
     ww_collection_destroy(c);
 }
 
-static void a_number_that_is_taken_is_a_duplicate(void **state)
+static void a_number_that_is_already_used_is_a_duplicate(void **state)
 {
     enum { COUNT = 70 };
     static float vectors[COUNT];
@@ -208,7 +208,7 @@ int main(void)
         cmocka_unit_test(crowded_buckets_lose_nothing),
         cmocka_unit_test(rows_without_ids_are_found_by_number_and_store_none),
         cmocka_unit_test(numbers_and_other_ids_live_together),
-        cmocka_unit_test(a_number_that_is_taken_is_a_duplicate),
+        cmocka_unit_test(a_number_that_is_already_used_is_a_duplicate),
         cmocka_unit_test(an_emptied_table_is_clean),
         cmocka_unit_test(the_hash_spreads_similar_ids),
     };

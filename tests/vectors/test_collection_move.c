@@ -137,7 +137,7 @@ static void rows_that_are_many_pieces_arrive_whole(void **state)
     ww_device_close(cpu);
 }
 
-static void the_old_device_has_its_memory_back_and_the_room_stays(void **state)
+static void the_old_devices_memory_is_freed_and_the_reserved_room_stays(void **state)
 {
     ww_device *cpu = open_device("cpu");
     ww_memory_info before = ww_memory_info_default(), after = ww_memory_info_default();
@@ -186,7 +186,7 @@ static void check_failed_move(ww_collection *c, const snapshot *before, int64_t 
     snapshot_free(&now);
 }
 
-static void a_failure_of_every_allocation_leaves_it_where_it_was(void **state)
+static void when_any_allocation_fails_it_stays_on_its_device(void **state)
 {
     ww_device *other = open_as_gpu("cpu");
     for (int copied = 0; copied < 2; copied++) {
@@ -240,7 +240,7 @@ static void fail_each_call(ww_device *faulty, ww_device *from, ww_device *to, lo
     faulty_detach(faulty);
 }
 
-static void a_failure_of_every_call_of_either_device_leaves_it_where_it_was(void **state)
+static void when_any_call_of_either_device_fails_it_stays_on_its_device(void **state)
 {
     ww_device *other = open_device("cpu");
     for (int i = 0; i < 4; i++) {
@@ -340,10 +340,10 @@ int main(void)
         cmocka_unit_test(a_journey_over_all_devices_keeps_every_bit),
         cmocka_unit_test(changes_between_moves_are_kept),
         cmocka_unit_test(rows_that_are_many_pieces_arrive_whole),
-        cmocka_unit_test(the_old_device_has_its_memory_back_and_the_room_stays),
+        cmocka_unit_test(the_old_devices_memory_is_freed_and_the_reserved_room_stays),
         cmocka_unit_test(an_empty_collection_and_the_device_it_is_on),
-        cmocka_unit_test(a_failure_of_every_allocation_leaves_it_where_it_was),
-        cmocka_unit_test(a_failure_of_every_call_of_either_device_leaves_it_where_it_was),
+        cmocka_unit_test(when_any_allocation_fails_it_stays_on_its_device),
+        cmocka_unit_test(when_any_call_of_either_device_fails_it_stays_on_its_device),
         cmocka_unit_test(without_a_host_copy_a_lost_device_keeps_the_rows_and_says_so),
         cmocka_unit_test(with_a_host_copy_a_lost_device_can_be_left),
         cmocka_unit_test(a_failed_add_with_a_host_copy_changes_nothing),

@@ -78,7 +78,7 @@ static void check_results(ww_collection *c, const ww_query *query, const ww_resu
     free(rows);
 }
 
-static void a_query_has_what_a_search_and_lookups_say(void **state)
+static void a_query_gives_the_results_of_a_search_and_lookups(void **state)
 {
     test_random random = {22};
     float queries[QUERIES * DIM];
@@ -129,7 +129,7 @@ static void results_stay_when_the_rows_are_gone(void **state)
     ww_results_destroy(before);
 }
 
-static void what_was_not_fetched_or_is_not_there_is_null(void **state)
+static void fields_that_were_not_fetched_or_do_not_exist_are_null(void **state)
 {
     test_random random = {24};
     float queries[DIM];
@@ -192,7 +192,7 @@ static void a_query_of_nothing_has_no_hits(void **state)
     ww_collection_destroy(empty);
 }
 
-static void a_query_tells_its_stats(void **state)
+static void a_query_reports_its_stats(void **state)
 {
     const float queries[DIM] = {1.0f, 2.0f};
     ww_collection *c = filled(*state, 0);
@@ -206,7 +206,7 @@ static void a_query_tells_its_stats(void **state)
     ww_collection_destroy(c);
 }
 
-static void refusals_leave_the_pointer_alone(void **state)
+static void a_refusal_does_not_change_the_pointer(void **state)
 {
     float queries[DIM] = {1.0f, 2.0f};
     ww_collection *c = filled(*state, 0);
@@ -237,7 +237,7 @@ static void refusals_leave_the_pointer_alone(void **state)
 }
 
 /* The arrays over all hits against what is read hit by hit. */
-static void columns_have_what_the_hits_have(void **state)
+static void columns_contain_the_data_of_the_hits(void **state)
 {
     test_random random = {5};
     ww_collection *c = filled(*state, 0);
@@ -280,13 +280,13 @@ static void columns_have_what_the_hits_have(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_query_has_what_a_search_and_lookups_say),
+        cmocka_unit_test(a_query_gives_the_results_of_a_search_and_lookups),
         cmocka_unit_test(results_stay_when_the_rows_are_gone),
-        cmocka_unit_test(what_was_not_fetched_or_is_not_there_is_null),
+        cmocka_unit_test(fields_that_were_not_fetched_or_do_not_exist_are_null),
         cmocka_unit_test(a_query_of_nothing_has_no_hits),
-        cmocka_unit_test(a_query_tells_its_stats),
-        cmocka_unit_test(refusals_leave_the_pointer_alone),
-        cmocka_unit_test(columns_have_what_the_hits_have),
+        cmocka_unit_test(a_query_reports_its_stats),
+        cmocka_unit_test(a_refusal_does_not_change_the_pointer),
+        cmocka_unit_test(columns_contain_the_data_of_the_hits),
     };
     return RUN_ON_EVERY_DEVICE("queries", tests);
 }

@@ -258,7 +258,7 @@ static void searches_that_cannot_be(void **state)
     strike(&s);
 }
 
-static void lookups_of_what_is_not_there(void **state)
+static void lookups_of_missing_rows(void **state)
 {
     stage s = set(state);
     int64_t row = 7;
@@ -338,7 +338,7 @@ int main(void)
         cmocka_unit_test(another_dimension),
         cmocka_unit_test(counts_strides_and_null_pointers),
         cmocka_unit_test(searches_that_cannot_be),
-        cmocka_unit_test(lookups_of_what_is_not_there),
+        cmocka_unit_test(lookups_of_missing_rows),
         cmocka_unit_test(collections_that_cannot_be),
         cmocka_unit_test(the_largest_dimension_works),
     };

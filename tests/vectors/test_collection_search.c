@@ -25,7 +25,7 @@ static ww_collection *patchwork(ww_device *device, int32_t dim, ww_metric metric
     return c;
 }
 
-static void every_dimension_and_metric_finds_what_a_full_sort_finds(void **state)
+static void every_dimension_and_metric_finds_the_rows_of_a_full_sort(void **state)
 {
     static const int32_t dims[] = {1, 3, 63, 64, 65, 128, 384, 768};
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
@@ -148,7 +148,7 @@ static void a_mask_admits_its_rows_and_no_others(void **state)
     }
 }
 
-static void queries_may_lie_apart(void **state)
+static void queries_may_have_gaps(void **state)
 {
     enum { DIM = 10, STRIDE = 13, COUNT = 5 };
     test_random random = {7};
@@ -228,7 +228,7 @@ static int count_queries(long long done, long long total, void *user)
     return 0;
 }
 
-static void a_search_tells_how_far_it_is_and_can_be_cancelled(void **state)
+static void a_search_reports_its_progress_and_can_be_cancelled(void **state)
 {
     enum { DIM = 8, QUERIES = 40, K = 3 };
     test_random random = {10};
@@ -284,17 +284,17 @@ static void scores_of_two_vectors_are_the_canonical_ones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dimension_and_metric_finds_what_a_full_sort_finds),
+        cmocka_unit_test(every_dimension_and_metric_finds_the_rows_of_a_full_sort),
         cmocka_unit_test(k_may_be_anything_from_nothing_to_more_than_there_is),
         cmocka_unit_test(k_of_zero_touches_nothing),
         cmocka_unit_test(an_empty_collection_answers_with_nothing),
         cmocka_unit_test(equal_scores_are_ordered_by_row),
         cmocka_unit_test(a_mask_admits_its_rows_and_no_others),
-        cmocka_unit_test(queries_may_lie_apart),
+        cmocka_unit_test(queries_may_have_gaps),
         cmocka_unit_test(many_queries_are_answered_like_one),
         cmocka_unit_test(extreme_values_are_scored_canonically),
         cmocka_unit_test(an_infinite_distance_is_a_result),
-        cmocka_unit_test(a_search_tells_how_far_it_is_and_can_be_cancelled),
+        cmocka_unit_test(a_search_reports_its_progress_and_can_be_cancelled),
         cmocka_unit_test(scores_of_two_vectors_are_the_canonical_ones),
     };
     return RUN_ON_EVERY_DEVICE("collection search", tests);

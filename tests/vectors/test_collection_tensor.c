@@ -372,7 +372,7 @@ static ww_status counted_search(ww_device *device, const search_job *job)
     return real->rows_search(device, job);
 }
 
-static void what_is_on_the_device_does_not_pass_through_the_host(void **state)
+static void tensors_on_the_device_do_not_pass_through_the_host(void **state)
 {
     ww_device *device = *state;
     float *numbers = normals(15, (int64_t)ROWS * DIM);
@@ -541,7 +541,7 @@ int main(void)
         cmocka_unit_test(queries_of_a_tensor_find_what_those_of_the_host_find),
         cmocka_unit_test(queries_of_a_tensor_that_are_asked_again_find_the_same),
         cmocka_unit_test(memory_of_others_is_searched_in_place),
-        cmocka_unit_test(what_is_on_the_device_does_not_pass_through_the_host),
+        cmocka_unit_test(tensors_on_the_device_do_not_pass_through_the_host),
         cmocka_unit_test(a_tensor_that_is_no_rows_is_refused),
         cmocka_unit_test(numbers_that_are_refused_are_named),
         cmocka_unit_test(queries_that_are_refused_are_named),

@@ -27,7 +27,7 @@ static void check_same(ww_collection *a, ww_collection *b)
     snapshot_free(&other);
 }
 
-static void update_changes_what_is_given_and_leaves_the_rest(void **state)
+static void update_changes_the_given_fields_and_keeps_the_rest(void **state)
 {
     test_random random = {20};
     ww_collection *c = collection_make(*state, 8, WW_L2), *expected = collection_make(*state, 8, WW_L2);
@@ -57,7 +57,7 @@ static void update_changes_what_is_given_and_leaves_the_rest(void **state)
     test_rows_free(&rows);
 }
 
-static void an_update_of_what_is_not_there_changes_nothing(void **state)
+static void an_update_of_missing_rows_changes_nothing(void **state)
 {
     test_random random = {21};
     ww_collection *c = collection_make(*state, 8, WW_L2);
@@ -86,7 +86,7 @@ static void an_update_of_what_is_not_there_changes_nothing(void **state)
     test_rows_free(&new);
 }
 
-static void upsert_replaces_what_is_there_and_adds_what_is_not(void **state)
+static void upsert_replaces_existing_rows_and_adds_new_ones(void **state)
 {
     test_random random = {1};
     ww_collection *c = collection_make(*state, DIM, WW_L2);
@@ -450,9 +450,9 @@ static void any_sequence_of_writes_agrees_with_a_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(update_changes_what_is_given_and_leaves_the_rest),
-        cmocka_unit_test(an_update_of_what_is_not_there_changes_nothing),
-        cmocka_unit_test(upsert_replaces_what_is_there_and_adds_what_is_not),
+        cmocka_unit_test(update_changes_the_given_fields_and_keeps_the_rest),
+        cmocka_unit_test(an_update_of_missing_rows_changes_nothing),
+        cmocka_unit_test(upsert_replaces_existing_rows_and_adds_new_ones),
         cmocka_unit_test(a_removed_id_is_gone_and_can_be_added_again),
         cmocka_unit_test(removing_is_all_or_none),
         cmocka_unit_test(compacting_renumbers_live_rows_in_order),

@@ -90,7 +90,7 @@ static const struct {
     {"{\"x\": 2}", " { \"y\" : [ { \"x\" : 2 } , \"]}\" ] , \"x\" : 2 } ", true},
 };
 
-static void a_filter_admits_what_it_says(void **state)
+static void a_filter_admits_the_rows_that_meet_it(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof admissions / sizeof *admissions; i++)
@@ -159,7 +159,7 @@ static void a_filter_that_is_too_deep_or_too_long_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_filter_admits_what_it_says),
+        cmocka_unit_test(a_filter_admits_the_rows_that_meet_it),
         cmocka_unit_test(a_wrong_filter_is_refused_with_its_place),
         cmocka_unit_test(a_filter_that_is_too_deep_or_too_long_is_refused),
     };

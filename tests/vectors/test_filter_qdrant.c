@@ -86,7 +86,7 @@ static const struct {
     {MUST("{\"must_not\": [{\"has_id\": [1]}]}"), true},
 };
 
-static void each_condition_admits_what_qdrant_admits(void **state)
+static void each_condition_admits_the_rows_that_qdrant_admits(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -215,7 +215,7 @@ static void wrong_filters_are_refused_where_they_are_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_condition_admits_what_qdrant_admits),
+        cmocka_unit_test(each_condition_admits_the_rows_that_qdrant_admits),
         cmocka_unit_test(places_are_within_circles_boxes_and_polygons),
         cmocka_unit_test(uuids_are_the_same_however_they_are_written),
         cmocka_unit_test(numbers_come_before_uuids_in_their_own_order),

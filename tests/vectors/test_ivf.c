@@ -157,7 +157,7 @@ static void a_cancelled_build_leaves_the_old_index(void **state)
     scene_free(s);
 }
 
-static void what_cannot_be_is_refused(void **state)
+static void impossible_arguments_are_refused(void **state)
 {
     const ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
     scene *s = scene_of(*state, &config);
@@ -207,7 +207,7 @@ int main(void)
         cmocka_unit_test(more_iterations_never_raise_the_loss),
         cmocka_unit_test(lists_without_rows_get_others),
         cmocka_unit_test(a_cancelled_build_leaves_the_old_index),
-        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(impossible_arguments_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("ivf", tests);
 }

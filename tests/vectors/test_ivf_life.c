@@ -129,7 +129,7 @@ static void lists_of_few_rows_that_were_wanted_stay(void **state)
     scene_free(s);
 }
 
-static void compact_frees_what_removed_rows_had(void **state)
+static void compact_frees_the_memory_of_removed_rows(void **state)
 {
     (void)state;
     ww_device *cpu = NULL;
@@ -281,7 +281,7 @@ int main(void)
         cmocka_unit_test(lists_of_few_rows_that_were_wanted_stay),
     };
     const struct CMUnitTest on_cpu[] = {
-        cmocka_unit_test(compact_frees_what_removed_rows_had),
+        cmocka_unit_test(compact_frees_the_memory_of_removed_rows),
         cmocka_unit_test(an_index_has_four_bytes_a_row),
         cmocka_unit_test(the_number_of_threads_changes_no_bit),
         cmocka_unit_test(a_recall_that_is_named_reads_the_fewest_lists),

@@ -103,7 +103,7 @@ static void try_dataset(ww_device *device, const dataset *data, int32_t dim, ww_
     free(rows);
 }
 
-static void what_is_proven_is_true(void **state)
+static void proven_hits_are_correct(void **state)
 {
     tried so_far = {0};
     const dataset *const all[] = {datasets, extreme_datasets};
@@ -205,7 +205,7 @@ static void rows_without_gaps_are_proven_by_planes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_proven_is_true),
+        cmocka_unit_test(proven_hits_are_correct),
         cmocka_unit_test(ties_are_not_proven_by_mistake),
         cmocka_unit_test(far_clusters_are_proven),
         cmocka_unit_test(rows_without_gaps_are_proven_by_planes),

@@ -207,7 +207,7 @@ static void a_filtered_query_finds_as_many_rows_as_there_are(void **state)
     scene_free(s);
 }
 
-static void the_statistics_say_what_was_read(void **state)
+static void the_statistics_count_the_rows_that_were_read(void **state)
 {
     const ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
     scene *s = scene_of(*state, &config);
@@ -302,7 +302,7 @@ static void a_calibration_says_when_it_was_and_what_has_changed_since(void **sta
     scene_free(s);
 }
 
-static void a_calibration_refuses_what_it_cannot_promise(void **state)
+static void a_calibration_refuses_a_recall_that_it_cannot_promise(void **state)
 {
     const ww_collection_config config = config_of(WW_L2, WW_VECTOR_F32);
     scene *s = scene_of(*state, &config);
@@ -358,10 +358,12 @@ int main(void)
         cmocka_unit_test(a_batch_gives_the_bits_of_the_cpu),
         cmocka_unit_test(rows_without_codes_are_read_too),
         cmocka_unit_test(a_filtered_query_finds_as_many_rows_as_there_are),
-        cmocka_unit_test(the_statistics_say_what_was_read),
+        cmocka_unit_test(the_statistics_count_the_rows_that_were_read),
         cmocka_unit_test(a_recall_reads_enough_lists),
         cmocka_unit_test(a_calibration_says_when_it_was_and_what_has_changed_since),
         cmocka_unit_test(a_calibration_refuses_what_it_cannot_promise),
+=======
+        cmocka_unit_test(a_calibration_refuses_a_recall_that_it_cannot_promise),
     };
     return RUN_ON_EVERY_DEVICE("ivf_query", tests);
 }

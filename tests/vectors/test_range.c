@@ -184,7 +184,7 @@ static void check_shape(const shelf *s, asked a, int shape)
 
 /* At the bound, one step within it and one step outside: rows at exactly that distance are in, and nothing is a step too far.
  */
-static void every_dataset_gives_what_the_definition_says(void **state)
+static void every_dataset_gives_the_results_of_the_definition(void **state)
 {
     enum { DIM = 24 };
     ww_device *device = *state;
@@ -233,7 +233,7 @@ static void hard_numbers(float *rows, int64_t count, int32_t dim, ww_metric metr
         }
 }
 
-static void hard_numbers_give_what_the_definition_says(void **state)
+static void hard_numbers_give_the_results_of_the_definition(void **state)
 {
     enum { DIM = 65, COUNT = 300 };
     ww_device *device = *state;
@@ -356,7 +356,7 @@ static void entries_without_room_come_in_pieces(void **state)
 }
 
 /* Whatever the number of rows and queries, as the device chooses. */
-static void sizes_that_devices_choose_by_give_what_the_definition_says(void **state)
+static void sizes_at_which_devices_choose_give_the_results_of_the_definition(void **state)
 {
     static const int64_t counts[] = {1, 63, 64, 65, 127, 128, 129, 500};
     enum { DIM = 130, MOST = 500 };
@@ -375,7 +375,7 @@ static void sizes_that_devices_choose_by_give_what_the_definition_says(void **st
 }
 
 /* A bound that keeps few: the screen excludes nearly all, and says so. */
-static void the_screen_excludes_what_is_outside(void **state)
+static void the_screen_excludes_rows_outside_the_bound(void **state)
 {
     enum { DIM = 64 };
     ww_device *device = *state;
@@ -554,14 +554,14 @@ static void a_progress_function_can_stop_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dataset_gives_what_the_definition_says),
-        cmocka_unit_test(hard_numbers_give_what_the_definition_says),
+        cmocka_unit_test(every_dataset_gives_the_results_of_the_definition),
+        cmocka_unit_test(hard_numbers_give_the_results_of_the_definition),
         cmocka_unit_test(limits_give_the_best_and_count_all),
         cmocka_unit_test(removed_and_masked_rows_are_not_found),
         cmocka_unit_test(full_lists_are_asked_again_and_then_plainly),
         cmocka_unit_test(entries_without_room_come_in_pieces),
-        cmocka_unit_test(sizes_that_devices_choose_by_give_what_the_definition_says),
-        cmocka_unit_test(the_screen_excludes_what_is_outside),
+        cmocka_unit_test(sizes_at_which_devices_choose_give_the_results_of_the_definition),
+        cmocka_unit_test(the_screen_excludes_rows_outside_the_bound),
         cmocka_unit_test(results_have_ids_payloads_vectors_and_handles),
         cmocka_unit_test(bounds_and_limits_that_make_no_sense_are_refused),
         cmocka_unit_test(modes_and_queries_that_make_no_sense_are_refused),

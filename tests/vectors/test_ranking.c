@@ -82,7 +82,7 @@ static void lists_are_fused(void **state)
     ww_results_destroy(second);
 }
 
-static void diversity_passes_over_what_is_alike(void **state)
+static void diversity_skips_similar_hits(void **state)
 {
     (void)state;
     ww_results *found = find(EAST, ROWS), *diverse = NULL;
@@ -230,7 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_fused),
-        cmocka_unit_test(diversity_passes_over_what_is_alike),
+        cmocka_unit_test(diversity_skips_similar_hits),
         cmocka_unit_test(hits_are_grouped_by_a_field),
         cmocka_unit_test(groups_are_filled_however_far_they_are),
         cmocka_unit_test(hits_are_reranked_by_scores_of_the_caller),

@@ -416,7 +416,7 @@ static ww_status add_one(ww_collection *c, float x)
     return ww_collection_add(c, &rows);
 }
 
-static void what_a_type_does_not_hold_is_refused(void **state)
+static void values_that_a_type_cannot_hold_are_refused(void **state)
 {
     static const struct {
         ww_vector_type type;
@@ -565,7 +565,7 @@ int main(void)
         cmocka_unit_test(one_query_goes_through_many_rows),
         cmocka_unit_test(rows_of_bytes_are_their_own_screen),
         cmocka_unit_test(halves_take_half_of_the_memory),
-        cmocka_unit_test(what_a_type_does_not_hold_is_refused),
+        cmocka_unit_test(values_that_a_type_cannot_hold_are_refused),
         cmocka_unit_test(numbers_are_rounded_to_the_nearest_even),
         cmocka_unit_test(elements_of_another_type_are_refused),
         cmocka_unit_test(a_collection_that_moves_keeps_its_bits),

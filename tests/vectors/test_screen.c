@@ -269,7 +269,7 @@ static void a_bound_that_is_too_small_is_noticed(void **state)
     }
 }
 
-static void statistics_say_what_was_done(void **state)
+static void statistics_count_the_work_done(void **state)
 {
     const int64_t count = device_is_slow(*state) ? 4000 : 20000, many = device_is_slow(*state) ? 9 : 32;
     ww_search_stats stats;
@@ -320,7 +320,7 @@ static void without_a_screen_every_row_is_scored(void **state)
     ww_collection_destroy(c);
 }
 
-static void a_screen_takes_a_quarter_more_and_none_takes_nothing(void **state)
+static void a_screen_takes_a_quarter_more_memory_and_no_screen_takes_none(void **state)
 {
     enum { DIM = 128, COUNT = 640 };
     float *rows = calloc((size_t)COUNT * DIM, sizeof *rows);
@@ -451,9 +451,9 @@ int main(void)
         cmocka_unit_test(many_rows_are_sampled_first),
         cmocka_unit_test(masks_and_removed_rows_are_honoured_in_the_screen),
         cmocka_unit_test(a_bound_that_is_too_small_is_noticed),
-        cmocka_unit_test(statistics_say_what_was_done),
+        cmocka_unit_test(statistics_count_the_work_done),
         cmocka_unit_test(without_a_screen_every_row_is_scored),
-        cmocka_unit_test(a_screen_takes_a_quarter_more_and_none_takes_nothing),
+        cmocka_unit_test(a_screen_takes_a_quarter_more_memory_and_no_screen_takes_none),
         cmocka_unit_test(a_screen_that_is_not_there_is_refused),
     };
     const struct CMUnitTest of_the_cpu[] = {

@@ -16,7 +16,7 @@ fn many() -> (Collection, Vec<f32>) {
 }
 
 #[test]
-fn progress_is_told_and_can_cancel() {
+fn progress_is_reported_and_can_cancel() {
     let (collection, vectors) = many();
     let mut last = (0, 0);
     let mut listen = |done, total| {

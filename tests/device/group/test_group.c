@@ -258,7 +258,7 @@ static void a_member_without_room_leaves_its_share_to_the_others(void **state)
     emulated_set_memory(0);
 }
 
-static void moving_to_the_same_group_brings_rows_where_they_should_be(void **state)
+static void moving_to_the_same_group_balances_the_rows(void **state)
 {
     (void)state;
     ww_device *device = open_even("cpu+emulator:32");
@@ -397,7 +397,7 @@ static void rows_on_the_host_outlive_a_lost_member(void **state)
     ww_device_close(device);
 }
 
-static void dropping_refuses_what_is_no_member_and_the_last_one(void **state)
+static void dropping_refuses_a_device_that_is_not_a_member_and_the_last_member(void **state)
 {
     (void)state;
     ww_device *device = open_even("cpu+emulator:32"), *single = NULL;
@@ -432,12 +432,12 @@ int main(void)
         cmocka_unit_test(rows_that_come_one_by_one_are_spread_too),
         cmocka_unit_test(the_faster_member_gets_more),
         cmocka_unit_test(a_member_without_room_leaves_its_share_to_the_others),
-        cmocka_unit_test(moving_to_the_same_group_brings_rows_where_they_should_be),
+        cmocka_unit_test(moving_to_the_same_group_balances_the_rows),
         cmocka_unit_test(a_lost_member_is_named_and_the_group_goes_on_without_it),
         cmocka_unit_test(a_lost_members_rows_need_no_room_for_those_of_the_others),
         cmocka_unit_test(without_a_host_copy_the_rows_of_a_lost_member_are_lost_and_that_is_said),
         cmocka_unit_test(rows_on_the_host_outlive_a_lost_member),
-        cmocka_unit_test(dropping_refuses_what_is_no_member_and_the_last_one),
+        cmocka_unit_test(dropping_refuses_a_device_that_is_not_a_member_and_the_last_member),
     };
     return cmocka_run_group_tests_name("groups of devices", tests, NULL, NULL);
 }

@@ -300,7 +300,7 @@ static int listen(long long done, long long total, void *user)
     return h->stop;
 }
 
-static void progress_is_told_to_its_end_and_can_stop_a_search(void **state)
+static void progress_is_reported_to_the_end_and_can_stop_a_search(void **state)
 {
     (void)state;
     ww_device *group = open_members(3);
@@ -331,7 +331,7 @@ int main(void)
         cmocka_unit_test(a_collection_moves_to_a_group_and_back),
         cmocka_unit_test(a_query_that_falls_back_on_several_members_is_counted_once),
         cmocka_unit_test(statistics_add_up_over_the_members),
-        cmocka_unit_test(progress_is_told_to_its_end_and_can_stop_a_search),
+        cmocka_unit_test(progress_is_reported_to_the_end_and_can_stop_a_search),
     };
     return cmocka_run_group_tests_name("searches by groups", tests, NULL, NULL);
 }

@@ -179,7 +179,7 @@ static void damage_to_rows_on_the_host_is_found(void **state)
     ww_collection_destroy(c);
 }
 
-static void what_has_no_codes_on_the_device_is_refused(void **state)
+static void tensors_that_were_not_coded_on_the_device_are_refused(void **state)
 {
     ww_collection *c = NULL;
     CHECK_FAILS(WW_INVALID_ARGUMENT, create(*state, WW_VECTOR_I8, WW_ROWS_HOST, &c));
@@ -205,7 +205,7 @@ int main(void)
         cmocka_unit_test(a_search_reads_codes_and_not_all_rows),
         cmocka_unit_test(writes_moves_compact_and_check_work),
         cmocka_unit_test(damage_to_rows_on_the_host_is_found),
-        cmocka_unit_test(what_has_no_codes_on_the_device_is_refused),
+        cmocka_unit_test(tensors_that_were_not_coded_on_the_device_are_refused),
     };
     return RUN_ON_EVERY_DEVICE("rows on the host", tests);
 }

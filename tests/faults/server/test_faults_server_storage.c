@@ -98,7 +98,7 @@ static int end_on_faulty_device(void **state)
     return end(state);
 }
 
-static void a_lost_device_fails_what_it_computes_only(void **state)
+static void a_lost_device_only_fails_requests_that_need_it(void **state)
 {
     (void)state;
     check_status(search(), 200);
@@ -115,7 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_writes_only, begin, end),
-        cmocka_unit_test_setup_teardown(a_lost_device_fails_what_it_computes_only, begin_on_faulty_device,
+        cmocka_unit_test_setup_teardown(a_lost_device_only_fails_requests_that_need_it, begin_on_faulty_device,
                                         end_on_faulty_device),
     };
     vfs_install();

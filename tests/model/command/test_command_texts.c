@@ -185,7 +185,7 @@ static void hits_are_put_into_the_order_of_a_model_that_reranks(void **state)
     COMMAND_SAYS(2, "go with --store", "search", "--base", "x.npy", "--queries", "x.npy", "--rerank", ranker);
 }
 
-static void what_does_not_go_together_is_refused(void **state)
+static void conflicting_options_are_refused(void **state)
 {
     (void)state;
     char store[SCRATCH_PATH_BYTES], texts[SCRATCH_PATH_BYTES];
@@ -235,7 +235,7 @@ int main(void)
         cmocka_unit_test(the_kept_model_is_found_and_shown),
         cmocka_unit_test(documents_of_a_folder_become_chunks),
         cmocka_unit_test(hits_are_put_into_the_order_of_a_model_that_reranks),
-        cmocka_unit_test(what_does_not_go_together_is_refused),
+        cmocka_unit_test(conflicting_options_are_refused),
         cmocka_unit_test(a_folder_becomes_the_same_file_under_every_rounding_mode),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -28,7 +28,7 @@ static command_result talk(const char *lines, const char *model, const char *opt
     return program_run("/bin/sh", (const char *[]){"sh", "-c", command, NULL});
 }
 
-static void the_first_answer_is_what_generate_gives(void **state)
+static void the_first_answer_equals_that_of_generate(void **state)
 {
     (void)state;
     command_result chat = talk("hello", "model.gguf", "-n 9 --system sys");
@@ -67,7 +67,7 @@ static void a_conversation_is_remembered_and_forgotten(void **state)
     command_free(&one);
 }
 
-static void lines_go_on_behind_a_backslash_and_answers_follow_a_grammar(void **state)
+static void lines_continue_after_a_backslash_and_answers_follow_a_grammar(void **state)
 {
     (void)state;
     scratch_write("yes.gbnf", "root ::= \"yes\"\n", 15);
@@ -79,7 +79,7 @@ static void lines_go_on_behind_a_backslash_and_answers_follow_a_grammar(void **s
     command_free(&r);
 }
 
-static void what_goes_wrong_ends_a_conversation_in_a_pipe(void **state)
+static void a_failure_ends_a_conversation_in_a_pipe(void **state)
 {
     (void)state;
     command_result r = talk("refuse\nhello\n", "model.gguf", "-n 3");
@@ -223,10 +223,10 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_answer_is_what_generate_gives),
+        cmocka_unit_test(the_first_answer_equals_that_of_generate),
         cmocka_unit_test(a_conversation_is_remembered_and_forgotten),
-        cmocka_unit_test(lines_go_on_behind_a_backslash_and_answers_follow_a_grammar),
-        cmocka_unit_test(what_goes_wrong_ends_a_conversation_in_a_pipe),
+        cmocka_unit_test(lines_continue_after_a_backslash_and_answers_follow_a_grammar),
+        cmocka_unit_test(a_failure_ends_a_conversation_in_a_pipe),
         cmocka_unit_test(ctrl_c_ends_an_answer_and_not_the_program),
         cmocka_unit_test(ctrl_d_ends_the_program),
     };

@@ -40,7 +40,7 @@ static void out_is(const char *expected)
     assert_int_not_equal(access(scratch_path("out.gguf.part"), F_OK), 0);
 }
 
-static void a_file_is_copied_and_its_hash_told(void **state)
+static void a_file_is_copied_and_its_hash_is_reported(void **state)
 {
     (void)state;
     scratch_write("model.gguf", "abc", 3);
@@ -59,7 +59,7 @@ static void a_file_is_copied_and_its_hash_told(void **state)
                  scratch_path("model.gguf"), "--out", scratch_path("out.gguf"));
 }
 
-static void another_hash_leaves_what_was_there(void **state)
+static void a_wrong_hash_leaves_the_old_file(void **state)
 {
     (void)state;
     scratch_write("model.gguf", TEXT, strlen(TEXT));
@@ -151,8 +151,10 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_is_copied_and_its_hash_told), cmocka_unit_test(another_hash_leaves_what_was_there),
-        cmocka_unit_test(an_interrupted_fetch_goes_on),       cmocka_unit_test(parts_in_packages_are_joined),
+        cmocka_unit_test(a_file_is_copied_and_its_hash_is_reported),
+        cmocka_unit_test(a_wrong_hash_leaves_the_old_file),
+        cmocka_unit_test(an_interrupted_fetch_goes_on),
+        cmocka_unit_test(parts_in_packages_are_joined),
         cmocka_unit_test(a_missing_program_is_named),
     };
     return cmocka_run_group_tests(tests, setup, scratch_teardown);

@@ -251,7 +251,7 @@ static void check_chat(const char *expected)
     ww_gguf_close(g);
 }
 
-static void a_chat_template_is_found_where_it_is(void **state)
+static void a_chat_template_is_found_in_every_place(void **state)
 {
     (void)state;
     make_llama();
@@ -301,7 +301,7 @@ static void rows_of_queries_and_keys_are_put_in_pairs(void **state)
     ww_gguf_close(g);
 }
 
-static void what_cannot_be_converted_is_refused_by_name(void **state)
+static void unsupported_models_are_refused_by_name(void **state)
 {
     (void)state;
     static const test_tensor strange[] = {{"encoder.layer.0.adapter.weight", 4, 4}};
@@ -407,8 +407,8 @@ int main(void)
         cmocka_unit_test(an_encoder_becomes_a_file_that_others_read),
         cmocka_unit_test(numbers_stay_as_they_are_without_a_type),
         cmocka_unit_test(rows_of_queries_and_keys_are_put_in_pairs),
-        cmocka_unit_test(a_chat_template_is_found_where_it_is),
-        cmocka_unit_test(what_cannot_be_converted_is_refused_by_name),
+        cmocka_unit_test(a_chat_template_is_found_in_every_place),
+        cmocka_unit_test(unsupported_models_are_refused_by_name),
         cmocka_unit_test(sizes_that_the_tensors_do_not_have_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };

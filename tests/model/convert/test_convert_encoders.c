@@ -130,7 +130,7 @@ static void check_refused(const char *class, const char *more, const char *word)
         fail_msg("'%s' is not in: %s", word, ww_error_message());
 }
 
-static void what_encoders_do_not_have_is_refused_by_name(void **state)
+static void unsupported_features_of_encoders_are_refused_by_name(void **state)
 {
     (void)state;
     tiny_model m = make_class(&CLASSES[5]);
@@ -170,7 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_folder_computes_the_bits_of_a_file, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_encoders_do_not_have_is_refused_by_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(unsupported_features_of_encoders_are_refused_by_name, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

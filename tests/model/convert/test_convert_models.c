@@ -215,7 +215,7 @@ static void check_config(const char *more, const char *word)
     check_refused(WW_UNSUPPORTED, word);
 }
 
-static void what_has_no_keys_is_refused_by_name(void **state)
+static void features_without_keys_are_refused_by_name(void **state)
 {
     (void)state;
     make_gemma();
@@ -327,7 +327,7 @@ int main(void)
         cmocka_unit_test(the_guide_lists_every_class),
         cmocka_unit_test(experts_that_do_not_fit_are_refused),
         cmocka_unit_test(pieces_and_scores_come_from_sentencepieces_own_file),
-        cmocka_unit_test(what_has_no_keys_is_refused_by_name),
+        cmocka_unit_test(features_without_keys_are_refused_by_name),
         cmocka_unit_test(a_damaged_tokenizer_model_is_harmless),
         cmocka_unit_test(every_allocation_may_fail),
     };

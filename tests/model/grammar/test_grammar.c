@@ -85,7 +85,7 @@ static int check_texts(const struct pair *p, pcre2_code *code, matcher *m)
     return accepted;
 }
 
-static void a_grammar_accepts_what_an_expression_of_the_same_language_does(void **state)
+static void a_grammar_accepts_the_same_texts_as_an_equivalent_expression(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -139,7 +139,7 @@ static void a_class_has_all_characters_of_its_ranges_and_no_others(void **state)
 
 /* ---- refusals ------------------------------------------------------------------------------------------------------------ */
 
-static void what_is_no_grammar_is_refused_with_a_reason(void **state)
+static void invalid_grammars_are_refused_with_the_reason(void **state)
 {
     static const struct {
         const char *text, *reason;
@@ -302,7 +302,7 @@ static void a_range_of_integers_has_all_between_its_bounds_and_no_others(void **
     }
 }
 
-static void what_is_no_schema_or_not_supported_is_refused_by_name(void **state)
+static void invalid_and_unsupported_schemas_are_refused_by_name(void **state)
 {
     static const struct {
         const char *text, *reason;
@@ -356,16 +356,16 @@ static void what_is_no_schema_or_not_supported_is_refused_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_grammar_accepts_what_an_expression_of_the_same_language_does),
+        cmocka_unit_test(a_grammar_accepts_the_same_texts_as_an_equivalent_expression),
         cmocka_unit_test(a_class_has_all_characters_of_its_ranges_and_no_others),
-        cmocka_unit_test(what_is_no_grammar_is_refused_with_a_reason),
+        cmocka_unit_test(invalid_grammars_are_refused_with_the_reason),
         cmocka_unit_test(groups_inside_each_other_have_a_limit_and_no_recursion_beyond_it),
         cmocka_unit_test(rules_in_long_chains_are_refused_before_they_take_long),
         cmocka_unit_test(a_deep_text_is_remembered_and_forgotten_states_change_nothing),
         cmocka_unit_test(texts_that_fit_a_schema_are_accepted_and_others_are_not),
         cmocka_unit_test(a_quantifier_may_be_long),
         cmocka_unit_test(a_range_of_integers_has_all_between_its_bounds_and_no_others),
-        cmocka_unit_test(what_is_no_schema_or_not_supported_is_refused_by_name),
+        cmocka_unit_test(invalid_and_unsupported_schemas_are_refused_by_name),
     };
     return cmocka_run_group_tests_name("grammars", tests, NULL, NULL);
 }

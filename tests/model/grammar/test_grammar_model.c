@@ -143,7 +143,7 @@ static void check_masks(ww_grammar *g, uint64_t seed)
     }
 }
 
-static void a_mask_is_what_trying_every_token_alone_gives(void **state)
+static void a_mask_equals_the_result_of_trying_every_token(void **state)
 {
     static const char *const gbnf[] = {
         "root ::= [^\\x00-\\x40]*",
@@ -297,7 +297,7 @@ static ww_generation_end generate(const char *schema, uint64_t seed, told *t)
     return end;
 }
 
-static void what_is_generated_by_a_schema_is_json_that_fits_it_for_every_seed(void **state)
+static void a_schema_makes_every_seed_generate_json_that_matches_it(void **state)
 {
     static told expected[sizeof schemas / sizeof *schemas], t; /* of the first device, for the first seed */
     int ended = 0, all = 0;
@@ -332,7 +332,7 @@ static void what_is_generated_by_a_schema_is_json_that_fits_it_for_every_seed(vo
 
 /* ---- ends and refusals --------------------------------------------------------------------------------------------------- */
 
-static void sampling_and_accepting_is_what_generating_does(void **state)
+static void sampling_and_accepting_gives_the_same_as_generating(void **state)
 {
     begin(state, "model.gguf");
     ww_session *one = fed(), *other = fed();
@@ -393,7 +393,7 @@ static void a_vocabulary_that_lacks_the_characters_is_a_status(void **state)
     ww_model_close(model);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void nonsensical_arguments_are_refused(void **state)
 {
     ww_grammar *g = NULL, *made;
     begin(state, "model.gguf");
@@ -435,11 +435,11 @@ static void what_makes_no_sense_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_mask_is_what_trying_every_token_alone_gives),
-        cmocka_unit_test(what_is_generated_by_a_schema_is_json_that_fits_it_for_every_seed),
-        cmocka_unit_test(sampling_and_accepting_is_what_generating_does),
+        cmocka_unit_test(a_mask_equals_the_result_of_trying_every_token),
+        cmocka_unit_test(a_schema_makes_every_seed_generate_json_that_matches_it),
+        cmocka_unit_test(sampling_and_accepting_gives_the_same_as_generating),
         cmocka_unit_test(a_vocabulary_that_lacks_the_characters_is_a_status),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(nonsensical_arguments_are_refused),
     };
     void *scratch;
     if (scratch_setup(&scratch) != 0)

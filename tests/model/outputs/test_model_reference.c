@@ -77,7 +77,7 @@ static void grouped_heads_tied_embeddings_and_other_head_sizes_are_computed(void
 }
 
 /* Gate and up as two products with separate memory: the gate must not overwrite what it gates. */
-static void a_gate_that_is_not_joined_with_what_it_gates_is_computed(void **state)
+static void a_gate_that_is_not_joined_with_its_matrix_is_computed(void **state)
 {
     static const char *const names[] = {"llama", "gemma3"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -196,7 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoders_give_the_logits_of_the_reference),
         cmocka_unit_test(grouped_heads_tied_embeddings_and_other_head_sizes_are_computed),
-        cmocka_unit_test(a_gate_that_is_not_joined_with_what_it_gates_is_computed),
+        cmocka_unit_test(a_gate_that_is_not_joined_with_its_matrix_is_computed),
         cmocka_unit_test(windows_hide_what_is_before_them),
         cmocka_unit_test(rope_is_scaled_as_the_metadata_says),
         cmocka_unit_test(encoders_give_the_embeddings_of_the_reference),

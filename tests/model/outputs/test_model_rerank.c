@@ -138,7 +138,7 @@ static void a_head_of_one_row_is_a_product_with_it(void **state)
     assert_true(fabsf(vector[0]) > 0.01f && fabsf(numbers[1] / numbers[0] - vector[1] / vector[0]) < 1e-3f);
 }
 
-static void a_batch_has_the_bits_of_each_text_alone(void **state)
+static void a_batch_has_the_bits_of_its_single_texts(void **state)
 {
     static char texts[TEXTS][256];
     static const char *list[TEXTS];
@@ -249,7 +249,7 @@ static void a_decoder_answers_with_yes_and_no(void **state)
 
 /* ---- what is refused ----------------------------------------------------------------------------------------------------- */
 
-static void what_cannot_be_reranked_is_refused(void **state)
+static void invalid_requests_to_rerank_are_refused(void **state)
 {
     static const char *const texts[] = {"a", NULL};
     float scores[2] = {7.0f, 7.0f}, vector[64];
@@ -308,8 +308,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores_are_those_of_the_reference),         cmocka_unit_test(a_head_of_one_row_is_a_product_with_it),
-        cmocka_unit_test(a_batch_has_the_bits_of_each_text_alone),   cmocka_unit_test(the_longer_of_query_and_text_is_cut),
-        cmocka_unit_test(a_decoder_answers_with_yes_and_no),         cmocka_unit_test(what_cannot_be_reranked_is_refused),
+        cmocka_unit_test(a_batch_has_the_bits_of_its_single_texts),  cmocka_unit_test(the_longer_of_query_and_text_is_cut),
+        cmocka_unit_test(a_decoder_answers_with_yes_and_no),         cmocka_unit_test(invalid_requests_to_rerank_are_refused),
         cmocka_unit_test(a_file_without_all_of_its_head_is_refused), cmocka_unit_test(embeddings_are_shortened),
     };
     void *scratch;

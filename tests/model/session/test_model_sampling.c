@@ -32,7 +32,7 @@ static void count_draws(const ww_sampling *s, int *counts)
         counts[choose(s, text, i)]++;
 }
 
-static void the_first_of_the_largest_is_taken_without_temperature(void **state)
+static void the_first_of_the_largest_is_chosen_without_temperature(void **state)
 {
     (void)state;
     ww_sampling s = ww_sampling_default();
@@ -96,7 +96,7 @@ static void top_k_top_p_and_min_p_leave_the_likeliest(void **state)
         assert_int_equal(counts[i] > 0, i == 1 || i == 2 || i == 3 || i == 7);
 }
 
-static void what_was_there_is_less_likely_within_the_window(void **state)
+static void recent_tokens_are_less_likely(void **state)
 {
     (void)state;
     ww_sampling s = ww_sampling_default();
@@ -176,7 +176,7 @@ static void check_stream(const char *bytes, size_t count, size_t piece, const ch
 
 #define FFFD "\xef\xbf\xbd"
 
-static void characters_are_told_whole_and_what_is_none_as_a_replacement(void **state)
+static void whole_characters_are_reported_and_invalid_bytes_as_a_replacement(void **state)
 {
     (void)state;
     static const struct {
@@ -234,13 +234,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forbidden_tokens_have_no_probability),
-        cmocka_unit_test(the_first_of_the_largest_is_taken_without_temperature),
+        cmocka_unit_test(the_first_of_the_largest_is_chosen_without_temperature),
         cmocka_unit_test(tokens_are_drawn_as_often_as_they_are_likely),
         cmocka_unit_test(top_k_top_p_and_min_p_leave_the_likeliest),
-        cmocka_unit_test(what_was_there_is_less_likely_within_the_window),
+        cmocka_unit_test(recent_tokens_are_less_likely),
         cmocka_unit_test(a_seed_gives_one_sequence_for_ever),
         cmocka_unit_test(numbers_that_make_no_sense_are_refused),
-        cmocka_unit_test(characters_are_told_whole_and_what_is_none_as_a_replacement),
+        cmocka_unit_test(whole_characters_are_reported_and_invalid_bytes_as_a_replacement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

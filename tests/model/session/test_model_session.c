@@ -48,7 +48,7 @@ static void check_same(ww_session *a, ww_session *b)
     assert_memory_equal(of_a, of_b, sizeof of_a);
 }
 
-static void a_fork_goes_its_own_way_and_so_does_what_it_was_forked_from(void **state)
+static void a_fork_and_its_original_continue_independently(void **state)
 {
     begin(state);
     ww_session *session = fed(prompt, PROMPT), *fork, *alone;
@@ -157,7 +157,7 @@ static void a_full_context_is_a_status_and_changes_nothing(void **state)
     assert_null(model);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void nonsensical_arguments_are_refused(void **state)
 {
     begin(state);
     ww_session *session = fed(prompt, PROMPT), *empty, *twin;
@@ -236,7 +236,7 @@ static void *cancel_when_it_runs(void *session)
     return NULL;
 }
 
-static void a_cancelled_session_is_as_it_was(void **state)
+static void a_cancelled_session_is_unchanged(void **state)
 {
     begin(state);
     ww_session *session = fed(prompt, PROMPT), *twin;
@@ -292,14 +292,14 @@ static void steps_are_recorded_where_the_device_can(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fork_goes_its_own_way_and_so_does_what_it_was_forked_from),
+        cmocka_unit_test(a_fork_and_its_original_continue_independently),
         cmocka_unit_test(a_saved_session_goes_on_with_the_same_bits_on_another_device),
         cmocka_unit_test(files_that_are_no_session_of_the_model_are_refused),
         cmocka_unit_test(a_full_context_is_a_status_and_changes_nothing),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(nonsensical_arguments_are_refused),
         cmocka_unit_test(a_session_outlives_the_model_that_was_closed),
         cmocka_unit_test(the_same_seed_generates_the_same_text_and_another_another),
-        cmocka_unit_test(a_cancelled_session_is_as_it_was),
+        cmocka_unit_test(a_cancelled_session_is_unchanged),
         cmocka_unit_test(steps_are_recorded_where_the_device_can),
     };
     void *scratch;

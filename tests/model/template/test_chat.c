@@ -52,7 +52,7 @@ static void messages_are_quotes_in_the_text(void **state)
     text_buffer_free(&out);
 }
 
-static void what_is_no_conversation_is_refused(void **state)
+static void invalid_conversations_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -76,7 +76,7 @@ static void what_is_no_conversation_is_refused(void **state)
 }
 
 /* Rendered by the program that the template was written for. */
-static void smollm2_reads_what_it_was_taught(void **state)
+static void smollm2s_template_writes_the_published_text(void **state)
 {
     (void)state;
     static const char template_text[] =
@@ -110,8 +110,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_character_reaches_the_template),
         cmocka_unit_test(messages_are_quotes_in_the_text),
-        cmocka_unit_test(what_is_no_conversation_is_refused),
-        cmocka_unit_test(smollm2_reads_what_it_was_taught),
+        cmocka_unit_test(invalid_conversations_are_refused),
+        cmocka_unit_test(smollm2s_template_writes_the_published_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,7 +54,7 @@ static void check_case(const char *name, const char *text, json_t *variables, js
     free(json);
 }
 
-static void templates_write_what_jinja2_writes(void **state)
+static void templates_write_the_same_text_as_jinja2(void **state)
 {
     (void)state;
     json_t *file = json_load_file(SOURCE_DIR "/tests/model/template/template_cases.json", 0, NULL), *one;
@@ -87,7 +87,7 @@ static void check_refused(ww_status expected, const char *text, const char *word
     text_buffer_free(&out);
 }
 
-static void what_is_no_template_is_refused_with_its_place(void **state)
+static void invalid_templates_are_refused_with_the_place(void **state)
 {
     (void)state;
     check_refused(WW_INVALID_ARGUMENT, "a\n  {{ 1 + }}", "line 2, column 10: a value was expected, not the end of the tag");
@@ -151,8 +151,8 @@ static void text_stays_the_conversations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(templates_write_what_jinja2_writes),
-        cmocka_unit_test(what_is_no_template_is_refused_with_its_place),
+        cmocka_unit_test(templates_write_the_same_text_as_jinja2),
+        cmocka_unit_test(invalid_templates_are_refused_with_the_place),
         cmocka_unit_test(a_template_that_does_not_end_is_stopped),
         cmocka_unit_test(text_stays_the_conversations),
     };

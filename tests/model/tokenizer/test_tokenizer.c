@@ -50,7 +50,7 @@ static void words_are_cut_into_the_longest_pieces(void **state)
     tokenizer_destroy(t);
 }
 
-static void what_vocabularies_write_before_a_word_is_a_character_in_a_text(void **state)
+static void the_word_mark_of_vocabularies_is_an_ordinary_character_in_texts(void **state)
 {
     (void)state;
     const test_vocabulary v = words();
@@ -79,7 +79,7 @@ static void a_word_of_more_than_100_characters_is_unknown(void **state)
     tokenizer_destroy(t);
 }
 
-static void case_and_accents_stay_where_the_file_says_so(void **state)
+static void case_and_accents_are_kept_if_the_file_says_so(void **state)
 {
     (void)state;
     test_vocabulary v = words();
@@ -400,9 +400,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_cut_into_the_longest_pieces),
-        cmocka_unit_test(what_vocabularies_write_before_a_word_is_a_character_in_a_text),
+        cmocka_unit_test(the_word_mark_of_vocabularies_is_an_ordinary_character_in_texts),
         cmocka_unit_test(a_word_of_more_than_100_characters_is_unknown),
-        cmocka_unit_test(case_and_accents_stay_where_the_file_says_so),
+        cmocka_unit_test(case_and_accents_are_kept_if_the_file_says_so),
         cmocka_unit_test(special_tokens_in_a_text_are_found_unless_it_is_plain),
         cmocka_unit_test(a_list_is_cut_with_its_end),
         cmocka_unit_test(tokens_become_text),

@@ -93,7 +93,7 @@ static void white_space_is_what_unicode_says(void **state)
     tokenizer_destroy(t);
 }
 
-static void texts_are_composed_where_the_model_wants_it(void **state)
+static void texts_are_composed_if_the_model_requests_it(void **state)
 {
     (void)state;
     test_vocabulary v = bytes("qwen2");
@@ -109,7 +109,7 @@ static void texts_are_composed_where_the_model_wants_it(void **state)
     tokenizer_destroy(t);
 }
 
-static void a_word_that_is_a_token_stays_whole_where_the_model_wants_it(void **state)
+static void a_word_that_is_a_token_stays_whole_if_the_model_requests_it(void **state)
 {
     (void)state;
     test_vocabulary v = bytes("llama-bpe");
@@ -253,8 +253,8 @@ int main(void)
         cmocka_unit_test(pairs_are_merged_in_the_order_of_the_list),
         cmocka_unit_test(pieces_are_those_of_the_pre_tokenizer),
         cmocka_unit_test(white_space_is_what_unicode_says),
-        cmocka_unit_test(texts_are_composed_where_the_model_wants_it),
-        cmocka_unit_test(a_word_that_is_a_token_stays_whole_where_the_model_wants_it),
+        cmocka_unit_test(texts_are_composed_if_the_model_requests_it),
+        cmocka_unit_test(a_word_that_is_a_token_stays_whole_if_the_model_requests_it),
         cmocka_unit_test(encoders_with_bytes_put_texts_between_their_ends),
         cmocka_unit_test(a_byte_that_the_vocabulary_lacks_is_left_out),
         cmocka_unit_test(bytes_become_text_again),

@@ -213,7 +213,7 @@ static int32_t longest_at(const ww_gguf_span *given, const unsigned char *kinds,
     return best;
 }
 
-static void special_tokens_are_found_wherever_one_by_one_finds_them(void **state)
+static void special_tokens_are_found_like_by_a_search_for_each_token(void **state)
 {
     (void)state;
     enum { TOKENS_MAX = 24, TEXT = 60, ROUNDS = 4000 };
@@ -262,7 +262,7 @@ int main(void)
         cmocka_unit_test(tokens_that_are_chosen_to_collide_open_as_fast_as_others),
         cmocka_unit_test(merges_that_are_chosen_to_collide_open_as_fast_as_others),
         cmocka_unit_test(a_long_user_defined_token_costs_a_text_no_more_than_its_length),
-        cmocka_unit_test(special_tokens_are_found_wherever_one_by_one_finds_them),
+        cmocka_unit_test(special_tokens_are_found_like_by_a_search_for_each_token),
     };
     return cmocka_run_group_tests_name("what tokenizers cost", tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static test_vocabulary small(void)
     return v;
 }
 
-static void the_best_sum_of_scores_is_taken(void **state)
+static void the_best_sum_of_scores_is_chosen(void **state)
 {
     (void)state;
     test_vocabulary v = small();
@@ -101,7 +101,7 @@ static void the_best_sum_of_scores_is_taken(void **state)
     tokenizer_destroy(t);
 }
 
-static void what_is_no_vocabulary_is_refused(void **state)
+static void invalid_vocabularies_are_refused(void **state)
 {
     (void)state;
     static char longest[1100];
@@ -121,7 +121,7 @@ static void what_is_no_vocabulary_is_refused(void **state)
 }
 
 /* Maps whose references may all be outside. */
-static void maps_that_lie_are_refused_or_change_nothing(void **state)
+static void invalid_maps_are_refused_or_change_nothing(void **state)
 {
     (void)state;
     static const unsigned char none[] = {1, 0}, odd[] = {6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, longer[] = {8, 0, 0, 0, 0, 0, 0, 0},
@@ -158,9 +158,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_have_the_tokens_of_sentencepiece),
-        cmocka_unit_test(the_best_sum_of_scores_is_taken),
-        cmocka_unit_test(what_is_no_vocabulary_is_refused),
-        cmocka_unit_test(maps_that_lie_are_refused_or_change_nothing),
+        cmocka_unit_test(the_best_sum_of_scores_is_chosen),
+        cmocka_unit_test(invalid_vocabularies_are_refused),
+        cmocka_unit_test(invalid_maps_are_refused_or_change_nothing),
     };
     void *scratch;
     if (scratch_setup(&scratch) != 0)

@@ -204,7 +204,7 @@ static void searches_answer_as_plain_sql_does(void **state)
     }
 }
 
-static void changes_by_a_search_change_what_it_finds(void **state)
+static void changes_by_a_search_change_the_rows_it_finds(void **state)
 {
     (void)state;
     static char search[3 * TEXT], plain[3 * TEXT], sql[4 * TEXT];
@@ -252,7 +252,7 @@ static void joins_and_correlated_subqueries_search_for_each_row(void **state)
         "SELECT min(9, (SELECT count(*) FROM p WHERE h IN (SELECT h FROM a WHERE a.h > q.n))) FROM q ORDER BY name");
 }
 
-static void what_has_no_meaning_is_refused(void **state)
+static void meaningless_arguments_are_refused(void **state)
 {
     (void)state;
     sql_fails(db, "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k IN (2, 3)", "one value");
@@ -279,9 +279,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(searches_answer_as_plain_sql_does),
-        cmocka_unit_test(changes_by_a_search_change_what_it_finds),
+        cmocka_unit_test(changes_by_a_search_change_the_rows_it_finds),
         cmocka_unit_test(joins_and_correlated_subqueries_search_for_each_row),
-        cmocka_unit_test(what_has_no_meaning_is_refused),
+        cmocka_unit_test(meaningless_arguments_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

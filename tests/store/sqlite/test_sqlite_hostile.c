@@ -98,7 +98,7 @@ static void a_trigger_on_the_tables_behind_is_refused(void **state)
 }
 
 /* Uncommitted changes must never reach the copy in memory that other connections search. */
-static void a_refused_rename_tells_nobody_of_rows_that_are_not_committed(void **state)
+static void a_refused_rename_does_not_show_uncommitted_rows_to_others(void **state)
 {
     (void)state;
     sqlite3 *db = new_docs(scratch_path("rename.db")), *other = sql_open(scratch_path("rename.db"));
@@ -115,7 +115,7 @@ static void a_refused_rename_tells_nobody_of_rows_that_are_not_committed(void **
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-static void a_foreign_key_that_comes_back_is_refused(void **state)
+static void a_foreign_key_that_leads_back_to_the_table_is_refused(void **state)
 {
     (void)state;
     sqlite3 *db = new_docs(":memory:");
@@ -192,7 +192,7 @@ static void a_file_with_triggers_and_views_runs_none_of_them(void **state)
 }
 
 /* A collection with an invalid entry does not affect the others. */
-static void a_damaged_collection_leaves_the_others_alone(void **state)
+static void a_damaged_collection_does_not_affect_the_others(void **state)
 {
     (void)state;
     const char *path = scratch_path("damaged.db");
@@ -309,11 +309,11 @@ int main(void)
         cmocka_unit_test(a_table_that_cannot_be_dropped_says_why_in_the_log),
         cmocka_unit_test(a_refused_replacement_takes_no_row_away),
         cmocka_unit_test(a_trigger_on_the_tables_behind_is_refused),
-        cmocka_unit_test(a_refused_rename_tells_nobody_of_rows_that_are_not_committed),
-        cmocka_unit_test(a_foreign_key_that_comes_back_is_refused),
+        cmocka_unit_test(a_refused_rename_does_not_show_uncommitted_rows_to_others),
+        cmocka_unit_test(a_foreign_key_that_leads_back_to_the_table_is_refused),
         cmocka_unit_test(a_view_in_the_place_of_a_table_is_refused),
         cmocka_unit_test(a_file_with_triggers_and_views_runs_none_of_them),
-        cmocka_unit_test(a_damaged_collection_leaves_the_others_alone),
+        cmocka_unit_test(a_damaged_collection_does_not_affect_the_others),
         cmocka_unit_test(a_filter_reads_its_own_rows_only),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

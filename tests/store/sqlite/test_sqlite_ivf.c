@@ -82,7 +82,7 @@ static void a_calibration_lets_queries_ask_for_a_recall(void **state)
     sql_gives(db, "SELECT count(*) FROM docs WHERE vector MATCH '[3, 5]' AND k = 3 AND recall = 0.9", "3");
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void nonsensical_arguments_are_refused(void **state)
 {
     static const struct {
         const char *sql, *reason;
@@ -109,7 +109,7 @@ static void what_makes_no_sense_is_refused(void **state)
         sql_fails(db, cases[i].sql, cases[i].reason);
 }
 
-static void the_index_follows_what_sql_writes(void **state)
+static void the_index_follows_writes_by_sql(void **state)
 {
     (void)state;
     sql_run(db, "INSERT INTO docs(docs) VALUES ('build-ivf nlist=8')");
@@ -185,8 +185,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_command_builds_the_index, setup, teardown),
         cmocka_unit_test_setup_teardown(a_calibration_lets_queries_ask_for_a_recall, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_makes_no_sense_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_index_follows_what_sql_writes, setup, teardown),
+        cmocka_unit_test_setup_teardown(nonsensical_arguments_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_index_follows_writes_by_sql, setup, teardown),
         cmocka_unit_test_setup_teardown(a_transaction_sees_its_index_and_a_rollback_undoes_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_trigger_on_a_table_of_the_index_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_table_with_the_name_of_a_column_has_no_commands, setup, teardown),

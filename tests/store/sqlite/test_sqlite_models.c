@@ -59,7 +59,7 @@ static void vectors_of_another_model_are_refused(void **state)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-static void what_is_wrong_is_said_and_the_model_stays(void **state)
+static void mistakes_are_reported_and_the_model_stays(void **state)
 {
     (void)state;
     char sql[SCRATCH_PATH_BYTES + 64];
@@ -82,7 +82,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_become_vectors_that_a_search_takes),
         cmocka_unit_test(vectors_of_another_model_are_refused),
-        cmocka_unit_test(what_is_wrong_is_said_and_the_model_stays),
+        cmocka_unit_test(mistakes_are_reported_and_the_model_stays),
     };
     void *scratch;
     if (scratch_setup(&scratch) != 0)

@@ -153,7 +153,7 @@ static void the_nearest_are_those_of_brute_force(void **state)
     }
 }
 
-static void a_filter_finds_the_nearest_of_what_it_admits(void **state)
+static void a_filter_finds_the_nearest_of_the_admitted_rows(void **state)
 {
     (void)state;
     static const struct {
@@ -235,7 +235,7 @@ static void without_k_any_other_term_is_exact(void **state)
     }
 }
 
-static void a_radius_or_a_bound_finds_exactly_what_is_within(void **state)
+static void a_radius_or_a_bound_finds_exactly_the_rows_within_it(void **state)
 {
     (void)state;
     scored found[ROWS];
@@ -262,7 +262,7 @@ static void a_radius_or_a_bound_finds_exactly_what_is_within(void **state)
     sql_gives(dbs[WW_L2], "SELECT id FROM docs WHERE (vector MATCH '[9,9,9,9,9]' AND k = 0) OR id = 'r1'", "r1");
 }
 
-static void terms_beside_k_are_applied_after_it(void **state)
+static void terms_other_than_k_are_applied_after_it(void **state)
 {
     (void)state;
     sqlite3 *db = dbs[WW_L2];
@@ -494,11 +494,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_are_those_of_brute_force),
-        cmocka_unit_test(a_filter_finds_the_nearest_of_what_it_admits),
+        cmocka_unit_test(a_filter_finds_the_nearest_of_the_admitted_rows),
         cmocka_unit_test(a_filter_takes_parameters),
         cmocka_unit_test(without_k_any_other_term_is_exact),
-        cmocka_unit_test(a_radius_or_a_bound_finds_exactly_what_is_within),
-        cmocka_unit_test(terms_beside_k_are_applied_after_it),
+        cmocka_unit_test(a_radius_or_a_bound_finds_exactly_the_rows_within_it),
+        cmocka_unit_test(terms_other_than_k_are_applied_after_it),
         cmocka_unit_test(joins_search_once_for_each_query),
         cmocka_unit_test(plans_are_the_ones_that_were_meant),
         cmocka_unit_test(a_table_that_is_called_with_a_vector_searches),

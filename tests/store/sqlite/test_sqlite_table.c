@@ -16,7 +16,7 @@ static sqlite3 *new_docs(const char *path)
     return db;
 }
 
-static void insert_update_and_delete_do_what_sql_says(void **state)
+static void insert_update_and_delete_follow_sql(void **state)
 {
     (void)state;
     sqlite3 *db = new_docs(":memory:");
@@ -154,7 +154,7 @@ static void a_reader_keeps_its_snapshot(void **state)
     sqlite3_close(db);
 }
 
-static void savepoints_are_gone_back_to(void **state)
+static void savepoints_can_be_rolled_back_to(void **state)
 {
     (void)state;
     for (int file = 0; file < 2; file++) {
@@ -279,7 +279,7 @@ static void wrong_arguments_make_no_table(void **state)
 }
 
 /* A table that is connected again within a transaction does not know what the transaction did before. */
-static void a_rename_in_a_transaction_tells_nobody_of_its_rows(void **state)
+static void a_rename_in_a_transaction_does_not_show_its_rows_to_others(void **state)
 {
     (void)state;
     sqlite3 *db = new_docs(scratch_path("u.db")), *other = sql_open(scratch_path("u.db"));
@@ -334,20 +334,20 @@ static void rows_of_every_type_are_written_and_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(insert_update_and_delete_do_what_sql_says),
+        cmocka_unit_test(insert_update_and_delete_follow_sql),
         cmocka_unit_test(conflicts_are_resolved_as_the_statement_says),
         cmocka_unit_test(a_handle_is_never_used_twice_and_never_changes),
         cmocka_unit_test(wrong_values_are_refused_and_change_nothing),
         cmocka_unit_test(a_transaction_sees_its_rows_and_a_rollback_takes_them_back),
         cmocka_unit_test(a_reader_keeps_its_snapshot),
-        cmocka_unit_test(savepoints_are_gone_back_to),
+        cmocka_unit_test(savepoints_can_be_rolled_back_to),
         cmocka_unit_test(a_table_that_is_created_in_a_transaction_can_be_rolled_back),
         cmocka_unit_test(tables_are_renamed_and_dropped_with_all_that_is_theirs),
         cmocka_unit_test(a_vacuum_and_a_second_process_change_nothing),
         cmocka_unit_test(attached_databases_have_tables_of_their_own),
         cmocka_unit_test(wrong_arguments_make_no_table),
         cmocka_unit_test(rows_of_every_type_are_written_and_found),
-        cmocka_unit_test(a_rename_in_a_transaction_tells_nobody_of_its_rows),
+        cmocka_unit_test(a_rename_in_a_transaction_does_not_show_its_rows_to_others),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

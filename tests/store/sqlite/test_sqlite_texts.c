@@ -80,7 +80,7 @@ static void wrong_arguments_are_refused(void **state)
     sql_fails(db, "CREATE VIRTUAL TABLE h USING hybrid", "no such module");
 }
 
-static void the_index_follows_what_sql_writes(void **state)
+static void the_index_follows_writes_by_sql(void **state)
 {
     (void)state;
     sql_gives(db, WORDS, "ca");
@@ -146,7 +146,7 @@ int main(void)
         TEST(hybrid_says_the_rank_of_each_part),
         TEST(a_filter_holds_for_both_parts),
         TEST(wrong_arguments_are_refused),
-        TEST(the_index_follows_what_sql_writes),
+        TEST(the_index_follows_writes_by_sql),
         TEST(a_rollback_takes_rows_and_index_back),
         TEST(a_failing_statement_leaves_no_words_behind),
         TEST(hybrid_reads_attached_databases),

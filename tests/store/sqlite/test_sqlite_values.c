@@ -19,7 +19,7 @@ static int teardown(void **state)
     return scratch_teardown(state);
 }
 
-static void functions_compute_what_a_search_does(void **state)
+static void functions_compute_the_scores_of_a_search(void **state)
 {
     (void)state;
     const float a[] = {0.1f, -2.5f, 3e-3f}, b[] = {7.0f, 0.3f, -1.25f};
@@ -77,7 +77,7 @@ static void types_have_blobs_of_their_own(void **state)
     sql_fails(db, "SELECT ww_to_json(x'00', 'f16')", "a blob of 1 bytes");
 }
 
-static void what_is_no_vector_is_an_error_that_says_why(void **state)
+static void invalid_vectors_give_an_error_with_the_reason(void **state)
 {
     (void)state;
     sql_fails(db, "SELECT ww_vector(5)", "ww_vector: an integer; a vector is a blob of f32 numbers or a JSON array");
@@ -126,9 +126,9 @@ static void numbers_do_not_depend_on_the_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_compute_what_a_search_does),        cmocka_unit_test(null_gives_null),
-        cmocka_unit_test(texts_and_blobs_are_the_same_vectors),        cmocka_unit_test(types_have_blobs_of_their_own),
-        cmocka_unit_test(what_is_no_vector_is_an_error_that_says_why), cmocka_unit_test(numbers_do_not_depend_on_the_locale),
+        cmocka_unit_test(functions_compute_the_scores_of_a_search),      cmocka_unit_test(null_gives_null),
+        cmocka_unit_test(texts_and_blobs_are_the_same_vectors),          cmocka_unit_test(types_have_blobs_of_their_own),
+        cmocka_unit_test(invalid_vectors_give_an_error_with_the_reason), cmocka_unit_test(numbers_do_not_depend_on_the_locale),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -43,7 +43,7 @@ static void *work(void *wrong)
     return NULL;
 }
 
-static void threads_get_the_bits_that_each_would_get_alone(void **state)
+static void concurrent_threads_get_the_bits_of_single_threads(void **state)
 {
     (void)state;
     pthread_t threads[THREADS];
@@ -70,7 +70,7 @@ static ww_device *device;
 
 /* Several threads tokenize them, and the next some thousand while one is embedded: vectors are in the order of the texts, and
  * those of each alone. */
-static void many_texts_are_embedded_as_each_is_alone(void **state)
+static void many_texts_have_the_same_embeddings_as_single_texts(void **state)
 {
     enum { TEXTS = 4100 };
     static const char *const words[] = {"a", "fox", "a fox", "fox a fox", "x"};
@@ -112,7 +112,7 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_get_the_bits_that_each_would_get_alone),
-                                       cmocka_unit_test(many_texts_are_embedded_as_each_is_alone)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(concurrent_threads_get_the_bits_of_single_threads),
+                                       cmocka_unit_test(many_texts_have_the_same_embeddings_as_single_texts)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -156,7 +156,7 @@ static void write_elsewhere(const char *path, int ready)
     _exit(0);
 }
 
-static void what_another_process_writes_is_seen_whole_while_a_reader_keeps_its_snapshot(void **state)
+static void writes_of_another_process_are_seen_completely_while_a_reader_keeps_its_snapshot(void **state)
 {
     (void)state;
     char *path = strdup(scratch_path("processes.db"));
@@ -207,7 +207,7 @@ static void what_another_process_writes_is_seen_whole_while_a_reader_keeps_its_s
 }
 
 /* Checkpoints of every kind, up to the one that cuts the log to nothing, while batches are written and four threads read. */
-static void checkpoints_of_every_kind_disturb_nobody(void **state)
+static void checkpoints_of_every_kind_disturb_no_reader_or_writer(void **state)
 {
     (void)state;
     static const int kinds[] = {SQLITE_CHECKPOINT_PASSIVE, SQLITE_CHECKPOINT_FULL, SQLITE_CHECKPOINT_RESTART,
@@ -256,7 +256,7 @@ static void *write_until_told(void *argument)
     return NULL;
 }
 
-static void a_collection_moves_beside_writers(void **state)
+static void a_collection_moves_while_others_write(void **state)
 {
     (void)state;
     char *path = strdup(scratch_path("move.db"));
@@ -316,7 +316,7 @@ static void *write_slowly(void *argument)
     return NULL;
 }
 
-static void a_second_thread_waits_no_longer_than_it_was_told(void **state)
+static void a_second_thread_waits_no_longer_than_its_timeout(void **state)
 {
     (void)state;
     char *path = strdup(scratch_path("wait.db"));
@@ -357,13 +357,13 @@ static void a_second_thread_waits_no_longer_than_it_was_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(checkpoints_of_every_kind_disturb_nobody, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(what_another_process_writes_is_seen_whole_while_a_reader_keeps_its_snapshot,
+        cmocka_unit_test_setup_teardown(checkpoints_of_every_kind_disturb_no_reader_or_writer, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(writes_of_another_process_are_seen_completely_while_a_reader_keeps_its_snapshot,
                                         scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(readers_see_whole_batches_of_a_writer_in_the_same_process, scratch_setup,
                                         scratch_teardown),
-        cmocka_unit_test_setup_teardown(a_collection_moves_beside_writers, scratch_setup, scratch_teardown),
-        cmocka_unit_test_setup_teardown(a_second_thread_waits_no_longer_than_it_was_told, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_collection_moves_while_others_write, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_second_thread_waits_no_longer_than_its_timeout, scratch_setup, scratch_teardown),
     };
     return cmocka_run_group_tests_name("threads: store", tests, NULL, NULL);
 }
