@@ -361,8 +361,6 @@ int main(void)
         cmocka_unit_test(the_statistics_count_the_rows_that_were_read),
         cmocka_unit_test(a_recall_reads_enough_lists),
         cmocka_unit_test(a_calibration_says_when_it_was_and_what_has_changed_since),
-        cmocka_unit_test(a_calibration_refuses_what_it_cannot_promise),
-=======
         cmocka_unit_test(a_calibration_refuses_a_recall_that_it_cannot_promise),
     };
     return RUN_ON_EVERY_DEVICE("ivf_query", tests);
