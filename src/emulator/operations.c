@@ -173,13 +173,15 @@ void *emulated_shared_at(const void *base, int64_t index, size_t element_bytes, 
         const size_t start = (size_t)((uintptr_t)base - (uintptr_t)region->base);
         if (start > region->bytes || (start == region->bytes && region->bytes > 0))
             continue;
-        const int64_t elements = (int64_t)((region->bytes - start) / element_bytes);
-        const int64_t before = (int64_t)(start / element_bytes);
-        if (index < -before || index > elements || (int64_t)count > elements - index)
+        const int64_t bytes_behind = (int64_t)(region->bytes - start);
+        int64_t offset = 0, length = 0; /* in bytes, because a division for each access took a third of a kernel's time */
+        if (__builtin_mul_overflow(index, (int64_t)element_bytes, &offset) ||
+            __builtin_mul_overflow((int64_t)count, (int64_t)element_bytes, &length) || offset < -(int64_t)start ||
+            length > bytes_behind || offset > bytes_behind - length)
             lane_fault(lane,
                        "shared access out of bounds at %s: index %lld, %zu elements, in an array of %zu bytes from byte %zu on",
                        file_and_line(where), (long long)index, count, region->bytes, start);
-        return region->base + (int64_t)start + index * (int64_t)element_bytes;
+        return region->base + (int64_t)start + offset;
     }
     lane_fault(lane, "shared access out of bounds at %s: the address is in no shared array of the block", file_and_line(where));
 }
