@@ -133,21 +133,26 @@ class PageTest(unittest.TestCase):
         """Puts data into the server."""
 
     def tearDown(self):
-        others = [url for url in self.requests() if not url.startswith((self.server.url + "/", "blob:" + self.server.url, "data:", "chrome:", "about:"))]
+        others = [url for url in [*self.asked, *self.requests()] if not url.startswith((self.server.url + "/", "blob:" + self.server.url, "data:", "chrome:", "about:"))]
         self.assertEqual(others, [], "requests to other origins")
         complaints = [entry["message"] for entry in self.driver.get_log("browser")
                       if entry["level"] in ("SEVERE", "WARNING") and not any(text in entry["message"] for text in self.complaints_expected)
                       and "GPU stall" not in entry["message"]]
         self.assertEqual(complaints, [], "complaints of the browser")
 
+    def setUp(self):
+        self.asked = []  # addresses that were looked at before the test's end
+
+    def sent(self):
+        """The requests of the page since the last call."""
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        found = [message["params"]["request"] for message in messages if message["method"] == "Network.requestWillBeSent"]
+        self.asked += [request["url"] for request in found]
+        return found
+
     def requests(self):
-        """The addresses that the page asked for since the last call."""
-        urls = []
-        for entry in self.driver.get_log("performance"):
-            message = json.loads(entry["message"])["message"]
-            if message["method"] == "Network.requestWillBeSent":
-                urls.append(message["params"]["request"]["url"])
-        return urls
+        """Their addresses."""
+        return [request["url"] for request in self.sent()]
 
     def processor_seconds(self):
         return processor_seconds([self.driver.service.process.pid, self.server.process.pid])
@@ -192,12 +197,34 @@ class PageTest(unittest.TestCase):
         """Chooses an option of the list with this label."""
         script = """const list = [...document.querySelectorAll("select")].find((one) => one.getAttribute("aria-label") === arguments[0] ||
                 [...document.querySelectorAll("label")].some((text) => text.innerText === arguments[0] && text.htmlFor === one.id));
-            const option = [...(list?.options ?? [])].find((one) => one.value === arguments[1] || one.innerText.startsWith(arguments[1]));
+            const options = [...(list?.options ?? [])];
+            const option = options.find((one) => one.value === arguments[1]) ?? options.find((one) => one.innerText.startsWith(arguments[1]));
             if (!option) return false;
             list.value = option.value;
             list.dispatchEvent(new Event("change"));
             return true;"""
         self.wait(lambda: self.run_script(script, label, value))
+
+    def drawn(self):
+        """What is drawn on the canvas: how many pixels, their leftmost and rightmost column, and the one nearest to the middle."""
+        return self.driver.execute_async_script("""
+            const done = arguments[0], canvas = document.querySelector("canvas"), copy = document.createElement("canvas").getContext("2d");
+            copy.canvas.width = canvas.width; copy.canvas.height = canvas.height;
+            canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "+"}));
+            canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "-"}));
+            requestAnimationFrame(() => { copy.drawImage(canvas, 0, 0);
+                const { width, height } = canvas, pixels = copy.getImageData(0, 0, width, height).data;
+                const found = { count: 0, left: width, right: 0, near: null };
+                let best = Infinity;
+                for (let i = 3; i < pixels.length; i += 4) {
+                    if (!pixels[i]) continue;
+                    const x = (i >> 2) % width, y = Math.floor((i >> 2) / width), far = Math.hypot(x - width / 2, y - height / 2);
+                    found.count++;
+                    found.left = Math.min(found.left, x);
+                    found.right = Math.max(found.right, x);
+                    if (far < best) { best = far; found.near = [x, y]; }
+                }
+                done(found); });""")
 
     def map_ready(self):
         self.wait(lambda: self.run_script("return document.querySelector('canvas')?.dataset.frames > 0"))

@@ -124,6 +124,7 @@ class Hostile(PageTest):
             self.assertIn(directive, refused[1])
         self.driver.get_log("browser")  # the complaints were wanted, and so were the requests, which were refused
         self.requests()
+        self.asked.clear()
 
 
 class Ids(PageTest):
@@ -167,7 +168,7 @@ class KeyNeeded(PageTest):
         self.says("This server needs a key")
         self.shot("key")
         self.one("dialog input").send_keys("wrong", Keys.ENTER)
-        self.says("does not know that key")
+        self.says("does not accept this key")
         self.wait(lambda: len(self.all("dialog")) == 1)
         self.one("dialog input").send_keys("a-secret-key", Keys.ENTER)
         self.says("There is no collection yet")

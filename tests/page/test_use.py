@@ -95,6 +95,24 @@ class Phone(PageTest):
         self.all(".hit .title")[0].click()
         self.wait("dl.payload")
         self.assertLessEqual(self.run_script("return document.querySelector('.panel').getBoundingClientRect().width"), 320)
+        self.one("summary").click()
+        self.says("384 numbers", ".vector")
+        self.shot("phone-row")
+
+    def touch(self, kind, *places):
+        self.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(places)]})
+
+    def test_two_fingers_zoom_the_map(self):
+        self.go("#/map/glosses")
+        self.map_ready()
+        self.says("noun", ".legend")
+        before = self.drawn()
+        box = self.run_script("const box = document.querySelector('canvas').getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]")
+        self.touch("touchStart", (box[0] - 100, box[1]), (box[0] + 100, box[1]))
+        for reach in (80, 60, 50):
+            self.touch("touchMove", (box[0] - reach, box[1]), (box[0] + reach, box[1]))
+        self.touch("touchEnd")
+        self.wait(lambda: self.drawn()["right"] - self.drawn()["left"] < 0.7 * (before["right"] - before["left"]))
 
 
 class Dark(PageTest):
@@ -117,6 +135,18 @@ class Dark(PageTest):
         self.wait(".hit")
         self.shot("search-dark")
 
+    def test_every_view_in_the_dark(self):
+        for view in VIEWS:
+            self.go(f"#/{view}")
+            self.wait(".view h1")
+            if view.startswith("map"):
+                self.map_ready()
+            self.shot(f"dark-{view.split('/', maxsplit=1)[0]}", colours=6)
+        self.go()
+        self.button("Drop…").click()
+        self.wait("dialog")
+        self.shot("dark-drop")
+
 
 class WithoutWebGL(PageTest):
     store, options, webgl = DATA / "base.db", MODELS, False
@@ -131,6 +161,9 @@ class WithoutWebGL(PageTest):
         self.wait(".hit")
         self.go("#/rows/glosses")
         self.wait("tbody tr")
+        self.go("#/ask/glosses")
+        self.one("textarea").send_keys("What is a fish?", Keys.ENTER)
+        self.wait(lambda: len(self.text(".answer-text")) > 10)
 
 
 class Interrupted(PageTest):

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 
 from support import BUILD, DATA, DECODER, DOWNLOADS, ENCODER, PageTest
 
@@ -23,6 +24,7 @@ class Views(PageTest):
         self.says("3,000 rows")
         self.says("384 × f32, cosine")
         self.says("all-MiniLM-L6-v2")
+        self.says("4.6 MB of vectors")
         self.shot("collections")
         self.button("New collection").click()
         self.one("dialog input").send_keys("notes & more")
@@ -157,17 +159,6 @@ class Views(PageTest):
 
     # ---- map
 
-    def drawn(self):
-        """How many pixels of the canvas are not empty."""
-        return self.driver.execute_async_script("""
-            const done = arguments[0], canvas = document.querySelector("canvas"), copy = document.createElement("canvas").getContext("2d");
-            copy.canvas.width = canvas.width; copy.canvas.height = canvas.height;
-            canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "+"}));
-            canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "-"}));
-            requestAnimationFrame(() => { copy.drawImage(canvas, 0, 0);
-                const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
-                let n = 0; for (let i = 3; i < pixels.length; i += 4) n += pixels[i] > 0; done(n); });""")
-
     def test_the_map_is_coloured_searched_and_cut_out(self):
         self.go("#/map/glosses")
         self.map_ready()
@@ -176,19 +167,19 @@ class Views(PageTest):
         self.choose("Colour by", "topic")
         self.says("artifact", ".legend")
         self.shot("map")
-        before = self.drawn()
+        before = self.drawn()["count"]
         self.assertGreater(before, 3000)
         entries = self.all(".legend-entry")
         for entry in entries[:10]:
             entry.click()
-        self.assertLess(self.drawn(), 0.8 * before)
+        self.assertLess(self.drawn()["count"], 0.8 * before)
         for entry in entries[:10]:
             entry.click()
         canvas = self.one("canvas")
         canvas.send_keys("0")
-        actions = ActionChains(self.driver, duration=30)
-        actions.move_to_element(canvas).click().perform()  # hits a point, or clears
-        canvas.send_keys(Keys.ENTER)
+        x, y = self.drawn()["near"]
+        middle = canvas.size["width"] // 2, canvas.size["height"] // 2
+        ActionChains(self.driver, duration=30).move_to_element_with_offset(canvas, x - middle[0], y - middle[1]).click().perform()
         self.wait(".found .hit")
         self.assertEqual(len(self.all(".found .hit")), 11)
         self.assertIn("exact", self.text("[data-cost]"))
@@ -199,10 +190,26 @@ class Views(PageTest):
         for x, y in square:
             actions.move_by_offset(x, y)
         actions.release().perform()
-        self.says("rows chosen", ".found")
+        self.says("rows selected", ".found")
         self.shot("map-lasso")
         canvas.send_keys(Keys.ESCAPE)
         self.wait(lambda: not self.text(".found"))
+
+    def test_the_map_is_dragged_and_zoomed_with_a_pointer(self):
+        self.go("#/map/glosses")
+        self.map_ready()
+        self.says("noun", ".legend")  # which makes the canvas narrower
+        canvas = self.one("canvas")
+        before = self.drawn()
+        ActionChains(self.driver, duration=30).move_to_element(canvas).click_and_hold().move_by_offset(60, 0).move_by_offset(60, 10).release().perform()
+        self.wait(lambda: abs(self.drawn()["left"] - before["left"] - 120) <= 2)
+        self.button("Fit").click()
+        self.wait(lambda: abs(self.drawn()["left"] - before["left"]) <= 2)
+        wheel = ScrollOrigin.from_element(canvas)
+        ActionChains(self.driver).scroll_from_origin(wheel, 0, 300).perform()
+        self.wait(lambda: self.drawn()["right"] - self.drawn()["left"] < 0.8 * (before["right"] - before["left"]))
+        ActionChains(self.driver).scroll_from_origin(wheel, 0, -300).perform()
+        self.wait(lambda: abs(self.drawn()["left"] - before["left"]) <= 3)
 
     def test_a_point_shows_its_row_when_the_pointer_rests_on_it(self):
         self.go("#/map/glosses")
@@ -225,6 +232,19 @@ class Views(PageTest):
         self.shot("ask")
         self.all(".sources li button")[0].click()
         self.wait("dl.payload")
+
+    def test_a_second_question_is_asked_with_the_first(self):
+        self.go("#/ask/glosses")
+        for question in ("What is a whale?", "Where does it live?"):
+            self.one("textarea").send_keys(question, Keys.ENTER)
+            self.wait(lambda: len(self.text(".answer-text")) > 10 and self.button("Ask", "form"))  # noqa: B023
+        self.assertEqual(len(self.all(".turn")), 2)
+        asked = [json.loads(request["postData"])["messages"] for request in self.sent() if request["url"].endswith("/chat/completions")]
+        self.assertEqual([message["role"] for message in asked[-1]], ["system", "user", "assistant", "user"])
+        self.assertEqual(asked[-1][1]["content"], "What is a whale?")
+        self.assertIn("[4] ", asked[-1][3]["content"])
+        self.button("New conversation").click()
+        self.wait(lambda: not self.all(".turn"))
 
     def test_an_answer_can_be_stopped(self):
         self.go("#/ask/glosses")
@@ -257,6 +277,117 @@ class Views(PageTest):
         path.send_keys("//example.com/")
         self.button("Send").click()
         self.says("begins with one slash", ".output")
+
+
+class Filtered(PageTest):
+    """Rows that filters of each kind find."""
+
+    @classmethod
+    def fill(cls):
+        cls.server.good("PUT", "/collections/mixed", {"vectors": {"size": 2, "distance": "Cosine"}})
+        points = [{"id": i, "vector": [1, i], "payload": {"n": i, "tag": ("red", "green")[i % 2], "words": f"number {i} of twenty", "even": i % 2 == 0}} for i in range(1, 21)]
+        for point in points[:4]:
+            del point["payload"]["tag"]
+        cls.server.good("PUT", "/collections/mixed/points", {"points": points})
+
+    def total(self):
+        found = re.search(r"of ([\d,]+)$", self.text(".pages span"))
+        return int(found.group(1)) if found else 0
+
+    def filtered(self, field, condition, count, **texts):
+        """Adds a filter, checks how many rows it leaves, and removes it."""
+        self.button("+ Add a filter").click()
+        self.choose("Field", field)
+        self.choose("Condition", condition)
+        for label, text in texts.items():
+            if label == "Value":
+                self.choose(label, text)
+            else:
+                self.one(f"input[aria-label={label}]").send_keys(text, Keys.TAB)
+        self.wait(lambda: self.total() == count)
+        self.button("×", ".condition").click()
+        self.wait(lambda: self.total() == 20)
+
+    def test_filters_of_each_kind_and_deleting_what_is_ticked(self):
+        self.go("#/rows/mixed")
+        self.wait("tbody tr")
+        self.filtered("n", "between", 5, **{"from": "5", "to": "9"})
+        self.filtered("n", "is", 1, Value="7")
+        self.filtered("tag", "is", 8, Value="red (8)")
+        self.filtered("tag", "not", 12, Value="red (8)")
+        self.filtered("tag", "there", 16)
+        self.filtered("tag", "missing", 4)
+        self.filtered("words", "contains", 11, Text="number 1")
+        self.filtered("words", "words", 20, Text="twenty number")
+        self.filtered("even", "is", 10, Value="true")
+        for box in self.all("tbody input")[:3]:
+            box.click()
+        self.button("Delete 3…").click()
+        self.says("This deletes 3 rows from mixed", "dialog")
+        self.button("Delete", "dialog").click()
+        self.says("3 rows deleted")
+        self.wait(lambda: self.total() == 17)
+        self.assertEqual(self.server.good("POST", "/collections/mixed/points/count", {})["count"], 17)
+
+
+class Growing(PageTest):
+    """A map whose rows change."""
+
+    @classmethod
+    def fill(cls):
+        cls.server.good("PUT", "/collections/plane", {"vectors": {"size": 2, "distance": "Euclid"}})
+        cls.put(range(200))
+
+    @classmethod
+    def put(cls, ids):
+        points = [{"id": i, "vector": [i % 20, i // 20 + i % 3 / 4], "payload": {"side": "ab"[i % 2]}} for i in ids]
+        cls.server.good("PUT", "/collections/plane/points?wait=true", {"points": points})
+
+    def test_new_rows_are_placed_and_the_map_is_made_again(self):
+        self.go("#/map/plane")
+        self.says("200 rows of plane", ".view-head")
+        self.server.good("POST", "/collections/plane/points/delete?wait=true", {"points": [17, 18, 120]})
+        self.put((230, 231))
+        self.go("#/map/plane?row=231")
+        self.says("199 rows of plane, 15 neighbours each, 2 placed since it was made", ".view-head")
+        for row in (231, 119, 121, 0):  # each is in the middle, where the key Enter finds it
+            self.go(f"#/map/plane?row={row}")
+            self.wait(".found .hit")
+            canvas = self.one("canvas")
+            canvas.send_keys(Keys.ESCAPE)
+            self.wait(lambda: not self.all(".found .hit"))
+            canvas.send_keys(Keys.ENTER)
+            self.wait(".found .hit")
+            self.assertEqual(self.one(".found .hit").get_attribute("data-id"), str(row))
+        self.button("Make the map again").click()
+        self.wait(lambda: self.text(".view-head").endswith("199 rows of plane, 15 neighbours each"))
+        self.assertFalse(self.all(".found .hit"))
+        self.server.good("POST", "/warpwave/collections/plane/map/remake")  # as another window would
+        self.wait(lambda: not self.server.good("GET", "/warpwave/collections/plane/map")["running"])
+        self.choose("Colour by", "one colour")
+        self.choose("Colour by", "side")
+        self.says("100", ".legend")
+
+
+class Empty(PageTest):
+    """A server without collections, and a collection without rows."""
+
+    def test_each_view_says_what_is_missing(self):
+        self.go()
+        self.says("There is no collection yet")
+        self.shot("empty")
+        self.go("#/search")
+        self.says("There is no collection yet")
+        self.server.good("PUT", "/collections/bare", {"vectors": {"size": 2, "distance": "Dot"}})
+        for view, text in (("collections", "0 rows"), ("search", "The collection has no rows yet."), ("rows", "The collection has no rows yet."), ("map", "The collection has no rows yet."),
+                           ("ask", "The server has no model that generates text."), ("server", "The server has no models.")):
+            self.go(f"#/{view}/bare")
+            self.says(text, "main")
+            self.shot(f"empty-{view}", colours=6)
+        self.go("#/map/bare")
+        self.says("The collection has no rows yet.")
+        self.button("Select visible").click()
+        self.one("canvas").send_keys(Keys.ENTER, "+", Keys.ESCAPE)
 
 
 class Indexed(PageTest):
@@ -319,6 +450,9 @@ class Named(PageTest):
             self.shot(f"map-{vector.split(' ', maxsplit=1)[0]}")
 
     def test_a_row_shows_all_its_vectors_and_finds_similar_ones_by_each(self):
+        self.go()
+        self.says("above: 3 × f32, dot product", ".collection")
+        self.shot("collections-named")
         self.go("#/rows/pair")
         self.button("Last").click()
         self.says("251–300 of 300", ".pages")

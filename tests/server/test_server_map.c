@@ -88,18 +88,19 @@ static void a_map_has_a_place_and_a_handle_for_each_row(void **state)
     json_decref(answer);
     http_answer points = http_ask(port, "GET", MAP "/points", NULL);
     uint32_t head[2];
-    int64_t handle = 0;
+    int64_t run[2] = {0};
     float place[2];
     assert_int_equal(points.status, 200);
-    assert_int_equal(points.length, 8 + 30 * 16);
+    assert_int_equal(points.length, 8 + 30 * 8 + 16); /* all handles are one run */
     memcpy(head, points.body, sizeof head);
     assert_int_equal(head[0], generation);
     assert_int_equal(head[1], 30);
     memcpy(place, points.body + 8 + 29 * 8, sizeof place);
     assert_true(place[0] - place[0] == 0 && place[1] - place[1] == 0);
-    memcpy(&handle, points.body + 8 + 30 * 8, sizeof handle);
+    memcpy(run, points.body + 8 + 30 * 8, sizeof run);
+    assert_int_equal(run[1], 30);
     char body[64];
-    snprintf(body, sizeof body, "{\"handles\": [\"%lld\"]}", (long long)handle);
+    snprintf(body, sizeof body, "{\"handles\": [\"%lld\"]}", (long long)run[0]);
     answer = ASK(port, 200, "POST", "/warpwave/collections/docs/rows", body);
     assert_string_equal(json_string_value(json_object_get(row_at(answer, 0), "id")), "18446744073709551615");
     json_decref(answer);
@@ -121,6 +122,41 @@ static void a_map_follows_the_rows_and_is_made_again_when_asked(void **state)
     assert_string_equal(json_string_value(json_object_get(map, "origin")), "made");
     assert_int_equal(json_integer_value(json_object_get(map, "rows")), 31);
     json_decref(answer);
+}
+
+/* The points of the map, and its generation and number of points. The caller frees them. */
+static http_answer points_of_map(uint32_t head[2])
+{
+    http_answer points = http_ask(port, "GET", MAP "/points", NULL);
+    assert_int_equal(points.status, 200);
+    memcpy(head, points.body, 2 * sizeof *head);
+    return points;
+}
+
+static void handles_are_sent_in_runs_and_an_equal_map_keeps_its_generation(void **state)
+{
+    (void)state;
+    uint32_t before[2] = {0}, after[2] = {0};
+    int64_t runs[2][2] = {{0}};
+    fill();
+    json_decref(map_finished(ASK(port, 200, "POST", MAP, "{}")));
+    http_answer points = points_of_map(before);
+    http_free(&points);
+    json_decref(map_finished(ASK(port, 200, "POST", MAP, "{}")));
+    points = points_of_map(after);
+    assert_int_equal(after[0], before[0]);
+    http_free(&points);
+    ASK_STATUS(port, 200, "POST", "/warpwave/collections/docs/rows/delete", "{\"ids\": [\"7\"]}");
+    json_decref(map_finished(ASK(port, 200, "POST", MAP, "{}")));
+    points = points_of_map(after);
+    assert_int_equal(after[0], before[0] + 1);
+    assert_int_equal(after[1], 29);
+    assert_int_equal(points.length, 8 + 29 * 8 + sizeof runs);
+    memcpy(runs, points.body + 8 + 29 * 8, sizeof runs);
+    assert_int_equal(runs[0][1], 7);
+    assert_int_equal(runs[1][0], runs[0][0] + 8); /* without the deleted row */
+    assert_int_equal(runs[1][1], 22);
+    http_free(&points);
 }
 
 /* The legend of colours by a key, which the caller decrefs, and the byte of the second point. */
@@ -207,17 +243,20 @@ static void each_vector_with_a_name_has_a_map(void **state)
         assert_int_equal(json_integer_value(json_object_get(body_value(answer, "map"), "rows")), maps[i].count);
         json_decref(answer);
         http_answer points = http_ask(port, "GET", maps[i].points, NULL);
-        int64_t handle = 0;
+        uint32_t generation = 0;
+        int64_t first = 0;
         char body[96];
-        assert_int_equal(points.length, 8 + maps[i].count * 16);
-        memcpy(&handle, points.body + 8 + maps[i].count * 8 + 8, sizeof handle);
+        assert_int_equal(points.length, 8 + maps[i].count * 8 + 16);
+        memcpy(&generation, points.body, sizeof generation);
+        memcpy(&first, points.body + 8 + maps[i].count * 8, sizeof first);
         http_free(&points);
-        snprintf(body, sizeof body, "{\"handles\": [\"%lld\"], \"with_vector\": true}", (long long)handle);
+        snprintf(body, sizeof body, "{\"handles\": [\"%lld\"], \"with_vector\": true}", (long long)first + 1);
         answer = ASK(port, 200, "POST", maps[i].rows, body);
         assert_string_equal(json_string_value(json_object_get(row_at(answer, 0), "id")), i == 0 ? "1" : "2");
         assert_int_equal(json_array_size(json_object_get(row_at(answer, 0), "vector")), maps[i].dim);
         json_decref(answer);
-        http_answer colours = http_ask(port, "POST", maps[i].colours, "{\"key\": \"n\", \"generation\": 1}");
+        snprintf(body, sizeof body, "{\"key\": \"n\", \"generation\": %u}", generation);
+        http_answer colours = http_ask(port, "POST", maps[i].colours, body);
         assert_int_equal(colours.status, 200);
         http_free(&colours);
     }
@@ -250,6 +289,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_map_has_a_place_and_a_handle_for_each_row, begin, end),
+        cmocka_unit_test_setup_teardown(handles_are_sent_in_runs_and_an_equal_map_keeps_its_generation, begin, end),
         cmocka_unit_test_setup_teardown(a_map_follows_the_rows_and_is_made_again_when_asked, begin, end),
         cmocka_unit_test_setup_teardown(points_are_coloured_by_a_field, begin, end),
         cmocka_unit_test_setup_teardown(each_vector_with_a_name_has_a_map, begin, end),

@@ -178,7 +178,11 @@ static void the_overview_has_every_collection_and_its_figures(void **state)
     assert_string_equal(json_string_value(json_object_get(docs, "metric")), "cosine");
     assert_true(json_is_null(json_object_get(docs, "index")));
     assert_true(json_is_null(json_object_get(docs, "model")));
+    assert_int_equal(json_integer_value(json_object_get(docs, "bytes_vectors")), 30 * 2 * 4);
     assert_int_equal(json_array_size(json_object_get(named, "vectors")), 2);
+    const json_t *part = json_array_get(json_object_get(named, "vectors"), 0);
+    assert_string_equal(json_string_value(json_object_get(part, "type")), "f32");
+    assert_true(json_is_null(json_object_get(part, "index")));
     assert_true(json_integer_value(body_value(answer, "bytes_file")) > 0);
     assert_true(strlen(body_text(answer, "device")) > 0);
     json_decref(answer);

@@ -68,7 +68,7 @@ async function show() {
     const info = known?.collections.find((one) => one.name === current.collection);
     if (turn !== shown) return;
     if (!WITHOUT_COLLECTION.has(view) && (!info || info.failure)) {
-      replace(root, info?.failure ? problem(info.failure) : el("div", { class: "empty" }, el("p", {}, "There is no collection yet."), el("p", {}, el("a", { href: "#/collections" }, "Make one"))));
+      replace(root, info?.failure ? problem(info.failure) : el("div", { class: "empty" }, el("p", {}, "There is no collection yet."), el("p", {}, el("a", { href: "#/collections" }, "Create one"))));
       return;
     }
     replace(root, box);
@@ -87,7 +87,7 @@ function askKey(wrong) {
   asking ??= new Promise((done) => {
     const input = el("input", { type: "password", autocomplete: "off", required: true });
     dialog("This server needs a key", el("div", { class: "form" },
-      wrong && el("p", { class: "problem" }, "The server does not know that key."),
+      wrong && el("p", { class: "problem" }, "The server does not accept this key."),
       field("Key", input), el("p", { class: "quiet" }, "The key stays in the memory of this tab. A reload forgets it.")), {
       action: "Use this key", cancel: false,
       submit: () => { setKey(input.value); asking = null; done(); },
@@ -122,4 +122,4 @@ document.body.append(
   el("div", { class: "side" }, el("a", { class: "brand", href: "#/collections" }, el("img", { src: "/ui/icon.svg", alt: "", width: 28, height: 28 }), "Warpwave"), picker, nav, el("div", { class: "side-end" }, themeButton)),
   el("div", { class: "stage" }, offline, root));
 addEventListener("hashchange", show);
-show();
+show().then(() => import("/ui/server.js")).then((server) => server.watch(), () => {});

@@ -6,14 +6,16 @@ import { openPanel } from "/ui/panel.js";
 import { summary } from "/ui/payload.js";
 import { costLine, query } from "/ui/search.js";
 
-const SOURCE_CHARACTERS = 700, TURNS_KEPT = 2, ANSWER_TOKENS = 400;
+const SOURCES_CHARACTERS = 2800, TURNS_KEPT = 2, ANSWER_TOKENS = 400;
 const RULES = "You answer questions with the help of numbered sources. Use what the sources say, and name them as [1], [2]. If they do not say it, say that you do not know. Answer in a few sentences.";
 
+const fieldsText = (rest) => rest.map(([key, value]) => `${key}: ${value}`).join(", ");
+
 // The text of a row that a model reads.
-function sourceText(row) {
-  const { title, body, rest } = summary(row);
-  const text = row.payload && typeof row.payload === "object" ? [title, body].filter(Boolean).join(": ") : row.preview ?? "";
-  return shorten(text || rest.map(([key, value]) => `${key}: ${value}`).join(", ") || stringify(row.payload ?? {}), SOURCE_CHARACTERS);
+function sourceText(row, length) {
+  const { title, body, rest } = summary(row, length);
+  const text = row.payload && typeof row.payload === "object" ? [title, body || fieldsText(rest)].filter(Boolean).join(": ") : row.preview ?? body;
+  return shorten(text || stringify(row.payload ?? {}), length);
 }
 
 class AskView {
@@ -35,16 +37,17 @@ class AskView {
   }
 
   messages(question, hits) {
-    const sources = hits.map((hit, i) => `[${i + 1}] ${sourceText(hit.row)}`).join("\n");
+    const length = Math.floor(SOURCES_CHARACTERS / Math.max(4, hits.length));
+    const sources = hits.map((hit, i) => `[${i + 1}] ${sourceText(hit.row, length)}`).join("\n");
     const earlier = this.turns.slice(-TURNS_KEPT).flatMap((turn) => [{ role: "user", content: turn.question }, { role: "assistant", content: turn.answer }]);
     return [{ role: "system", content: RULES }, ...earlier, { role: "user", content: `Sources:\n${sources}\n\nQuestion: ${question}` }];
   }
 
   sources(answer) {
     const list = answer.hits.map((hit, i) => {
-      const { title, body } = summary(hit.row);
+      const { title, body, rest } = summary(hit.row);
       return el("li", {}, el("span", { class: "badge" }, String(i + 1)),
-        button(title || shorten(visible(hit.id), 50), () => openPanel(this.collection, hit.id), { class: "link" }), el("bdi", { class: "quiet" }, shorten(body, 130)));
+        button(title || shorten(visible(hit.id), 50), () => openPanel(this.collection, hit.id), { class: "link" }), el("bdi", { class: "quiet" }, shorten(body || fieldsText(rest), 130)));
     });
     return el("details", { class: "sources", open: true }, el("summary", {}, plural(answer.hits.length, "source")), el("ol", {}, list), costLine(answer));
   }
@@ -76,7 +79,7 @@ class AskView {
         text.textContent = visible(turn.answer);
         state.textContent = `Answered in ${duration((performance.now() - begun) / 1000)}`;
       }
-      if (!turn.answer) text.textContent = "The model had no answer.";
+      if (!turn.answer) text.textContent = "The model gave no answer.";
     } catch (error) {
       if (!turn.answer) text.textContent = "";
       if (error.name === "AbortError") foot.prepend(el("p", { class: "quiet" }, "Stopped."));
@@ -93,8 +96,8 @@ class AskView {
 function missing(info, decoders) {
   const lines = [];
   if (!info.served_model)
-    lines.push(info.model ? `The vectors of this collection were made by ${visible(info.model)}, which is not served.` : "No model is known that made the vectors of this collection, so it cannot be searched in words.");
-  if (!decoders.length) lines.push("No model that generates text is served.");
+    lines.push(info.model ? `The model ${visible(info.model)} made the vectors of this collection, but it is not served.` : "No model is known for the vectors of this collection, so it cannot be searched in words.");
+  if (!decoders.length) lines.push("The server has no model that generates text.");
   return lines;
 }
 
@@ -103,7 +106,7 @@ export function mount(root, { collection, info, all }) {
   const lines = missing(info, decoders);
   if (lines.length) {
     replace(root, el("header", { class: "view-head" }, el("h1", {}, "Ask")), el("div", { class: "empty" }, lines.map((line) => el("p", {}, line)),
-      el("p", { class: "quiet" }, "Start the server with a model for each: warpwave serve FILE --model minilm.gguf --model smollm2.gguf")));
+      el("p", { class: "quiet" }, "Start the server with both models: warpwave serve FILE --model minilm.gguf --model smollm2.gguf")));
     return undefined;
   }
   const view = new AskView(root, collection, info, decoders);

@@ -28,7 +28,7 @@ class Reader {
     const start = this.at;
     for (let end = start + 1; ; end++) {
       end = this.text.indexOf('"', end);
-      if (end < 0) this.fail("a text without its end");
+      if (end < 0) this.fail("a string that does not end");
       let escapes = 0;
       while (this.text[end - 1 - escapes] === "\\") escapes++;
       if (escapes % 2 === 0) {
@@ -41,7 +41,7 @@ class Reader {
   number(key) {
     NUMBER.lastIndex = this.at;
     const match = NUMBER.exec(this.text);
-    if (!match) this.fail("something that is not JSON");
+    if (!match) this.fail("this is not a JSON value");
     const text = match[0];
     this.at += text.length;
     if (/^-?\d+$/.test(text) && (ID_KEYS.has(key) || text.length > 15)) return BigInt(text);
@@ -100,7 +100,7 @@ export function parse(text) {
   const reader = new Reader(text);
   const value = reader.value("");
   reader.space();
-  if (reader.at < text.length) reader.fail("something behind the value");
+  if (reader.at < text.length) reader.fail("unexpected text after the value");
   return value;
 }
 

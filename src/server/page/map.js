@@ -26,6 +26,34 @@ function scaleColour(share) {
 }
 const quietColour = () => (dark() ? [110, 120, 138] : [160, 168, 182]);
 
+// The handles of the points' rows, as the server sends them: runs of consecutive ones, the first handle and their number. They stay 64-bit integers.
+class Handles {
+  constructor(numbers) {
+    this.runs = [];
+    let first = 0; // the number of the run's first point
+    for (let i = 0; i < numbers.length; i += 2) {
+      this.runs.push({ first, handle: numbers[i], length: numbers[i + 1] });
+      first += Number(numbers[i + 1]);
+    }
+  }
+
+  of(point) {
+    let low = 0, high = this.runs.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.runs[middle].first <= point) low = middle;
+      else high = middle - 1;
+    }
+    return String(this.runs[low].handle + BigInt(point - this.runs[low].first));
+  }
+
+  // The point of a row, -1 if it is not on the map.
+  pointOf(handle) {
+    const run = this.runs.find((one) => handle >= one.handle && handle < one.handle + one.length);
+    return run ? run.first + Number(handle - run.handle) : -1;
+  }
+}
+
 class MapView {
   constructor(root, collection, info, parameters) {
     Object.assign(this, { root, collection, parameters, generation: -1, hidden: new Set(), payloads: new Map(), legend: null, alive: true });
@@ -34,7 +62,7 @@ class MapView {
     this.tip = el("div", { class: "tip", hidden: true });
     this.cross = el("div", { class: "cross", "aria-hidden": "true" });
     this.state = el("div", { class: "map-state", role: "status" });
-    this.found = el("section", { class: "found", "aria-label": "Chosen rows", "aria-live": "polite" });
+    this.found = el("section", { class: "found", "aria-label": "Selected rows", "aria-live": "polite" });
     this.key = el("div", { class: "legend" });
     this.colourBy = select([["", "one colour"]], "", () => this.colour());
     this.tool = "move";
@@ -47,9 +75,9 @@ class MapView {
       el("label", {}, el("input", { type: "radio", name: "tool", value: tool, checked: tool === "move", onchange: () => { this.tool = tool; this.canvas.dataset.tool = tool; } }), el("span", {}, text))));
     const bar = el("div", { class: "options" }, tools,
       el("div", { class: "toolbar" }, button("−", () => this.plot.zoomBy(1 / 1.5), { "aria-label": "Zoom out" }), button("+", () => this.plot.zoomBy(1.5), { "aria-label": "Zoom in" }), button("Fit", () => this.plot.fit()),
-        button("Choose what is visible", () => this.choose(this.plot.visible()))),
+        button("Select visible", () => this.choose(this.plot.visible()))),
       vector && field("Vector", vector, { class: "field beside" }), field("Colour by", this.colourBy, { class: "field beside" }),
-      button("Make again", () => this.remake(), { class: "link" }));
+      button("Make the map again", () => this.remake(), { class: "link" }));
     this.info = el("p", { class: "quiet" });
     replace(root, el("header", { class: "view-head" }, el("div", {}, el("h1", {}, "Map"), this.info)), bar,
       el("div", { class: "map-box" }, el("div", { class: "plot-box" }, this.canvas, this.cross, this.tip, this.state), this.key), this.found);
@@ -92,7 +120,7 @@ class MapView {
   async follow(state) {
     while (state.running && this.alive) {
       const share = Number(state.total) > 0 ? Number(state.done) / Number(state.total) : 0;
-      replace(this.state, el("div", { class: "making" }, el("p", {}, this.plot.points ? "The map is brought up to date…" : "The map is being made: neighbours of all rows, then the layout."),
+      replace(this.state, el("div", { class: "making" }, el("p", {}, this.plot.points ? "Bringing the map up to date…" : "Making the map: neighbours of all rows, then the layout."),
         el("progress", { max: 1, value: share, "aria-label": "Progress" })));
       this.state.querySelector("progress").value = share;
       await new Promise((done) => setTimeout(done, POLL_MS));
@@ -109,12 +137,13 @@ class MapView {
     const bytes = await binary(this.path("/map/points"));
     const [generation, n] = new Uint32Array(bytes, 0, 2);
     this.generation = generation;
-    this.handles = new BigInt64Array(bytes.slice(8 + 8 * n));
+    this.handles = new Handles(new BigInt64Array(bytes, 8 + 8 * n));
     this.payloads.clear();
     const placed = info.rows_placed > 0 ? `, ${count(info.rows_placed)} placed since it was made` : "";
     this.info.textContent = `${plural(n, "row")} of ${visible(this.collection)}, ${info.neighbours} neighbours each${placed}`;
     if (n === 0) return replace(this.state, el("div", { class: "making" }, el("p", {}, "The collection has no rows yet.")));
     this.plot.setPoints(new Float32Array(bytes, 8, 2 * n));
+    this.clear();
     this.colours = new Uint8Array(n);
     this.paintColours();
   }
@@ -133,13 +162,25 @@ class MapView {
     await this.colour();
   }
 
+  // If another window has remade the map, or the server was restarted, the map is loaded again first.
+  async fetchColours(key) {
+    const fetched = () => sendBinary("POST", this.path("/map/colours"), { key, generation: this.generation });
+    try {
+      return await fetched();
+    } catch (error) {
+      if (error.status !== 404 && error.status !== 409) throw error;
+      await this.follow(await result("POST", this.path("/map")));
+      return fetched();
+    }
+  }
+
   async colour() {
     this.hidden.clear();
     const key = this.colourBy.value;
     this.legend = null;
     if (key && this.plot.points) {
       try {
-        const bytes = await sendBinary("POST", this.path("/map/colours"), { key, generation: this.generation });
+        const bytes = await this.fetchColours(key);
         const length = new Uint32Array(bytes, 0, 1)[0];
         this.legend = parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
         this.colours = new Uint8Array(bytes, 4 + length);
@@ -285,7 +326,7 @@ class MapView {
       await new Promise((done) => setTimeout(done, 60)); // the pointer may only be passing
       if (this.over !== i) return null;
       if (this.payloads.size > 2000) this.payloads.clear();
-      const asked = this.rows({ handles: [String(this.handles[i])], payload_bytes: 4096 }).then((answer) => answer.rows[0] ?? null, () => null);
+      const asked = this.rows({ handles: [this.handles.of(i)], payload_bytes: 4096 }).then((answer) => answer.rows[0] ?? null, () => null);
       this.payloads.set(i, asked);
     }
     return this.payloads.get(i);
@@ -294,11 +335,15 @@ class MapView {
   async click([px, py], radius = 12) {
     const i = this.plot.at(px, py, radius);
     if (i < 0) return this.clear();
-    const [row] = (await this.rows({ handles: [String(this.handles[i])], with_payload: false })).rows;
-    if (row) await this.searchFrom(row.id, false, i);
+    try {
+      const [row] = (await this.rows({ handles: [this.handles.of(i)], with_payload: false })).rows;
+      if (row) await this.searchFrom(row.id, false, i);
+    } catch (error) {
+      replace(this.found, problem(error));
+    }
   }
 
-  // ---- what was chosen
+  // ---- what was selected
 
   clear() {
     this.plot.setMarks(null);
@@ -306,10 +351,10 @@ class MapView {
     replace(this.found);
   }
 
-  numberOf(handle) { return this.handles.indexOf(BigInt(handle)); }
+  pointOf(handle) { return this.handles.pointOf(BigInt(handle)); }
 
   card(row, lead) {
-    return rowCard(row, { lead, open: () => openPanel(this.collection, row.id), actions: [button("From here", () => this.searchFrom(row.id, true))] });
+    return rowCard(row, { lead, open: () => openPanel(this.collection, row.id), actions: [button("Search from here", () => this.searchFrom(row.id, true))] });
   }
 
   // The neighbours of a row, as lines and as a list.
@@ -317,20 +362,20 @@ class MapView {
     try {
       const [row] = (await this.rows({ ids: [id], payload_bytes: 8192 })).rows;
       if (!row) throw new Error(`there is no row ${shorten(id, 60)}`);
-      const centre = number >= 0 ? number : this.numberOf(row.handle);
+      const centre = number >= 0 ? number : this.pointOf(row.handle);
       const answer = await query(this.collection, { vector: await vectorOf(this.collection, id, this.using), using: this.using, without: id, limit: NEIGHBOURS, params: { exact: true } });
       if (!this.alive) return;
-      const numbers = answer.hits.map((hit) => (hit.row.handle ? this.numberOf(hit.row.handle) : -1)).filter((i) => i >= 0);
+      const numbers = answer.hits.map((hit) => (hit.row.handle ? this.pointOf(hit.row.handle) : -1)).filter((i) => i >= 0);
       if (centre >= 0) {
         this.plot.setMarks([centre, ...numbers]);
         this.plot.setLines(numbers.map((i) => [centre, i]));
         if (look) this.plot.lookAt(centre);
       } else {
-        note("This row is not on the map yet: make it again");
+        note("This row is not on the map yet: make the map again");
       }
       const score = (value) => el("div", { class: "score" }, el("output", {}, value));
       replace(this.found, el("div", { class: "view-head" }, el("h2", {}, "Nearest to ", el("bdi", {}, summary(row).title || shorten(visible(id), 60))), button("Clear", () => this.clear())), costLine(answer),
-        el("ol", { class: "hits" }, this.card(row, score("chosen")), answer.hits.map((hit) => this.card(hit.row, score(hit.score.toFixed(4))))));
+        el("ol", { class: "hits" }, this.card(row, score("selected")), answer.hits.map((hit) => this.card(hit.row, score(hit.score.toFixed(4))))));
     } catch (error) {
       replace(this.found, problem(error));
     }
@@ -341,9 +386,9 @@ class MapView {
     if (!numbers.length) return this.clear();
     this.plot.setMarks(numbers);
     try {
-      const answer = await this.rows({ handles: numbers.slice(0, LISTED).map((i) => String(this.handles[i])), payload_bytes: 4096 });
-      replace(this.found, el("div", { class: "view-head" }, el("h2", {}, `${plural(numbers.length, "row")} chosen`), button("Clear", () => this.clear())),
-        numbers.length > LISTED && el("p", { class: "quiet" }, `The first ${LISTED} of them:`), el("ol", { class: "hits" }, answer.rows.map((row) => this.card(row, null))));
+      const answer = await this.rows({ handles: numbers.slice(0, LISTED).map((i) => this.handles.of(i)), payload_bytes: 4096 });
+      replace(this.found, el("div", { class: "view-head" }, el("h2", {}, `${plural(numbers.length, "row")} selected`), button("Clear", () => this.clear())),
+        numbers.length > LISTED && el("p", { class: "quiet" }, `The first ${LISTED}:`), el("ol", { class: "hits" }, answer.rows.map((row) => this.card(row, null))));
     } catch (error) {
       replace(this.found, problem(error));
     }

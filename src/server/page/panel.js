@@ -1,6 +1,6 @@
 // The side panel: a row with its whole payload, its vector folded away, editing and deleting.
 import { result, ownPath, rows } from "/ui/api.js";
-import { button, bytes, copy, count, dialog, el, note, problem, replace, shorten, visible } from "/ui/dom.js";
+import { button, bytes, copy, count, dialog, el, note, plural, problem, replace, shorten, visible } from "/ui/dom.js";
 import { parse, stringify } from "/ui/json.js";
 import { fullPayload } from "/ui/payload.js";
 
@@ -26,7 +26,7 @@ export function confirmDelete(collection, ids, done) {
     action: "Delete", danger: true,
     submit: async () => {
       const { deleted } = await result("POST", ownPath(collection, "/rows/delete"), { ids });
-      note(`${count(deleted)} deleted`);
+      note(`${plural(deleted, "row")} deleted`);
       done();
     },
   });
@@ -85,7 +85,7 @@ export async function openPanel(collection, id, { changed = () => {} } = {}) {
   const show = async () => {
     try {
       const [row] = (await rows(collection, { ids: [id] })).rows;
-      if (!row) return replace(body, el("p", { class: "quiet" }, "This row is not there any more."));
+      if (!row) return replace(body, el("p", { class: "quiet" }, "This row no longer exists."));
       const content = el("div", {}, fullPayload(row));
       const edit = () => {
         if (row.payload_bytes > EDIT_MAX) return note(`The payload has ${bytes(row.payload_bytes)}: too large to edit here`, "bad");

@@ -16,11 +16,11 @@ export function inline(value, length = 80) {
   return shorten(visible(text).replace(/\s+/g, " "), length);
 }
 
-// A summary of a row: {title, body, rest}; rest has [key, value] of the other short values.
-export function summary(row) {
+// A summary of a row: {title, body, rest}; body is a text of at most `length` characters, rest has [key, value] of the other short values.
+export function summary(row, length = 320) {
   const payload = row.text === undefined ? row.payload : { ...row.payload, [TEXT]: row.text };
   if (!payload || typeof payload !== "object" || Array.isArray(payload))
-    return { title: "", body: row.preview ? visible(row.preview) + "…" : row.text ? inline(row.text, 320) : "", rest: [] };
+    return { title: "", body: row.preview ? visible(row.preview) + "…" : row.text ? inline(row.text, length) : "", rest: [] };
   const keys = Object.keys(payload);
   const title = keys.find((key) => TITLES.test(key) && isText(payload[key]));
   const texts = keys.filter((key) => key !== title && isText(payload[key]) && payload[key].length > 24);
@@ -28,7 +28,7 @@ export function summary(row) {
   const rest = keys.filter((key) => key !== title && key !== body && payload[key] !== null && typeof payload[key] !== "object");
   return {
     title: title ? inline(payload[title], 120) : "",
-    body: body ? inline(payload[body], 320) : "",
+    body: body ? inline(payload[body], length) : "",
     rest: rest.slice(0, 6).map((key) => [inline(key, 24), inline(payload[key], 40)]),
   };
 }

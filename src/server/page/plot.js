@@ -271,6 +271,7 @@ export class Plot {
 
   // The points inside of a polygon, which is a list of [x, y] on the page.
   inside(polygon) {
+    if (!this.grid) return [];
     const corners = polygon.map(([px, py]) => this.placeOf(px, py));
     const xs = corners.map(([x]) => x), ys = corners.map(([, y]) => y), found = [];
     this.grid.within(Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys), (i) => {

@@ -83,7 +83,7 @@ class RowsView {
     this.pages[0].disabled = this.pages[1].disabled = this.offset === 0;
     this.pages[3].disabled = this.pages[4].disabled = this.offset + PAGE >= this.total;
     this.choose("", false);
-    if (!list.length) return replace(this.body, el("p", { class: "empty" }, this.words.value || this.filters.conditions.length ? "No row fits." : "The collection has no rows yet."));
+    if (!list.length) return replace(this.body, el("p", { class: "empty" }, this.words.value || this.filters.conditions.length ? "No row matches." : "The collection has no rows yet."));
     const line = (row) => el("tr", {},
       el("td", { class: "tick" }, el("input", { type: "checkbox", "aria-label": `Choose ${shorten(visible(row.id), 60)}`, onchange: (event) => this.choose(row.id, event.target.checked) })),
       el("th", { scope: "row" }, button(shorten(visible(row.id), 44), () => openPanel(this.collection, row.id, { changed: () => this.changed() }), { class: "link id" })),

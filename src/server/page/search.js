@@ -71,7 +71,7 @@ class SearchView {
   build(parameters) {
     const words = Boolean(this.info.served_model);
     this.inputs = {
-      words: el("input", { type: "search", class: "big", placeholder: "Describe what you look for", "aria-label": "Words" }),
+      words: el("input", { type: "search", class: "big", placeholder: "Describe what you are looking for", "aria-label": "Words" }),
       row: el("input", { type: "text", class: "big", placeholder: "The id of a row", "aria-label": "Id of a row" }),
       vector: el("textarea", { class: "big code", rows: 3, placeholder: `[0.12, -0.5, …]  ${count(this.dim())} numbers`, "aria-label": "Vector" }),
     };
@@ -84,6 +84,7 @@ class SearchView {
       el("div", { class: "options" }, this.modes, field("Results", this.k, { class: "field beside" }), this.exactness(), this.using && field("Vector", this.using, { class: "field beside" })),
       this.filters.node);
     replace(this.root, el("header", { class: "view-head" }, el("div", {}, el("h1", {}, "Search"), el("p", { class: "quiet" }, `${plural(this.info.rows, "row")} in `, el("bdi", {}, visible(this.collection))))), form, this.results);
+    if (Number(this.info.rows) === 0) replace(this.results, el("p", { class: "empty" }, "The collection has no rows yet."));
     const row = parameters.get("row");
     this.show(row !== null ? "row" : words ? "words" : "row");
     if (row !== null) {
@@ -97,7 +98,7 @@ class SearchView {
   // Without an index there is nothing to choose.
   exactness() {
     const index = this.info.index;
-    if (!index) return el("span", { class: "quiet hint", title: "An index (IVF) lets a search read fewer rows" }, "Exact: there is no index");
+    if (!index) return el("span", { class: "quiet hint", title: "An index (IVF) lets a search read fewer rows" }, "Exact (there is no index)");
     const number = el("input", { type: "number", "aria-label": "Value", hidden: true });
     const way = select([["exact", "exact"], ["nprobe", "lists to read"], ...(index.calibrated ? [["recall", "recall"]] : [])], "exact", (value) => {
       number.hidden = value === "exact";
@@ -112,7 +113,7 @@ class SearchView {
     this.modes.querySelector(`input[value=${mode}]`).checked = true;
     replace(this.box, this.inputs[mode]);
     if (mode === "words" && !this.info.served_model) {
-      const why = this.info.model ? `The vectors were made by ${visible(this.info.model)}, which is not served: start the server with --model.` : "No model is known for this collection: search by a row or a vector.";
+      const why = this.info.model ? `The model ${visible(this.info.model)} made the vectors, but it is not served: start the server with --model.` : "No model is known for this collection: search by a row or a vector.";
       replace(this.box, el("p", { class: "quiet missing" }, why));
     }
   }
@@ -164,7 +165,7 @@ class SearchView {
   draw(answer) {
     const { hits } = answer;
     if (!hits.length) {
-      replace(this.results, costLine(answer), el("p", { class: "empty" }, "Nothing was found. Remove a filter, or ask for something else."));
+      replace(this.results, costLine(answer), el("p", { class: "empty" }, "Nothing was found. Remove a filter, or search for something else."));
       return;
     }
     const distance = this.metric() === "l2";

@@ -7,8 +7,8 @@ const EVERY_MS = 2000, KEPT = 150; // five minutes
 
 // ---- figures
 
-const samples = []; // kept while the tab is open, whichever view is shown
-let timer = null;
+const samples = [];
+let watching = false;
 
 // Reads counters in Prometheus's format by name; those with labels become lists.
 function read(text) {
@@ -36,11 +36,17 @@ function read(text) {
 
 async function sample() {
   try {
-    samples.push(read(await fetchText("/metrics")));
+    if (!document.hidden) samples.push(read(await fetchText("/metrics")));
     if (samples.length > KEPT) samples.shift();
     dispatchEvent(new Event("metrics"));
   } catch { /* the frame says that the server does not answer */ }
-  timer = setTimeout(sample, EVERY_MS);
+  setTimeout(sample, EVERY_MS);
+}
+
+// Starts collecting figures, whichever view is shown.
+export function watch() {
+  if (!watching) sample();
+  watching = true;
 }
 
 // The quantile of request times between two samples, from the histogram's buckets.
@@ -80,13 +86,13 @@ function chart([title, of, show]) {
   const now = samples.length ? samples[samples.length - 1].at : 0;
   const span = (KEPT * EVERY_MS) / 1000;
   const x = (at) => (WIDTH * (1 - (now - at) / span)).toFixed(1), y = (value) => (HEIGHT - 2 - ((HEIGHT - 6) * value) / top).toFixed(1);
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": `${title}, ${last ? show(last[1]) : "nothing"} now, ${known.length ? show(top) : "nothing"} at most` });
+  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": `${title}, ${last ? show(last[1]) : "nothing"} now, maximum ${known.length ? show(top) : "nothing"}` });
   if (known.length > 1) {
     const points = known.map(([at, value]) => `${x(at)},${y(value)}`);
     picture.append(svg("polygon", { class: "area", points: `${x(known[0][0])},${HEIGHT} ${points.join(" ")} ${x(last[0])},${HEIGHT}` }), svg("polyline", { class: "line", points: points.join(" ") }));
   }
   return el("article", { class: "card chart" }, el("h3", {}, title), el("p", { class: "now" }, last ? show(last[1]) : "–"), picture,
-    el("p", { class: "quiet" }, known.length ? `at most ${show(top)}` : "collecting…"));
+    el("p", { class: "quiet" }, known.length ? `maximum ${show(top)}` : "collecting…"));
 }
 
 // ---- the console
@@ -97,7 +103,7 @@ const EXAMPLES = (collection) => [
   ["Count rows", "POST", `/collections/${collection}/points/count`, { exact: true }],
   ["List rows", "POST", `/collections/${collection}/points/scroll`, { limit: 3, with_payload: true }],
   ["Search in words", "POST", `/collections/${collection}/points/query`, { query: { text: "a fox" }, limit: 3, with_payload: true, with_cost: true }],
-  ["Make a collection", "PUT", "/collections/example", { vectors: { size: 4, distance: "Cosine" } }],
+  ["Create a collection", "PUT", "/collections/example", { vectors: { size: 4, distance: "Cosine" } }],
   ["Add points", "PUT", "/collections/example/points", { points: [{ id: 1, vector: [0.1, 0.2, 0.3, 0.4], payload: { title: "first" } }] }],
   ["Embed a text", "POST", "/v1/embeddings", { model: "", input: "a fox" }],
   ["Chat", "POST", "/v1/chat/completions", { model: "", messages: [{ role: "user", content: "Name three colours." }], max_tokens: 40 }],
@@ -169,14 +175,14 @@ export function mount(root, { all }) {
   const draw = () => {
     replace(charts, CHARTS.map(chart));
     const busy = samples.length ? samples[samples.length - 1].queues.filter((queue) => queue.value > 0) : [];
-    queues.textContent = busy.length ? "Waiting: " + busy.map((queue) => `${queue.kind} ${visible(queue.name)} ${count(queue.value)}`).join(", ") : "No request waits.";
+    queues.textContent = busy.length ? "Waiting: " + busy.map((queue) => `${queue.kind} ${visible(queue.name)} ${count(queue.value)}`).join(", ") : "No request is waiting.";
   };
   const models = all.models.map((model) => `${visible(model.name)} (${model.kind}, ${plural(model.context, "token")})`).join(", ");
   replace(root, el("header", { class: "view-head" }, el("div", {}, el("h1", {}, "Server"),
     el("p", { class: "quiet" }, `Warpwave ${all.version}, up for ${duration(Number(all.uptime_seconds))}. ${all.device}, ${bytes(all.device_memory_free_bytes)} of ${bytes(all.device_memory_bytes)} free.`),
-    el("p", { class: "quiet" }, all.models.length ? `Models: ${models}` : "No models are served."))), charts, queues, consoleCard(all));
+    el("p", { class: "quiet" }, all.models.length ? `Models: ${models}` : "The server has no models."))), charts, queues, consoleCard(all));
   draw();
-  if (!timer) sample();
+  watch();
   addEventListener("metrics", draw);
   return () => removeEventListener("metrics", draw);
 }

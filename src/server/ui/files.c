@@ -80,7 +80,9 @@ static const route routes[] = {
     {"POST", COLLECTION "/map/remake", RIGHT_WRITE, WORK_COLLECTION, NULL, run_map_remake, "Make the map again", NULL,
      "How far it is.", false},
     {"GET", COLLECTION "/map/points", RIGHT_READ, WORK_COLLECTION, NULL, run_map_points, "The points of the map", NULL,
-     "Binary: generation and count, 32 bits each; x and y of each point as f32; the handle of each row, 64 bits.", false},
+     "Binary: generation and count, 32 bits each; x and y of each point as f32; the rows' handles as runs of consecutive ones, "
+     "first handle and length, 64 bits each.",
+     false},
     {"POST", COLLECTION "/map/colours", RIGHT_READ, WORK_COLLECTION, prepare_colours, run_colours,
      "The points' values of a key of payloads", "\"key\":{\"type\":\"string\"},\"generation\":{\"type\":\"integer\"}",
      "Binary: the bytes of a legend, 32 bits; the legend as JSON; a byte for each point.", false},

@@ -116,7 +116,16 @@ void map_job_free(map_job *job)
 
 /* ---- how far it is ------------------------------------------------------------------------------------------------------- */
 
-/* Takes the thread's result. Returns whether the thread still runs, and in `failure` why the last one failed. */
+static bool same_map(const ww_map *a, const ww_map *b)
+{
+    const size_t count = (size_t)ww_map_count(a);
+    return a && ww_map_count(a) == ww_map_count(b) &&
+           (count == 0 || (memcmp(ww_map_points(a), ww_map_points(b), 2 * count * sizeof(float)) == 0 &&
+                           memcmp(ww_map_handles(a), ww_map_handles(b), count * sizeof(int64_t)) == 0));
+}
+
+/* Takes the thread's result. An equal map keeps its generation, because pages that show it can continue. Returns whether the
+ * thread still runs, and in `failure` why the last one failed. */
 static bool take_made(server *s, map_job *job, char failure[MAP_MESSAGE_BYTES])
 {
     pthread_mutex_lock(&s->lock);
@@ -126,9 +135,9 @@ static bool take_made(server *s, map_job *job, char failure[MAP_MESSAGE_BYTES])
     memcpy(failure, job->failure, MAP_MESSAGE_BYTES);
     pthread_mutex_unlock(&s->lock);
     if (made) {
+        job->generation += same_map(job->map, made) ? 0 : 1;
         ww_map_destroy(job->map);
         job->map = made;
-        job->generation++;
     }
     return running;
 }
@@ -215,8 +224,27 @@ map_job *map_of_request(request *r)
     return NULL;
 }
 
+/* Writes the handles of the rows as runs of consecutive ones: the first handle and how many follow each other, 64 bits each.
+ * Rows that were added in order and stayed are one run. */
+static void put_runs(out *o, const int64_t *handles, int64_t count)
+{
+    int64_t run[2] = {0, 0};
+    for (int64_t i = 0; i < count; i++) {
+        if (run[1] > 0 && handles[i] == run[0] + run[1]) {
+            run[1]++;
+            continue;
+        }
+        if (run[1] > 0)
+            out_bytes(o, (const char *)run, sizeof run);
+        run[0] = handles[i];
+        run[1] = 1;
+    }
+    if (run[1] > 0)
+        out_bytes(o, (const char *)run, sizeof run);
+}
+
 /* Little-endian, like every machine that this is built for: the generation and the count, 32 bits each; x and y of each point,
- * 32 bits each; the handle of each row, 64 bits. */
+ * 32 bits each; the handles of the rows, in runs. */
 void run_map_points(request *r)
 {
     const map_job *job = map_of_request(r);
@@ -229,5 +257,5 @@ void run_map_points(request *r)
     r->content_type = "application/octet-stream";
     out_bytes(&r->answer, (const char *)head, sizeof head);
     out_bytes(&r->answer, (const char *)ww_map_points(map), 2 * count * sizeof(float));
-    out_bytes(&r->answer, (const char *)ww_map_handles(map), count * sizeof(int64_t));
+    put_runs(&r->answer, ww_map_handles(map), ww_map_count(map));
 }

@@ -59,16 +59,39 @@ static void put_index(out *o, ww_collection *collection)
                index.calibration_queries > 0 ? "true" : "false");
 }
 
+/* Bytes of an entry and of its named vectors. */
+typedef struct entry_bytes {
+    int64_t device, host;
+    int64_t vectors; /* in the file */
+} entry_bytes;
+
+static int64_t type_bytes(ww_vector_type type)
+{
+    return type == WW_VECTOR_F32 ? 4 : type == WW_VECTOR_F16 || type == WW_VECTOR_BF16 ? 2 : 1;
+}
+
+static void add_bytes(entry_bytes *sum, const ww_collection_info *info)
+{
+    sum->device += info->bytes_rows + info->bytes_screen;
+    sum->host += info->bytes_ids + info->bytes_payloads + info->bytes_handles + info->bytes_host_copy + info->bytes_rows_host;
+    sum->vectors += info->rows_live * info->dim * type_bytes(info->type);
+}
+
 static void put_figures(out *o, const entry *e, const ww_collection_info *info)
 {
-    const int64_t device = info->bytes_rows + info->bytes_screen;
-    const int64_t host =
-        info->bytes_ids + info->bytes_payloads + info->bytes_handles + info->bytes_host_copy + info->bytes_rows_host;
+    entry_bytes bytes = {0};
+    add_bytes(&bytes, info);
+    for (size_t i = 0; i < e->part_count; i++) {
+        ww_collection_info part = ww_collection_info_default();
+        if (ww_collection_describe(e->parts[i].collection, &part) == WW_OK)
+            add_bytes(&bytes, &part);
+    }
     put_text(o, "name", e->name);
     out_format(o, ",\"rows\":%lld,\"rows_removed\":%lld,\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\"",
                (long long)info->rows_live, (long long)info->rows_removed, (int)info->dim, ww_metric_name(info->metric),
                ww_vector_type_name(info->type));
-    out_format(o, ",\"bytes_device\":%lld,\"bytes_host\":%lld,", (long long)device, (long long)host);
+    out_format(o, ",\"bytes_device\":%lld,\"bytes_host\":%lld,\"bytes_vectors\":%lld,", (long long)bytes.device,
+               (long long)bytes.host, (long long)bytes.vectors);
     put_text(o, "device", info->device);
 }
 
@@ -79,7 +102,10 @@ static void put_parts(out *o, const entry *e)
     for (size_t i = 0; i < e->part_count; i++) {
         out_text(o, i > 0 ? ",{" : "{");
         put_text(o, "name", e->parts[i].name);
-        out_format(o, ",\"dim\":%d,\"metric\":\"%s\"}", (int)e->parts[i].dim, ww_metric_name(e->parts[i].metric));
+        out_format(o, ",\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\"", (int)e->parts[i].dim, ww_metric_name(e->parts[i].metric),
+                   ww_vector_type_name(e->parts[i].type));
+        put_index(o, e->parts[i].collection);
+        out_text(o, "}");
     }
     out_text(o, "]");
 }
