@@ -209,10 +209,17 @@ class PageTest(unittest.TestCase):
         """What is drawn on the canvas: how many pixels, their leftmost and rightmost column, and the one nearest to the middle."""
         return self.driver.execute_async_script("""
             const done = arguments[0], canvas = document.querySelector("canvas"), copy = document.createElement("canvas").getContext("2d");
-            copy.canvas.width = canvas.width; copy.canvas.height = canvas.height;
-            canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "+"}));
-            canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "-"}));
-            requestAnimationFrame(() => { copy.drawImage(canvas, 0, 0);
+            let frames = null;
+            const look = () => {
+                if (canvas.width !== Math.round(canvas.clientWidth * devicePixelRatio)) return requestAnimationFrame(look);
+                if (frames === null) {
+                    frames = canvas.dataset.frames;
+                    canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "+"}));
+                    canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "-"}));
+                }
+                if (canvas.dataset.frames === frames) return requestAnimationFrame(look); // the last frame is still being drawn
+                copy.canvas.width = canvas.width; copy.canvas.height = canvas.height;
+                copy.drawImage(canvas, 0, 0);
                 const { width, height } = canvas, pixels = copy.getImageData(0, 0, width, height).data;
                 const found = { count: 0, left: width, right: 0, near: null };
                 let best = Infinity;
@@ -224,7 +231,9 @@ class PageTest(unittest.TestCase):
                     found.right = Math.max(found.right, x);
                     if (far < best) { best = far; found.near = [x, y]; }
                 }
-                done(found); });""")
+                done(found);
+            };
+            look();""")
 
     def map_ready(self):
         self.wait(lambda: self.run_script("return document.querySelector('canvas')?.dataset.frames > 0"))

@@ -17,6 +17,7 @@ function reached(value) {
   if (!value) setTimeout(look, 1000);
 }
 
+// Waits until the server is ready. One that is loading answers some requests already.
 async function look() {
   try {
     const answer = await fetch("/readyz", { cache: "no-store" });
@@ -43,15 +44,12 @@ export async function send(method, path, body, signal) {
   const headers = {};
   if (body !== undefined) headers["content-type"] = "application/json";
   if (key) headers["api-key"] = key;
-  let answer;
   try {
-    answer = await fetch(path, { method, headers, body, signal, cache: "no-store", credentials: "omit", redirect: "error" });
+    return await fetch(path, { method, headers, body, signal, cache: "no-store", credentials: "omit", redirect: "error" });
   } catch (error) {
     if (error.name !== "AbortError") reached(false);
     throw error.name === "AbortError" ? error : new ApiError(0, "the server does not answer");
   }
-  reached(true);
-  return answer;
 }
 
 async function checked(method, path, body, signal) {
