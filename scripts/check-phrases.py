@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds the phrases of scripts/phrases.txt in documents, headers and sources. Prints each as FILE:LINE: phrase: what to write instead, and exits 1 if
+"""Finds the phrases of scripts/phrases.txt in documents, headers, sources, tests and benchmarks. Prints each as FILE:LINE: phrase: what to write instead, and exits 1 if
 there is one."""
 import pathlib
 import re
@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COVERED = re.compile(r"(.*\.md|include/.*|src/.*\.(?:c|h|def))$")
+COVERED = re.compile(r"(.*\.md|include/.*|(?:src|tests|bench|examples|tools|python)/.*\.(?:c|h|def))$")
 # A space in a phrase matches any white space, and the end of a line inside a comment.
 SPACE = r"(?:\\s+\\*?\\s*)"
 

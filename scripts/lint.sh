@@ -26,7 +26,7 @@ check() {
 formatting() {
     local crooked
     crooked=$(git ls-files -z '*.c' '*.h' | xargs -0 -r "$clang_format" --dry-run -Werror 2>&1 | grep -E ': (error|fatal)' | sort -u -t: -k1,1)
-    [ -z "$crooked" ] || { echo "$crooked"; echo "the first of each file; make format mends them"; return 1; }
+    [ -z "$crooked" ] || { echo "$crooked"; echo "the first of each file; make format repairs them"; return 1; }
 }
 
 # tidy PATTERN OPTION ...: the files that the build compiles and whose path is so, each with its own flags. Two at a time on two cores;
@@ -61,7 +61,7 @@ ast.parse(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[1])'
 # The crates for Rust: formatting, clippy and documentation, with warnings as errors.
 rust_crates() {
     local options=(--quiet --locked --offline --manifest-path rust/Cargo.toml --workspace --all-targets)
-    cargo fmt --manifest-path rust/Cargo.toml --all --check || { echo "cargo fmt in rust/ mends it"; return 1; }
+    cargo fmt --manifest-path rust/Cargo.toml --all --check || { echo "cargo fmt in rust/ repairs it"; return 1; }
     local -x WARPWAVE_LIB_DIR CARGO_TARGET_DIR
     WARPWAVE_LIB_DIR=$(realpath "$build")
     CARGO_TARGET_DIR=$WARPWAVE_LIB_DIR/rust

@@ -2,12 +2,12 @@
  *
  *     check-kernels OBJECT KERNELS_DEF ALLOWED [PTXAS_REPORT CUBIN]
  *
- * OBJECT is MODULE.CHIP.hsaco or MODULE.CHIP.ptx. A kernel may use no scratch (local) memory and spill no register, but for
- * what ALLOWED (scripts/kernels/kernels-allowed) lets pass; its shared memory must fit, its waves must have the size that is
- * meant, and every kernel of KERNELS_DEF must be there. Writes OBJECT.txt, a line a kernel for
- * scripts/kernels/kernel-resources.sh, and OBJECT.zst. With the report of `ptxas -v`, which alone knows registers and spills of
- * PTX, and the finished code that it made, it writes PTXAS_REPORT.txt and CUBIN.zst instead. A program of its own, because a
- * shell and its tools took longer to start than most modules take to compile.
+ * OBJECT is MODULE.CHIP.hsaco or MODULE.CHIP.ptx. A kernel must not use scratch (local) memory or spill registers, except for
+ * those in ALLOWED (scripts/kernels/kernels-allowed); its shared memory must fit, its waves must have the intended size, and
+ * every kernel of KERNELS_DEF must exist. Writes OBJECT.txt, one line per kernel for scripts/kernels/kernel-resources.sh, and
+ * OBJECT.zst. With the report of `ptxas -v`, the only source of registers and spills of PTX, and the cubin that it made, it
+ * writes PTXAS_REPORT.txt and CUBIN.zst instead. This is a C program because a shell and its tools took longer to start than
+ * most modules take to compile.
  */
 #include <fnmatch.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Groups of devices, and rows on the host: the same answers, and how long they take.
  *
- *   group_figures compare ALONE GROUP [ROWS [DIM [QUERIES]]]   f32 rows, 1000000 x 128 and 1000 queries unless told: one query
+ *   group_figures compare ALONE GROUP [ROWS [DIM [QUERIES]]]   f32 rows, 1000000 x 128 and 1000 queries by default: one query
  *                                                              and all of them by ALONE, by GROUP, by GROUP with members
  *                                                              that are one device asked apart, and whether the bits agree
  *   group_figures host DEVICE [ROWS [DIM [QUERIES]]]           f16 rows on the host, codes on the device: the same, and the

@@ -3,7 +3,7 @@
  *   planes [DEVICE [ROWS [DIM]]]     DEVICE is cpu by default, ROWS 1000000, DIM 128
  *
  * Rows are windows over one long sequence of random numbers, about normal, so that very many are made in no time; k = 10,
- * cosine. Both ways take turns for each query, and what is printed is the median over the queries of the least of TURNS, in
+ * cosine. Both ways take turns for each query. It prints the median over the queries of the shortest of TURNS times, in
  * milliseconds. The results must be the same bits.
  */
 #include <string.h>

@@ -100,7 +100,7 @@ typedef struct elements {
 static ww_status take_element(elements *to, bool known, const given_number *n)
 {
     if (!known)
-        return ww_fail(WW_CORRUPT_FILE, "element %lld of a tensor is no number", (long long)to->made);
+        return ww_fail(WW_CORRUPT_FILE, "element %lld of a tensor is not a number", (long long)to->made);
     to->reals[to->made] = n->real;
     to->wholes[to->made] = n->whole;
     to->all_whole &= n->is_whole;

@@ -1,4 +1,4 @@
-/* Names of kinds. A case says {"op": "binary", "attrs": {"kind": "add"}}, or "add", or, where shapes are to be made alike,
+/* Names of kinds. A case says {"op": "binary", "attrs": {"kind": "add"}}, or "add", or, if shapes are broadcast first,
  * "broadcast_add"; a reduction also "sum_keepdim" and "sum_all".
  */
 #include <string.h>

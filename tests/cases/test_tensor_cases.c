@@ -141,7 +141,7 @@ static const struct {
     {"{\"shape\":[1,1,\"x\"],\"data\":[1]}", "{}", "without a shape"},
     {"{\"shape\":[1,1,1],\"data\":[1],\"offset\":\"x\"}", "{}", "offset that is no whole number"},
     {"{\"shape\":[1,1,1],\"data\":[1],\"dtype\":\"f31\"}", "{}", "no type 'f31'"},
-    {"{\"shape\":[1,1,1],\"data\":[null]}", "{}", "element 0 of a tensor is no number"},
+    {"{\"shape\":[1,1,1],\"data\":[null]}", "{}", "element 0 of a tensor is not a number"},
     {"7", "{}", "without a shape"},
 };
 

@@ -81,7 +81,7 @@ static void search_gives_the_same(const ranks *r, ww_cluster *cluster, const ww_
 void case_bits(const ranks *r)
 {
     static const int32_t ks[] = {37, 1, 10, 0, WW_K_MAX};
-    const size_t k_count = r->count > 16 ? 2 : sizeof ks / sizeof *ks; /* fewer, because so many ranks share a few cores */
+    const size_t k_count = r->count > 16 ? 2 : sizeof ks / sizeof *ks; /* fewer, because more than 16 ranks share a few cores */
     for (int metric = r->count > 16 ? WW_DOT : WW_COSINE; metric <= WW_DOT; metric++) {
         ww_cluster *cluster = cluster_of_scene(r, (ww_metric)metric);
         ww_collection *whole = collection_of_scene(r, (ww_metric)metric);

@@ -83,7 +83,7 @@ static void check_status(bool victim, ww_status status)
     EXPECT(status != WW_DRIVER_ERROR || strstr(ww_error_message(), "MPI_"));
 }
 
-/* The n-th call fails on one rank. Returns false if there are not so many calls: on a busy machine only with time enough. */
+/* The n-th call fails on one rank. Returns false if there are fewer calls; a busy machine needs enough time for that. */
 static bool fail_at(const ranks *r, int victim, long n)
 {
     enum { WRONG, FAILED, FACTS };

@@ -33,7 +33,7 @@ typedef struct {
     uint64_t table_size, table_used;
     uint64_t line_bytes, block, group;
     uint64_t accesses[ACCESS_KINDS], lines[ACCESS_KINDS], used[ACCESS_KINDS], asked[ACCESS_KINDS];
-    uint64_t first_level_cycles, first_level_bytes; /* a cycle for each line, or for so many bytes */
+    uint64_t first_level_cycles, first_level_bytes; /* a cycle for each line, or for a certain number of bytes */
     uint64_t lds_cycles, lds_cycles_min;
     uint64_t waits, retired_bytes;
     double weighted_bytes; /* bytes in flight, each time weighted with the bytes that were waited for */

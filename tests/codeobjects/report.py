@@ -117,7 +117,7 @@ def beyond(results, chips):
 
 
 REACHED_ENOUGH = 0.8
-ASSEMBLED = ("gfx1030", "gfx1201")  # from text that is mended in between (cmake/Kernels.cmake): without line tables
+ASSEMBLED = ("gfx1030", "gfx1201")  # from assembler text that is edited in between (cmake/Kernels.cmake): without line tables
 
 LEFT = """
 For each kernel of which less than four fifths are reached on some chip: what is left on the chip with least, in percent of its instructions, by reason, and what

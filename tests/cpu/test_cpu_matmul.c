@@ -129,8 +129,8 @@ static void every_instruction_set_has_the_canonical_bits(void **state)
     backend_cpu.close(device);
 }
 
-/* Panels that all threads share, blocks and chunks that are not whole, and more rows than are worked on at a time; of c every
- * so many elements, a prime, so that every row and every column of tiles has some. */
+/* Panels that all threads share, blocks and chunks that are not whole, and more rows than are processed at a time. Compares
+ * every n-th element of c, where n is a prime, so that every row and every column of tiles has some. */
 static void large_products_have_the_canonical_bits(void **state)
 {
     static const int64_t sizes[][3] = {{310, 1030, 230}, {4103, 130, 129}};

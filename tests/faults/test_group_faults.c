@@ -42,7 +42,7 @@ static void check_as_before(ww_collection *c, const snapshot *before, const char
     snapshot_free(&now);
 }
 
-/* A failure for want of memory may be mended by another member: so the call may succeed, but then there was one. */
+/* If one member runs out of memory, another one may have enough: so the call may succeed, but then a failure was injected. */
 static void every_allocation_of_a_group_may_fail(void **state)
 {
     (void)state;

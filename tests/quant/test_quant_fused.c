@@ -122,8 +122,8 @@ static void check_case(ww_device *device, const fused_case *c)
     free_tensors(&t);
 }
 
-/* Formats with blocks of 32 and of 256, rotated ones and codebooks; rows that thread blocks share and many; one column, some,
- * and so many that tiles take them; columns of several chunks of a norm. */
+/* Formats with blocks of 32 and of 256, rotated ones and codebooks; rows that several thread blocks share; one column, a few,
+ * and enough for tiles; columns of several chunks of a norm. */
 static void products_with_their_neighbours_have_the_bits_of_calls_one_by_one(void **state)
 {
     static const fused_case cases[] = {

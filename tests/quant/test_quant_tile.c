@@ -1,4 +1,4 @@
-/* Products of quantized matrices with so many columns that tiles are used: the CPU's bits with and without wgmma, if thread
+/* Products of quantized matrices with enough columns for tiles: the CPU's bits with and without wgmma, if thread
  * blocks share a tile and if one computes all its accumulators in turn.
  */
 #include <math.h>
@@ -167,7 +167,7 @@ static void check_halves(ww_device *device, ww_device *cpu, ww_quant_type type, 
     free(w);
 }
 
-/* Also so many that the last part of them is few. */
+/* Also with a number of columns whose last part is small. */
 static void activations_of_16_bits_are_coded_as_they_are(void **state)
 {
     ww_device *cpu;

@@ -1,7 +1,7 @@
-/* AMD's own runtime on a machine without an AMD GPU: it is opened, says in its own words that there is no device, and the
- * library goes on with what there is. Its compiler needs no GPU: every kernel is compiled by it, for chips of both wave sizes.
+/* AMD's own runtime on a machine without an AMD GPU: the library opens it, reports its message that there is no device, and
+ * continues with other backends. Its compiler needs no GPU: it compiles every kernel, for chips of both wave sizes.
  *
- * Each test is a process of its own with a limit in time, because it is AMD's code that runs there.
+ * Each test is a separate process with a time limit, because AMD's code runs in it.
  */
 #include "support/devices.h"
 #include "support/process.h"

@@ -268,7 +268,7 @@ static void each_vector_with_a_name_has_a_map(void **state)
     json_decref(answer);
 }
 
-/* The thread that makes the map is told to stop and joined. */
+/* The thread that makes the map must stop and is joined. */
 static void a_server_stops_while_a_map_is_made(void **state)
 {
     (void)state;

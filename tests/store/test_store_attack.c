@@ -133,7 +133,7 @@ static int64_t check_prefix(ww_collection *const *models, int64_t number)
     while (done >= 0 && !collections_equal(collection, models[done]))
         done--;
     if (done < 0)
-        fail_msg("case %lld: what is left of the log is no number of whole writes", (long long)number);
+        fail_msg("case %lld: what is left of the log is not a whole number of writes", (long long)number);
     CHECK_OK(work_do(collection, 6, 0));
     work_close(store, collection);
     return done;

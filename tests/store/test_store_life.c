@@ -311,7 +311,7 @@ static void a_collection_moves_to_another_device(void **state)
     ww_collection_destroy(model);
 }
 
-/* Replaces so many rows that the log of removals is cut, unnoticed by a second handle. */
+/* Replaces enough rows to make the log of removals be cut, unnoticed by a second handle. */
 static void a_handle_that_is_behind_the_log_reads_everything_again(void **state)
 {
     ww_device *device = *state;

@@ -106,7 +106,7 @@ static void any_layout_becomes_dense(void **state)
     }
 }
 
-/* Dimensions swapped but for the last, which is 16 bytes or a few times that: moved as such. */
+/* Dimensions are swapped except for the last, which has 16 bytes or a small multiple of that, and is moved as a whole. */
 static void wide_rows_are_moved_whole(void **state)
 {
     test_random random = {9};

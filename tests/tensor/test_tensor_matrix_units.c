@@ -220,7 +220,7 @@ static void convolutions_are_written_out_and_multiplied(void **state)
     pretend_nothing(device);
 }
 
-/* Canonical products add chunks of 512; the kernels for matrix units do not: some of so many results differ. */
+/* Canonical products add chunks of 512; the kernels for matrix units do not, so some of these results differ. */
 static void fast_products_are_of_the_kernels_for_matrix_units(void **state)
 {
     test_random random = {3};

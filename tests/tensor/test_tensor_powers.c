@@ -1,5 +1,5 @@
 /* pow, powf and atan2 to the bit where a GPU has ways of its own for them: bounds of 16-bit types that mostly agree, and powers
- * of f32 that mostly are normal numbers. Ordinary numbers, numbers with exact results, and any bits, by turns. */
+ * of f32 that mostly are normal numbers. Alternately ordinary numbers, numbers with exact results, and any bits. */
 #include "support/elementwise.h"
 
 #include <string.h>

@@ -192,7 +192,7 @@ static int64_t units_of(ww_device *device)
     return info.compute_units > 1 ? info.compute_units : 1;
 }
 
-/* So many rows that blocks of a GPU go from one to another; some of them are looked at. */
+/* Enough rows for each block of a GPU to process several; the test compares some of them. */
 static void many_rows_of_16_bits_are_exact(void **state)
 {
     static const int64_t sizes[] = {192, 512, 2176, 4096, 4352, 5120},

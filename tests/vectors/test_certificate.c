@@ -17,7 +17,7 @@
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3, DIM = 40, QUERIES = 20, K = 10, ROWS_SLOW = 700, ROWS_MAX = 10400 };
 
-/* By how many units in the last place a threshold is too good: one, and so many that it is at least twice what it should be, or
+/* By how many units in the last place a threshold is too good: one; enough to make it twice what it should be or more; or
  * better than any score. */
 static const uint32_t steps[] = {1, 1u << 12, 1u << 18, 1u << 21, 1u << 24, 1u << 28};
 enum { STEPS = sizeof steps / sizeof *steps };
@@ -66,7 +66,7 @@ static ww_collection *filled(const pair *p, ww_metric metric, ww_screen screen)
     return made;
 }
 
-/* A CPU takes a sample of so many rows; of fewer, each thread scores some until it has a threshold. */
+/* A CPU takes a sample of at least this many rows; for fewer, each thread scores some until it has a threshold. */
 static pair pair_make(ww_device *device, const char *kind, ww_metric metric)
 {
     pair p = {.device = device, .count = strcmp(device->backend->name, "cpu") == 0 ? ROWS_MAX : ROWS_SLOW};
@@ -122,7 +122,7 @@ static int64_t wrong_queries(const answer *a, const answer *b, int64_t queries)
 /* With thresholds that are too good by so much: the results without a check of the certificate, and with it. */
 static void check_lowered(const pair *p, const char *kind, struct shape shape, uint32_t by)
 {
-    answer plain, unproven, mended;
+    answer plain, unproven, repeated;
     pretend_sm_90a(p->device, shape.wgmma);
     pretend_three_stages(p->device, by > 1u << 20);
     ask(p->plain, p, shape.queries, &plain);
@@ -130,25 +130,25 @@ static void check_lowered(const pair *p, const char *kind, struct shape shape, u
     keep_unproven = true;
     ask(p->screened, p, shape.queries, &unproven);
     keep_unproven = false;
-    ask(p->screened, p, shape.queries, &mended);
+    ask(p->screened, p, shape.queries, &repeated);
     thresholds_lowered = 0;
     const int64_t wrong = wrong_queries(&plain, &unproven, shape.queries);
-    const int64_t left = wrong_queries(&plain, &mended, shape.queries);
+    const int64_t left = wrong_queries(&plain, &repeated, shape.queries);
     if (left > 0)
         fail_msg("%s, %lld queries, thresholds too good by %u: %lld queries are wrong", kind, (long long)shape.queries, by,
                  (long long)left);
     /* A CPU's threads learn thresholds from one another, so two searches lose different rows; each is judged by itself. */
     const bool alike = strcmp(p->device->backend->name, "cpu") != 0;
-    if ((alike && wrong > mended.stats.repeated_queries) || (wrong > 0 && !(unproven.stats.certificate < 0.0f)))
+    if ((alike && wrong > repeated.stats.repeated_queries) || (wrong > 0 && !(unproven.stats.certificate < 0.0f)))
         fail_msg("%s, %lld queries, thresholds too good by %u: %lld were wrong, %lld were repeated; certificate %g", kind,
-                 (long long)shape.queries, by, (long long)wrong, (long long)mended.stats.repeated_queries,
+                 (long long)shape.queries, by, (long long)wrong, (long long)repeated.stats.repeated_queries,
                  (double)unproven.stats.certificate);
-    assert_true(mended.stats.certificate >= 0.0f);
-    assert_true(mended.stats.repeated_queries <= shape.queries);
+    assert_true(repeated.stats.certificate >= 0.0f);
+    assert_true(repeated.stats.repeated_queries <= shape.queries);
     assert_int_equal(unproven.stats.repeated_queries, 0);
     seen.searches++;
     seen.wrong += wrong;
-    seen.repeated += mended.stats.repeated_queries;
+    seen.repeated += repeated.stats.repeated_queries;
 }
 
 static void check_pairs(ww_device *device, int share)
@@ -199,19 +199,19 @@ static void every_answer_with_a_wrong_threshold_is_repeated(void **state)
 static void a_missing_result_is_found(void **state)
 {
     pair p = pair_make(*state, "random normal", WW_L2);
-    answer plain, unproven, mended;
+    answer plain, unproven, repeated;
     for (int s = 0; s < SHAPES; s += step(*state)) {
         pretend_sm_90a(p.device, shapes[s].wgmma);
         thresholds_lowered = UINT32_MAX;
         keep_unproven = false;
         ask(p.plain, &p, shapes[s].queries, &plain);
-        ask(p.screened, &p, shapes[s].queries, &mended);
-        assert_int_equal(wrong_queries(&plain, &mended, shapes[s].queries), 0);
-        /* such a threshold is no number, and may keep all; nothing may be wrong and not counted */
+        ask(p.screened, &p, shapes[s].queries, &repeated);
+        assert_int_equal(wrong_queries(&plain, &repeated, shapes[s].queries), 0);
+        /* Such a threshold is NaN and may keep all rows; no result may be wrong without being counted. */
         thresholds_lowered = 1u << 30;
-        ask(p.screened, &p, shapes[s].queries, &mended);
-        assert_int_equal(wrong_queries(&plain, &mended, shapes[s].queries), 0);
-        assert_int_equal(mended.stats.repeated_queries, shapes[s].queries);
+        ask(p.screened, &p, shapes[s].queries, &repeated);
+        assert_int_equal(wrong_queries(&plain, &repeated, shapes[s].queries), 0);
+        assert_int_equal(repeated.stats.repeated_queries, shapes[s].queries);
         keep_unproven = true;
         ask(p.screened, &p, shapes[s].queries, &unproven);
         assert_true(unproven.stats.certificate == -INFINITY || unproven.rows[K - 1] >= 0);
@@ -257,14 +257,14 @@ static void a_query_is_repeated_like_a_search(void **state)
     query.dim = DIM;
     query.k = K;
     query.stats = &stats;
-    ww_results *plain = NULL, *mended = NULL;
+    ww_results *plain = NULL, *repeated = NULL;
     CHECK_OK(ww_collection_query(p.plain, &query, &plain));
     thresholds_lowered = 1u << 26;
-    CHECK_OK(ww_collection_query(p.screened, &query, &mended));
+    CHECK_OK(ww_collection_query(p.screened, &query, &repeated));
     assert_true(stats.repeated_queries > 0 && stats.certificate >= 0.0f);
-    check_same(plain, mended, QUERIES);
+    check_same(plain, repeated, QUERIES);
     ww_results_destroy(plain);
-    ww_results_destroy(mended);
+    ww_results_destroy(repeated);
     pair_free(&p);
 }
 
@@ -284,17 +284,17 @@ static void a_range_whose_threshold_is_not_its_bound_is_repeated(void **state)
         range.limit = WW_ROWS_MAX;
         range.stats = &stats;
         for (int s = 0; s < SHAPES; s += step(*state)) {
-            ww_results *plain = NULL, *unproven = NULL, *mended = NULL;
+            ww_results *plain = NULL, *unproven = NULL, *repeated = NULL;
             pretend_sm_90a(p.device, shapes[s].wgmma);
             range.query_count = shapes[s].queries;
             CHECK_OK(ww_collection_query(p.plain, &range, &plain));
-            CHECK_OK(ww_collection_query(p.screened, &range, &mended));
-            check_same(plain, mended, shapes[s].queries);
+            CHECK_OK(ww_collection_query(p.screened, &range, &repeated));
+            check_same(plain, repeated, shapes[s].queries);
             assert_int_equal(stats.repeated_queries, 0);
-            ww_results_destroy(mended);
+            ww_results_destroy(repeated);
             thresholds_lowered = 1u << 22;
-            CHECK_OK(ww_collection_query(p.screened, &range, &mended));
-            check_same(plain, mended, shapes[s].queries);
+            CHECK_OK(ww_collection_query(p.screened, &range, &repeated));
+            check_same(plain, repeated, shapes[s].queries);
             assert_int_equal(stats.repeated_queries, shapes[s].queries);
             assert_true(stats.certificate >= 0.0f);
             keep_unproven = true;
@@ -305,7 +305,7 @@ static void a_range_whose_threshold_is_not_its_bound_is_repeated(void **state)
             keep_unproven = false;
             ww_results_destroy(plain);
             ww_results_destroy(unproven);
-            ww_results_destroy(mended);
+            ww_results_destroy(repeated);
         }
         pair_free(&p);
     }
@@ -318,11 +318,11 @@ static void no_memory_for_a_repetition_is_a_status(void **state)
     enum { ATTEMPTS_MAX = 500 };
     const int64_t queries = device_is_slow(*state) ? 2 : QUERIES;
     pair p = pair_make(*state, "random normal", WW_L2);
-    answer plain, mended;
+    answer plain, repeated;
     ask(p.plain, &p, queries, &plain);
     thresholds_lowered = 1u << 24;
-    ask(p.screened, &p, queries, &mended); /* the device has what it keeps now */
-    assert_true(mended.stats.repeated_queries > 0);
+    ask(p.screened, &p, queries, &repeated); /* the device has what it keeps now */
+    assert_true(repeated.stats.repeated_queries > 0);
     ww_query search = ww_query_default();
     search.queries = p.queries;
     search.query_count = queries;
@@ -332,13 +332,13 @@ static void no_memory_for_a_repetition_is_a_status(void **state)
     for (ww_status status = WW_OUT_OF_MEMORY; status != WW_OK; n++) {
         const int64_t blocks = memory_blocks_held();
         memory_fail_at(n);
-        status = ww_collection_search(p.screened, &search, mended.rows, mended.scores);
+        status = ww_collection_search(p.screened, &search, repeated.rows, repeated.scores);
         memory_fail_at(0);
         assert_true(n < ATTEMPTS_MAX && (status == WW_OK || status == WW_OUT_OF_MEMORY));
         assert_int_equal(memory_blocks_held(), blocks);
     }
     assert_true(n > 4); /* of the search, of the list, of the repetition */
-    assert_int_equal(wrong_queries(&plain, &mended, queries), 0);
+    assert_int_equal(wrong_queries(&plain, &repeated, queries), 0);
     pair_free(&p);
 }
 

@@ -155,7 +155,7 @@ static void a_get_that_makes_no_sense_is_refused(void **state)
     get.struct_size = 3;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_get(c, &get, &results));
     get = good;
-    get.count = INT64_MAX / 2; /* no list has so many, but no memory for the answer is found first */
+    get.count = INT64_MAX / 2; /* no list is that long, but first there is not enough memory for the answer */
     get.ids = NULL;
     get.handles = handles;
     CHECK_FAILS(WW_OUT_OF_MEMORY, ww_collection_get(c, &get, &results));

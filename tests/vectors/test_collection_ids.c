@@ -102,7 +102,7 @@ static void rows_without_ids_are_found_by_number_and_store_none(void **state)
     ww_collection_destroy(c);
 }
 
-/* The first id that is no number has the numbers stored; a failure of that changes no answer. */
+/* The first id that is not a number makes the collection store all numbers; a failure of that changes no answer. */
 static void numbers_and_other_ids_live_together(void **state)
 {
     enum { COUNT = 150 };

@@ -27,7 +27,7 @@ static stage set(void **state)
     return s;
 }
 
-/* Both ways of writing refuse the batch; afterwards nothing has changed, and the mended batch goes in. */
+/* Both ways of writing refuse the batch. Afterwards nothing has changed, and the corrected batch is accepted. */
 static void strike(stage *s)
 {
     check_unchanged(s->collection, &s->before);

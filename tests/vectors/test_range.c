@@ -14,7 +14,7 @@
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 enum { METRICS = 3 };
 
-/* ---- what there is to find ----------------------------------------------------------------------------------------------- */
+/* ---- data ---------------------------------------------------------------------------------------------------------------- */
 
 /* A collection and what is in it, with a copy of the rows. */
 typedef struct shelf {

@@ -211,8 +211,8 @@ static void masks_and_removed_rows_are_honoured_in_the_screen(void **state)
 }
 
 /* Rows for which every part of the bound is needed. Queries are all ones, coded without error. So are most rows: 127 and then
- * zeros, at scale 1, but for the decoys, which have `ones` ones. The others, HIDDEN of them, have 0.499 behind their 127, whose
- * codes are 0, so that all of what coding throws away points along the query. Of 128 elements, with w the share of the bound
+ * zeros, at scale 1, except for the decoys, which have `ones` ones. The others, HIDDEN of them, have 0.499 after their 127,
+ * whose codes are 0, so that all of their coding error points along the query. For 128 elements, with w the share of the bound
  * that is trusted:
  *
  *              decoy            hidden, true score    hidden, at most as the screen has it
@@ -221,8 +221,8 @@ static void masks_and_removed_rows_are_honoured_in_the_screen(void **state)
  *   l2^2       16003 - ones     15907.9               16034.6 - 127.2 w
  *
  * With all of the bound the hidden rows are the best. With 9/10 of it they look worse than the decoys, so that none is found.
- * There are so many rows that a CPU takes a sample first: without one each thread scores rows until it knows k of them, and may
- * come upon hidden ones by that. */
+ * There are enough rows for a CPU to take a sample first. Without a sample, each thread scores rows until it knows k of them,
+ * and may find hidden ones by chance. */
 enum { HIDDEN = 32, HIDDEN_DIM = 128, HIDDEN_COUNT = 16000, HIDDEN_COUNT_GPU = 1600, HIDDEN_QUERIES = 9, HIDDEN_K = 20 };
 
 static void hide(float *rows, int64_t count, int32_t ones)

@@ -80,7 +80,7 @@ impl Map {
 
     /// Returns x and y of each point, in the order of the handles.
     pub fn points(&self) -> &[[f32; 2]] {
-        // SAFETY: as in handles(); a point is two numbers, one behind the other.
+        // SAFETY: as in handles(); a point is two consecutive numbers.
         unsafe { slice::from_raw_parts(sys::ww_map_points(self.handle.raw()).cast(), self.count) }
     }
 

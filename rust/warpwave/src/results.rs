@@ -149,7 +149,7 @@ impl Results {
         let place = *self.column(places, self.columns.hit_count as usize).get(hit)?;
         let text: &[c_char] = self.column(self.columns.text, self.columns.text_bytes as usize);
         let text = text.get(usize::try_from(place).ok()?..)?;
-        // SAFETY: texts are one behind the other, each with its NUL, within text_bytes.
+        // SAFETY: texts are contiguous, each with its NUL, within text_bytes.
         Some(unsafe { CStr::from_ptr(text.as_ptr()) })
     }
 }

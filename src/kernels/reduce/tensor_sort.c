@@ -90,8 +90,8 @@ DEVICE uint32_t *counts_quad(const sort_shared *shared, uint32_t i)
     return AT_RANGE(shared->words, first - column + spread(column), 4);
 }
 
-/* Replaces each count by the number of words before those that it counts (an exclusive prefix sum). The total of a wave is kept
- * in the place of its last lane's counts. */
+/* Replaces each count by the number of words before those that it counts (an exclusive prefix sum). The total of a wave
+ * replaces its last lane's counts. */
 DEVICE void counts_sum(const sort_shared *shared)
 {
     uint32_t counts[DIGITS], sum = 0, before = 0;
@@ -159,8 +159,8 @@ DEVICE uint32_t *halves_quad(const sort_shared *shared, uint32_t i)
 }
 
 /* Takes the sums of a thread's words, one per half, and returns the sums before its first word, one per half. Four threads have
- * all words of one wave and digit, and the lower halves of all four come before the upper ones. The total of a wave is kept in
- * the place of its last lane's words. */
+ * all words of one wave and digit, and the lower halves of all four come before the upper ones. The total of a wave replaces
+ * its last lane's words. */
 DEVICE uint32_t halves_before(const sort_shared *shared, uint32_t sum)
 {
     const uint32_t lower = (1u << HALF_BITS) - 1;

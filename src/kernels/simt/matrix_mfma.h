@@ -4,7 +4,7 @@
  * columns in groups of sixteen. For strip s and sixteen c, a lane has four sums, number (s * MFMA_SIXTEENS + c) * 4 + r with r
  * below 4, of row mfma_row(s) + r and column mfma_column(c).
  *
- * A lane holds piece lane / 16, 16 bytes, of row lane % 16 of each strip, and likewise of columns. The sums are exact integers,
+ * A lane holds piece lane / 16, 16 bytes, of row lane % 16 of each strip, and the same of columns. The sums are exact integers,
  * so the order of bytes does not matter, as long as it is the same for rows and columns. The emulator multiplies by dot16_i8;
  * its waves may have 32 lanes, and strips then have eight rows.
  */

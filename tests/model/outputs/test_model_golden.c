@@ -1,7 +1,7 @@
-/* Real models beside float64 references (tests/data/model: outputs.json has tokens, greedy tokens with the margin between first
- * and second, how near another program comes, embeddings; NAME.f32 all logits of SmolLM2, of the others outputs.json has every
- * so many). The models are in the folder that WARPWAVE_MODELS names (scripts/demo/fetch-models.py
- * puts them there); without it this is skipped. WARPWAVE_TEST_DEVICES names the devices.
+/* Real models compared with float64 references. In tests/data/model, outputs.json has tokens, greedy tokens with the margin
+ * between first and second, how near another program comes, and embeddings; NAME.f32 has all logits of SmolLM2; for other
+ * models, outputs.json has every n-th logit. WARPWAVE_MODELS names the folder of the models (scripts/demo/fetch-models.py
+ * fetches them); without it this is skipped. WARPWAVE_TEST_DEVICES names the devices.
  */
 #include <jansson.h>
 #include <math.h>

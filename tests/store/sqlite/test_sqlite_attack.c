@@ -4,7 +4,7 @@
  * the same transaction, so in every snapshot of every connection, after every commit, rollback, savepoint, reset of the schema
  * and failure, both have the same rows. After each round the file is opened and checked by the library.
  *
- * WARPWAVE_ATTACK_SECONDS says how long it goes on, 3 unless told; WARPWAVE_ATTACK_SEED where it begins.
+ * WARPWAVE_ATTACK_SECONDS sets how long it runs, 3 by default; WARPWAVE_ATTACK_SEED sets the seed.
  */
 #include "store/sqlite/sql.h"
 

@@ -243,7 +243,7 @@ static unsigned code_of(const float *values, int64_t n)
     for (unsigned code = 0; code < 16; code++)
         if (memcmp(&FP4[code], &value, sizeof value) == 0)
             return code;
-    fail_msg("%g is no number of four bits", (double)value);
+    fail_msg("%g is not a number of four bits", (double)value);
     return 0;
 }
 

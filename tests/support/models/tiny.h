@@ -56,7 +56,7 @@ void tiny_write(const tiny_model *m, const char *path);
 /* Writes a model of the default shape with a tokenizer that knows the words a, fox, dog and an s after a word. */
 void tiny_write_words(const char *architecture, const char *path);
 
-/* An encoder of so many layers that reranks, with that tokenizer. */
+/* Writes an encoder with this many layers that reranks, with that tokenizer. */
 void tiny_write_ranker(int32_t layers, const char *path);
 
 /* A decoder whose tokenizer has every byte and the two tokens of ChatML, with a chat template. A context of 0 is the default's.

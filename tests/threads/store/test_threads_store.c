@@ -1,5 +1,5 @@
 /* A store used by many at once: another process that writes, threads that read, a reader that keeps an old snapshot,
- * checkpoints. Every answer is of one moment: whole batches, never a part. */
+ * checkpoints. Every answer is a snapshot: whole batches, never a part. */
 #include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
