@@ -51,6 +51,7 @@ set(LONG_FORMS
     "rocm_runtime: AMD's compiler needs eight minutes for all kernels; the short form compiles three of them for each chip"
     "python: every device, type checks by mypy, 100,000 calls that must not grow, the source distribution, the linker of `make wheel`; the short form leaves these out"
     "rust: 100,000 handles of each kind are made and dropped under valgrind, calls are timed beside C, and the crate builds the library itself; the short form makes 300"
+    "gpu_cuda_numbers: it fetches the package with cuBLAS's header, half a gigabyte; the short form fetches the driver's header only"
     "kernels_search: three orders of the emulator's waves; the short form has one"
     "cross_backend: every case with every metric; the short form takes the metrics by turns"
     "model_bits: every decoder on emulated devices; the short form has two more than llama there"
