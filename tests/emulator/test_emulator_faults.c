@@ -7,7 +7,7 @@
 #include "emulator/emulator.h"
 #include "kernels/probe.h"
 
-extern const emulated_kernel emulated_wrong_index, emulated_wrong_dynamic_index, emulated_wrong_range,
+extern const emulated_kernel emulated_wrong_index, emulated_wrong_far_index, emulated_wrong_dynamic_index, emulated_wrong_range,
     emulated_wrong_barrier_in_branch, emulated_wrong_two_barriers, emulated_wrong_wave_operations,
     emulated_wrong_barrier_and_shuffle, emulated_wrong_lane, emulated_wrong_uniform, emulated_wrong_no_barrier,
     emulated_wrong_no_wave_barrier, emulated_wrong_too_much_shared, emulated_probe_place;
@@ -48,6 +48,8 @@ static void an_index_outside_a_shared_array_is_a_fault(void **state)
     expect_fault(&emulated_wrong_index, 1, 0, 64, "out of bounds at wrong.c:");
     expect_fault(&emulated_wrong_index, 1, 0, (uint32_t)-1, "index -1");
     assert_true(launch(&emulated_wrong_index, 1, 32, 0, 0, 63, fault));
+    expect_fault(&emulated_wrong_far_index, 1, 0, 1u << 28, "index 4611686018427387904");
+    assert_true(launch(&emulated_wrong_far_index, 1, 32, 0, 0, 0, fault));
     expect_fault(&emulated_wrong_dynamic_index, 1, 128, 32, "out of bounds at wrong.c:");
     expect_fault(&emulated_wrong_dynamic_index, 1, 0, 0, "out of bounds at wrong.c:");
     assert_true(launch(&emulated_wrong_dynamic_index, 1, 32, 128, 0, 31, fault));

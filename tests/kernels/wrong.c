@@ -13,6 +13,13 @@ KERNEL(wrong_index, probe_args, 256)
     AT(values, (int32_t)args.parameter) = 1.0f;
 }
 
+/* An index so large that its distance in bytes wraps to one that is inside. */
+KERNEL(wrong_far_index, probe_args, 256)
+{
+    SHARED(float, values, 64);
+    AT(values, (int64_t)args.parameter << 34) = 1.0f;
+}
+
 KERNEL(wrong_dynamic_index, probe_args, 256)
 {
     SHARED_DYNAMIC(uint32_t, values);
