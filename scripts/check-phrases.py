@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Finds the phrases of scripts/phrases.txt in documents, headers, sources, tests and benchmarks. Prints each as FILE:LINE: phrase: what to write instead, and exits 1 if
-there is one."""
+"""Finds the phrases of scripts/phrases.txt in documents, headers, sources, tests and benchmarks. Prints each as FILE:LINE: phrase: what to write
+instead, and exits 1 if there is one."""
 import pathlib
 import re
 import subprocess
