@@ -27,12 +27,12 @@ typedef struct ww_safetensors ww_safetensors;
 /* What an array in a file is. */
 typedef struct ww_array_info {
     size_t struct_size;
-    const char *name;                 /* there until the file is closed; "" of a .npy */
-    ww_element element;               /* WW_ELEMENT_UNKNOWN: a type that this library has no name for; its bytes can be read */
+    const char *name;                 /* valid until the file is closed; "" for a .npy */
+    ww_element element;               /* WW_ELEMENT_UNKNOWN: a type that this library does not know; its bytes can be read */
     char type[WW_ARRAY_TYPE_TEXT];    /* as the file calls it: "<f4", "BF16" */
     int32_t rank;                     /* 0: one number */
-    int64_t shape[WW_ARRAY_RANK_MAX]; /* the last runs fastest; those past the rank are 1 */
-    int64_t elements;                 /* 0 where a size is 0 */
+    int64_t shape[WW_ARRAY_RANK_MAX]; /* the last dimension varies fastest; entries past the rank are 1 */
+    int64_t elements;                 /* 0 if a size is 0 */
     int64_t offset;                   /* of the first byte in the file */
     int64_t bytes;
 } ww_array_info;
@@ -59,15 +59,15 @@ WW_API void ww_npy_close(ww_npy *npy);
 /* Describes the array into `info`, from ww_array_info_default(). Refuses NULL. Does not block. */
 WW_API ww_status ww_npy_describe(const ww_npy *npy, ww_array_info *info);
 
-/* Reads `bytes` of the array from its byte `offset` on, in C order. Refuses a range outside. Blocks on the disk. */
+/* Reads `bytes` of the array from its byte `offset` on, in C order. Refuses a range outside the array. Blocks on the disk. */
 WW_API ww_status ww_npy_read(const ww_npy *npy, int64_t offset, void *to, size_t bytes);
 
 /* ---- .safetensors -------------------------------------------------------------------------------------------------------- */
 
 /* Opens the file at `path`, whatever its ending. Refuses a header that is not a JSON object or longer than the format allows
- * (100,000,000 bytes), a name that appears twice, a range that leaves the file, overlaps, begins at no multiple of its element,
- * or has other bytes than the shape needs, and bytes that belong to no tensor. A tensor of an unknown type is listed. Blocks on
- * the disk. */
+ * (100,000,000 bytes), a name that appears twice, a range that leaves the file, overlaps another, does not begin at a multiple
+ * of its element's size, or has more or fewer bytes than the shape needs, and bytes that belong to no tensor. A tensor of an
+ * unknown type is listed. Blocks on the disk. */
 WW_API ww_status ww_safetensors_open(const char *path, ww_safetensors **file);
 
 /* Closes it. Accepts NULL. */
@@ -83,17 +83,16 @@ WW_API ww_status ww_safetensors_at(const ww_safetensors *file, int64_t index, ww
 /* Finds a tensor by its name. WW_NOT_FOUND if there is none. Does not block. */
 WW_API ww_status ww_safetensors_find(const ww_safetensors *file, const char *name, int64_t *index);
 
-/* Reads `bytes` of a tensor from its byte `offset` on. Refuses a range outside. A file that was cut short meanwhile is
- * WW_CORRUPT_FILE. Blocks on the disk. */
+/* Reads `bytes` of a tensor from its byte `offset` on. Refuses a range outside the tensor. WW_CORRUPT_FILE if the file was cut
+ * short. Blocks on the disk. */
 WW_API ww_status ww_safetensors_read(const ww_safetensors *file, int64_t index, int64_t offset, void *to, size_t bytes);
 
-/* Gives the address of a tensor's bytes in memory, aligned to its element; valid until close. They are read when this is first
- * called for the tensor, and take their bytes of memory from then on. WW_CORRUPT_FILE if the file was cut short. Blocks on the
- * disk the first time. */
+/* Gives the address of a tensor's bytes in memory, aligned to its element; valid until close. The first call for a tensor reads
+ * it into memory, where it stays until close. WW_CORRUPT_FILE if the file was cut short. Blocks on the disk the first time. */
 WW_API ww_status ww_safetensors_map(ww_safetensors *file, int64_t index, const void **bytes);
 
-/* The texts that stand beside the tensors (`__metadata__`): how many; number `index`, both there until close; and the value of
- * a key, WW_NOT_FOUND if there is none. */
+/* The texts beside the tensors (`__metadata__`): their number; key and value of text number `index`; and the value of a key,
+ * WW_NOT_FOUND if there is none. All texts are valid until close. */
 WW_API int64_t ww_safetensors_metadata_count(const ww_safetensors *file);
 WW_API ww_status ww_safetensors_metadata_at(const ww_safetensors *file, int64_t index, const char **key, const char **value);
 WW_API ww_status ww_safetensors_metadata(const ww_safetensors *file, const char *key, const char **value);
@@ -105,7 +104,7 @@ typedef struct ww_array {
     ww_element element;
     int32_t rank;
     int64_t shape[WW_ARRAY_RANK_MAX];
-    const void *data; /* dense, little-endian, the last dimension fastest; may be NULL where a size is 0 */
+    const void *data; /* dense, little-endian, the last dimension fastest; may be NULL if a size is 0 */
 } ww_array;
 
 /* Both fill in defaults; device.h says how ..._default() and ..._init() differ. Do not block. */

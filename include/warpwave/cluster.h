@@ -1,12 +1,12 @@
 /* Clusters: one collection over the ranks of MPI, the same answers to the bit as one collection with all the rows.
  *
- * Every rank has a collection of its own, its shard. The rows of all shards are numbered through: those of rank 0, then those
- * of rank 1, and so on. A search runs on every shard at once; the ranks merge keys of score, rank and row, of which no two are
- * equal, so that the result does not depend on how many ranks there are, nor on the order in which they answer.
+ * Every rank has a collection of its own, its shard. Row numbers run through all shards: first those of rank 0, then those of
+ * rank 1, and so on. A search runs on every shard at once; the ranks merge keys of score, rank and row. No two keys are equal,
+ * so the result does not depend on the number of ranks or on the order in which they answer.
  *
- * Calls that are marked *collective* are made by all ranks of the communicator, in the same order. They check that the ranks
- * agree (version, dimension, metric, root, k, queries), and that none has failed by itself, before any rank waits for results:
- * what is wrong on one rank is returned by all, with the rank in the message.
+ * All ranks of the communicator make the calls that are marked *collective*, in the same order. Such a call first checks that
+ * the ranks agree (version, dimension, metric, root, k, queries) and that none has failed by itself. If something is wrong on
+ * one rank, all return that error, with the rank in the message.
  *
  * A rank waits for the others no longer than `timeout_ms`. Then the call fails with WW_TIMEOUT, the message names the ranks
  * that did not report, and the cluster can no longer be used: every call fails at once, and ww_cluster_destroy() does not wait.
@@ -64,7 +64,7 @@ typedef struct ww_cluster_config {
     int64_t first_row;  /* the number of this shard's first row among all; -1, the default: after the shards of lower ranks.
                          * Numbers must ascend with the ranks, without overlap */
     int32_t root;       /* the rank that has the queries and, with WW_ANSWER_ROOT, gets the results; default 0 */
-    int32_t timeout_ms; /* how long a rank waits for the others; default WW_CLUSTER_TIMEOUT_MS; 0: without end */
+    int32_t timeout_ms; /* how long a rank waits for the others; default WW_CLUSTER_TIMEOUT_MS; 0: no limit */
     ww_row_place rows;  /* of the shard; as in ww_collection_config */
 } ww_cluster_config;
 
@@ -81,7 +81,7 @@ typedef struct ww_cluster_info {
     int64_t rank_first_row; /* the number of this rank's row 0 */
 } ww_cluster_info;
 
-/* first_row -1, timeout_ms WW_CLUSTER_TIMEOUT_MS, else zero; device.h says how ..._default() and ..._init() differ. */
+/* first_row is -1, timeout_ms WW_CLUSTER_TIMEOUT_MS, all else zero; device.h says how ..._default() and ..._init() differ. */
 WW_API ww_status ww_cluster_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_cluster_info_init(void *value, size_t struct_size);
 
@@ -99,47 +99,45 @@ static inline ww_cluster_info ww_cluster_info_default(void)
 }
 
 /* Collective. Makes a cluster over the ranks of `communicator`, of which it takes duplicates with error handlers that return,
- * and a shard on `device` (which may be NULL where config->collection is given). Gives it in `cluster`. Refuses MPI that is
- * not initialised or is finalised, a bad config, and ranks that disagree. */
+ * and a shard on `device` (which may be NULL if config->collection is given). Returns it in `cluster`. Refuses MPI that is not
+ * initialised or is finalised, a bad config, and ranks that disagree. */
 WW_API ww_status ww_cluster_create(MPI_Comm communicator, ww_device *device, const ww_cluster_config *config,
                                    ww_cluster **cluster);
 
 /* Frees it, and the shard unless that is the caller's. All ranks do so before MPI_Finalize(); none waits for another. After
- * WW_TIMEOUT it leaves to MPI what MPI may still write to. Accepts NULL. */
+ * WW_TIMEOUT it does not free memory that MPI may still write to. Accepts NULL. */
 WW_API void ww_cluster_destroy(ww_cluster *cluster);
 
-/* Returns this rank's shard, to add rows to, or to look at; it belongs to the cluster, or to the caller as the config said.
- * NULL for NULL. */
+/* Returns this rank's shard, to add or look up rows. It belongs to the cluster, or to the caller if the config had it. NULL for
+ * NULL. */
 WW_API ww_collection *ww_cluster_collection(ww_cluster *cluster);
 
-/* Adds this rank's slice of a file to the shard: of n rows over R ranks rank r reads rows rn/R to (r + 1)n/R - 1, and of
- * binary files nothing else. After every rank has done so with one file, numbers are those of the file. `options` as
- * ww_matrix_open_with() takes them, NULL: none; ids come from an id column. Not collective: what fails here is this rank's,
- * and its rows are as before. `progress`, in rows of the slice, may be NULL. Blocks on the disk. */
+/* Adds this rank's slice of a file to the shard. With n rows and R ranks, rank r adds rows rn/R to (r + 1)n/R - 1; of a binary
+ * file it reads nothing else. When every rank has done so with one file, row numbers are those of the file. `options` as
+ * ww_matrix_open_with() takes them, NULL: none; ids come from an id column. Not collective: a failure concerns only this rank,
+ * whose rows stay as they were. `progress`, in rows of the slice, may be NULL. Blocks on the disk. */
 WW_API ww_status ww_cluster_add_file(ww_cluster *cluster, const char *path, const ww_matrix_options *options,
                                      ww_progress progress, void *user);
 
 /* Collective. Describes the cluster into `info`, from ww_cluster_info_default(). */
 WW_API ww_status ww_cluster_describe(ww_cluster *cluster, ww_cluster_info *info);
 
-/* Collective. As ww_collection_search() over all shards: the same rows, numbered through, and scores. The root has the queries;
- * other ranks may leave `queries` NULL to be sent them, or must have the same; a query_tensor is refused. query_count, dim,
- * mode, k, bound, limit and fetch are given on all ranks. A mask is over the rows of the rank's own shard, and a `where` is the
- * rank's own. `rows` and `scores` are written on the ranks that `answer` names, and may be NULL on others. `stats` is of all
- * ranks. */
+/* Collective. As ww_collection_search() over all shards, with row numbers of the cluster. The root has the queries; other ranks
+ * set `queries` to NULL to receive them, or to the same queries; a query_tensor is refused. query_count, dim, mode, k, bound,
+ * limit and fetch are given on all ranks. A mask is over the rows of the rank's own shard, and a `where` is the rank's own.
+ * `rows` and `scores` are written on the ranks that `answer` names, and may be NULL on others. `stats` is of all ranks. */
 WW_API ww_status ww_cluster_search(ww_cluster *cluster, const ww_query *query, ww_answer answer, int64_t *rows, float *scores);
 
-/* Collective. As ww_collection_query() over all shards: `results` has rows numbered through, handles of the shard that the row
- * is in, and what `fetch` names, as it was when that shard was searched; NULL on ranks that get no answer. For a range each
+/* Collective. As ww_collection_query() over all shards: `results` has row numbers of the cluster, handles of the row's own
+ * shard, and what `fetch` names, as it was when that shard was searched; NULL on ranks that get no answer. For a range each
  * shard sends its best `limit` hits. Otherwise as ww_cluster_search(). */
 WW_API ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query, ww_answer answer, ww_results **results);
 
-/* Collective. Builds one index (ivf.h) over the rows of all shards, in place of one that there is: the lists are those of one
+/* Collective. Builds one index (ivf.h) over the rows of all shards and replaces an existing one. The lists are those of one
  * collection with all rows. Refuses shards of a store, whose lists every writer of the file changes by itself. The config is
  * the same on all ranks, except for `progress`; NULL: the defaults. Then searches may ask for `nprobe`, or after
  * ww_cluster_calibrate() for a `recall`: they read the lists that a search of one collection would, and results have its bits
- * and say how many hits are proven. No shard may be written during this call. After a failure every shard has the index that it
- * had.
+ * and say how many hits are proven. No shard may be written during this call. After a failure every shard keeps its old index.
  *
  * Shards are written as without an index: new rows enter their nearest lists at once. The next collective call that uses the
  * index splits lists that have grown too large on all ranks together, as one collection does that gets all the new rows at
@@ -155,7 +153,7 @@ WW_API ww_status ww_cluster_calibrate(ww_cluster *cluster, const ww_calibrate_co
  * WW_NOT_FOUND if there is none. The shard's own call, ww_collection_describe_ivf(), describes its part. */
 WW_API ww_status ww_cluster_describe_ivf(ww_cluster *cluster, ww_ivf_info *info);
 
-/* Collective. Removes the index of all ranks, of those that still have a part of it. WW_NOT_FOUND if none has. */
+/* Collective. Removes the index on all ranks that have a part of it. WW_NOT_FOUND if none has. */
 WW_API ww_status ww_cluster_drop_ivf(ww_cluster *cluster);
 
 /* Collective. Compacts every shard, as ww_collection_compact() does, and merges lists of the index over ranks that are tiny on
@@ -163,8 +161,8 @@ WW_API ww_status ww_cluster_drop_ivf(ww_cluster *cluster);
  * cancels ends the call on all. After a failure some shards may be compacted and others not; no row is lost. */
 WW_API ww_status ww_cluster_compact(ww_cluster *cluster, ww_progress progress, void *user);
 
-/* Finds which rank has a row, by its number in results of this cluster, and the row's number there. As of the last collective
- * call. WW_NOT_FOUND for a number that no shard has. Does not communicate. */
+/* Finds which rank has a row, by its number in results of this cluster, and its number there, as of the last collective call.
+ * WW_NOT_FOUND if no shard has that row. Does not communicate. */
 WW_API ww_status ww_cluster_locate(ww_cluster *cluster, int64_t row, int32_t *rank, int64_t *rank_row);
 
 #ifdef __cplusplus

@@ -3,8 +3,8 @@
  * A device is named by text: "cpu", "cuda:0", "rocm:1", or "auto", which takes the first of these that opens: the CUDA
  * devices, the ROCm devices, the CPU. The environment variable WARPWAVE_DEVICE says what "auto" means instead.
  *
- * Several devices work as one: "cuda:0+cuda:1", "cuda:0+cpu", "rocm:*" (every one of a backend), "all" (every GPU). Such a
- * group holds collections like any device, and answers with the same bits as one device. It has neither tensors nor quantized
+ * Several devices work as one: "cuda:0+cuda:1", "cuda:0+cpu", "rocm:*" (all of a backend), "all" (every GPU). Such a group
+ * holds collections like any device, and answers with the same bits as one device. It has no tensors and no quantized
  * matrices. It has at most 64 members; one that is named twice gets two shares of the rows.
  *
  * After fork() a child has its parent's handles, but neither its threads nor its GPUs: every call on them returns

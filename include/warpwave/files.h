@@ -60,7 +60,7 @@ WW_API int64_t ww_element_bytes(ww_element element);
 /* How a file is opened; begin with ww_matrix_options_default(). */
 typedef struct ww_matrix_options {
     size_t struct_size;
-    const char *format;    /* "npy", "fbin", "csv", ...: the format of a file whose name does not end in one; NULL: none */
+    const char *format;    /* "npy", "fbin", "csv", ...: the format if the file's name does not show it; NULL: none */
     const char *id_column; /* of CSV: the name of the column, or its number from 1 on, that holds the rows' ids; NULL: none */
     int32_t streams; /* not 0: "-" is standard input, and a file that is not regular (a pipe) is read to its end into memory */
 } ww_matrix_options;
@@ -74,8 +74,8 @@ static inline ww_matrix_options ww_matrix_options_default(void)
     return value;
 }
 
-/* Opens the file at `path` for reading and gives it in `matrix`. Refuses an unknown ending
- * and anything malformed. Blocks on the disk. */
+/* Opens the file at `path` for reading and returns it in `matrix`. Refuses an unknown ending and anything malformed. Blocks on
+ * the disk. */
 WW_API ww_status ww_matrix_open(const char *path, ww_matrix **matrix);
 
 /* The same with options; NULL: none. Refuses an unknown format, and an id column if the file is not CSV or has no such column.
@@ -88,27 +88,26 @@ WW_API void ww_matrix_close(ww_matrix *matrix);
 /* Describes an open matrix into `info`. Refuses NULL. Does not block. */
 WW_API ww_status ww_matrix_describe(const ww_matrix *matrix, ww_matrix_info *info);
 
-/* Reads `count` rows from row `first` on into `out`, count x dim, converted: integers exactly where f32 holds them, f64
- * rounded to nearest even. Refuses a range outside the matrix. Blocks on the disk. Any number of threads may read. */
+/* Reads `count` rows from row `first` on into `out`, count x dim, converted to the nearest f32, ties to even. Refuses a range
+ * outside the matrix. Blocks on the disk. Any number of threads may read. */
 WW_API ww_status ww_matrix_read_f32(const ww_matrix *matrix, int64_t first, int64_t count, float *out);
 
-/* The same for integers: only a matrix of i8, u8 or i32 can be read so, WW_UNSUPPORTED otherwise. */
+/* The same for integers, if the matrix is of i8, u8 or i32; otherwise WW_UNSUPPORTED. */
 WW_API ww_status ww_matrix_read_i32(const ww_matrix *matrix, int64_t first, int64_t count, int32_t *out);
 
-/* The same as they are stored, count x dim elements of ww_matrix_info.element: what rows of that type (ww_rows.elements) take
- * without a conversion. CSV is f32. */
+/* The same without a conversion: count x dim elements of ww_matrix_info.element, as ww_rows.elements takes them. CSV is f32. */
 WW_API ww_status ww_matrix_read_elements(const ww_matrix *matrix, int64_t first, int64_t count, void *out);
 
-/* Returns the id of a row that the id column had, there until close; NULL where there is no such column or no such row. */
+/* Returns the id of a row from the id column, valid until close; NULL if there is no such column or no such row. */
 WW_API const char *ww_matrix_id(const ww_matrix *matrix, int64_t row);
 
 /* Checks what ww_matrix_read_f32() read: WW_INVALID_ARGUMENT if a number is not finite, and the message names the file, the
  * row and the column (both from 0). Does not block. */
 WW_API ww_status ww_matrix_check_finite(const ww_matrix *matrix, int64_t first, int64_t count, const float *values);
 
-/* Returns the rows in memory if the file has f32 one after the other (.npy, .fbin, CSV), else NULL. All rows
- * are read when this is first called, and take their bytes of memory until close; NULL, with a message, where that fails:
- * without memory, or because the file was cut short. Blocks on the disk the first time. Any number of threads may call it. */
+/* Returns all rows in memory, if the file has them as f32 one after the other (.npy, .fbin, CSV); otherwise NULL. The first
+ * call reads them, and they stay in memory until close. NULL with a message if that fails, for lack of memory or because the
+ * file was cut short. Blocks on the disk the first time. Any number of threads may call it. */
 WW_API const float *ww_matrix_view_f32(const ww_matrix *matrix);
 
 /* Write rows x dim numbers to `path`, format by its ending: .npy or .fbin for f32, .npy or .ibin for i32. An existing file is

@@ -1,9 +1,8 @@
 /* GGUF files: models with their metadata, as other tools write and read them.
  *
- * Versions 2 and 3 are read, 3 is written, little-endian. A model that is split into several files is opened by its first and
- * is then one. Readers trust nothing: every number is checked against the file before it is used, also where only metadata is
- * wanted, and an error names the file, the offset and the reason. An open file does not change, so any number of threads may
- * read it.
+ * Versions 2 and 3 are read, 3 is written, little-endian. To open a model that is split into several files, name the first.
+ * Readers trust nothing: every number is checked against the file before it is used, and an error names the file, the offset
+ * and the reason. An open file does not change, so any number of threads may read it.
  */
 #ifndef WARPWAVE_GGUF_H
 #define WARPWAVE_GGUF_H
@@ -51,7 +50,7 @@ typedef struct ww_gguf_info {
     int64_t data_bytes; /* of all tensors, without the padding between them */
 } ww_gguf_info;
 
-/* A value lies in the file's memory and is there until the file is closed. */
+/* A value is in the file's memory and valid until the file is closed. */
 typedef struct ww_gguf_value {
     size_t struct_size;
     const char *key; /* ends with a NUL */
@@ -96,16 +95,16 @@ static inline ww_gguf_tensor ww_gguf_tensor_default(void)
     return value;
 }
 
-/* Take a kind, or a tensor's type; return "u32", "q4_K", "i16", ..., or NULL for a number that is none. */
+/* Take a kind, or a tensor's type; return "u32", "q4_K", "i16", ..., or NULL for other numbers. */
 WW_API const char *ww_gguf_kind_name(ww_gguf_kind kind);
 WW_API const char *ww_gguf_type_name(int32_t type);
 
-/* Opens the file at `path`, checks all of it but the tensors' data, and gives it in `gguf`. Refuses anything malformed, and a
- * part of a split model that is not its first. A tensor of a type that is not known here is listed, and its bytes can be read.
- * Blocks on the disk. */
+/* Opens the file at `path`, checks all of it except the tensors' data, and returns it in `gguf`. Refuses anything malformed,
+ * and a part of a split model that is not its first. A tensor of a type that is not known here is listed, and its bytes can be
+ * read. Blocks on the disk. */
 WW_API ww_status ww_gguf_open(const char *path, ww_gguf **gguf);
 
-/* Closes it; matrices that were loaded from it stay. Accepts NULL. */
+/* Closes it; matrices that were loaded from it stay valid. Accepts NULL. */
 WW_API void ww_gguf_close(ww_gguf *gguf);
 
 /* Describe the file, its value number `index` and its tensor number `index` into a struct from ..._default(). Refuse NULL and a
@@ -119,10 +118,10 @@ WW_API ww_status ww_gguf_find_value(const ww_gguf *gguf, const char *key, int64_
 WW_API ww_status ww_gguf_find_tensor(const ww_gguf *gguf, const char *name, int64_t *index);
 
 /* ---- metadata by name -----------------------------------------------------------------------------------------------------
- * A value is given exactly as it is in the file or not at all: integers of any kind, and floats that are whole, as u64 or i64
- * where they fit; any number as f64 where that holds it; a bool, or an integer 0 or 1, as a bool. WW_NOT_FOUND if there is no
- * such key, WW_UNSUPPORTED for another kind, WW_OUT_OF_RANGE for a number that would change; the message names the file, the
- * key, and the value there. A failed call leaves the value alone. Do not block. */
+ * A value is given exactly as it is in the file or not at all: integers of any kind, and whole floats, as u64 or i64 if they
+ * fit; any number as f64 if that is exact; a bool, or an integer 0 or 1, as a bool. WW_NOT_FOUND if there is no such key,
+ * WW_UNSUPPORTED for another kind, WW_OUT_OF_RANGE for a number that would change; the message names the file, the key and the
+ * value. A failed call leaves `value` alone. Do not block. */
 
 WW_API ww_status ww_gguf_u64(const ww_gguf *gguf, const char *key, uint64_t *value);
 WW_API ww_status ww_gguf_i64(const ww_gguf *gguf, const char *key, int64_t *value);
@@ -139,17 +138,17 @@ typedef struct ww_gguf_span {
     size_t bytes;
 } ww_gguf_span;
 
-/* Arrays, each element as above. `count` gets how many there are, also where `values` is NULL and `capacity` 0, and where
- * WW_OUT_OF_RANGE says that the capacity is too small. */
+/* Arrays, each element as above. `count` gets the number of elements, also if `values` is NULL and `capacity` 0, and if the
+ * capacity is too small (WW_OUT_OF_RANGE). */
 WW_API ww_status ww_gguf_i64s(const ww_gguf *gguf, const char *key, int64_t *values, int64_t capacity, int64_t *count);
 WW_API ww_status ww_gguf_f64s(const ww_gguf *gguf, const char *key, double *values, int64_t capacity, int64_t *count);
 WW_API ww_status ww_gguf_texts(const ww_gguf *gguf, const char *key, ww_gguf_span *values, int64_t capacity, int64_t *count);
 
-/* Returns a tensor's bytes in memory, valid until close. They are read when this is first called for the tensor; NULL, with a
- * message, where that fails: without memory, or because the file was cut short. Blocks on the disk the first time. */
+/* Returns a tensor's bytes in memory, valid until close. The first call for a tensor reads them. NULL with a message if that
+ * fails, for lack of memory or because the file was cut short. Blocks on the disk the first time. */
 WW_API const void *ww_gguf_view(const ww_gguf *gguf, int64_t index);
 
-/* Reads `bytes` of a tensor's data from byte `offset` of it on. Refuses a range outside. Blocks on the disk. */
+/* Reads `bytes` of a tensor's data from its byte `offset` on. Refuses a range outside the tensor. Blocks on the disk. */
 WW_API ww_status ww_gguf_read(const ww_gguf *gguf, int64_t index, int64_t offset, void *to, size_t bytes);
 
 /* Loads tensor number `index` to a device, as a matrix of shape[0] columns; several pieces are read and copied at a time.
@@ -157,20 +156,20 @@ WW_API ww_status ww_gguf_read(const ww_gguf *gguf, int64_t index, int64_t offset
 WW_API ww_status ww_gguf_load(const ww_gguf *gguf, int64_t index, ww_device *device, ww_progress progress, void *user,
                               ww_quant **matrix);
 
-/* Loads `count` tensors of one type and one number of columns as one matrix, the rows of each after those of the one before
- * it. Otherwise as ww_gguf_load(). */
+/* Loads `count` tensors of one type and one number of columns as one matrix, one tensor's rows after the other's. Otherwise as
+ * ww_gguf_load(). */
 WW_API ww_status ww_gguf_load_joined(const ww_gguf *gguf, const int64_t *indices, int64_t count, ww_device *device,
                                      ww_progress progress, void *user, ww_quant **matrix);
 
-/* Loads all tensors: matrices[i] gets tensor i, NULL where it is of a type that ww_gguf_load refuses. All of them or, on
- * failure, none. `progress` counts the bytes of all tensors. Blocks. */
+/* Loads all tensors: matrices[i] gets tensor i, or NULL if it has a type that ww_gguf_load() refuses. On failure none is
+ * loaded. `progress` counts the bytes of all tensors. Blocks. */
 WW_API ww_status ww_gguf_load_all(const ww_gguf *gguf, ww_device *device, ww_progress progress, void *user,
                                   ww_quant **matrices);
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 /* First add the metadata and announce the tensors, then call ..._open(), then write the tensors' data in that order, then call
- * ..._finish(). Until then there is no file at the path, or the old one. A writer is used by one thread at a time. */
+ * ..._finish(). Until then the path has no file, or the old one. One thread at a time may use a writer. */
 
 /* Makes a writer. Refuses NULL. */
 WW_API ww_status ww_gguf_writer_create(ww_gguf_writer **writer);
@@ -194,10 +193,10 @@ WW_API ww_status ww_gguf_writer_open(ww_gguf_writer *writer, const char *path);
  * disk. */
 WW_API ww_status ww_gguf_writer_data(ww_gguf_writer *writer, const void *bytes, size_t size);
 
-/* Puts the file in its place. Refuses while data is missing. Blocks on the disk. */
+/* Completes the file and gives it its name. Refuses while data is missing. Blocks on the disk. */
 WW_API ww_status ww_gguf_writer_finish(ww_gguf_writer *writer);
 
-/* Frees it, and removes its file if that is not finished. Accepts NULL. */
+/* Frees the writer, and removes its file if that is not finished. Accepts NULL. */
 WW_API void ww_gguf_writer_destroy(ww_gguf_writer *writer);
 
 #ifdef __cplusplus

@@ -10,9 +10,9 @@
  * ww_collection_clear() drops the index.
  *
  * A store keeps the index in the file: these calls, and writes that change it, are one transaction each. While an index is
- * built or calibrated others can search the collection and cannot write to the store. There removed rows leave their list at
- * once. If the tables of an index are damaged, exact searches go on; queries by the index and writes return WW_CORRUPT_FILE
- * until it is built again or dropped.
+ * built or calibrated, others can search the collection but not write to the store. In a store removed rows leave their list
+ * at once. If the tables of an index are damaged, exact searches still work; queries by the index and writes return
+ * WW_CORRUPT_FILE until it is built again or dropped.
  */
 #ifndef WARPWAVE_IVF_H
 #define WARPWAVE_IVF_H
@@ -38,14 +38,14 @@ typedef struct ww_ivf_config {
 typedef struct ww_ivf_info {
     size_t struct_size; /* set by ww_ivf_info_default() */
     int64_t nlist;
-    int64_t rows;         /* in lists; removed rows count until compact, in a store not at all */
+    int64_t rows;         /* in lists; includes rows removed since the last compact, except in a store */
     int64_t rows_largest; /* of the largest list */
     double rows_mean;
     double loss;                 /* mean over the rows of the build: squared distance to the centroid, or 1 - cosine */
     int64_t bytes;               /* of lists and centroids, on host and device; in a store 0 before the first search */
     int64_t rows_trained;        /* when the index was built */
     int64_t rows_added;          /* since then; an upsert counts as one */
-    int64_t lists_split;         /* since the index was built, and while it was */
+    int64_t lists_split;         /* while the index was built, and since then */
     int64_t calibration_queries; /* of the last ww_collection_calibrate(); 0: there was none since the index was built */
     int32_t calibration_k;
     int64_t calibration_rows_added;   /* since then; an upsert counts as one */

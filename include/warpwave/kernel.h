@@ -159,7 +159,7 @@ static inline ww_launch ww_launch_default(void)
 
 /* Queues the kernel. Refuses a grid, a block or shared memory that the kernel or the device does not allow (WW_OUT_OF_RANGE,
  * with the maximum), a tensor that does not lie in its storage or is on another device, and arguments whose bytes are not the
- * kernel's where the driver can say. Tensors may be released while it is queued. Does not block. */
+ * kernel's, if the driver says how many those are. Tensors may be released while it is queued. Does not block. */
 WW_API ww_status ww_kernel_launch(ww_kernel *kernel, const ww_launch *launch);
 
 #ifdef __cplusplus

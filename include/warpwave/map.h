@@ -77,8 +77,8 @@ WW_API const char *ww_map_origin_name(ww_map_origin origin);
 /* Returns the map of a collection in `map`: makes it if there is none, updates it if rows have changed, and keeps it.
  * NULL for `config`: the defaults. Rows that are written during the call may be missing until the next one. Refuses numbers out
  * of range; WW_CANCELLED if the callback stops it, and the kept map stays as it was. An invalid kept map is made again;
- * WW_CORRUPT_FILE if a store's tables of maps are foreign or cannot be read. Needs about 1 KB of host memory per row with 15
- * neighbours. It makes several searches, and other threads may write between them. */
+ * WW_CORRUPT_FILE if a store's tables for maps cannot be read, or something else made them. Needs about 1 KB of host memory per
+ * row with 15 neighbours. It makes several searches, and other threads may write between them. */
 WW_API ww_status ww_collection_map(ww_collection *collection, const ww_map_config *config, ww_map **map);
 
 /* Drops the map that a collection keeps; does nothing if there is none. Waits for readers, or for a lock of the store. */

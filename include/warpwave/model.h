@@ -45,7 +45,7 @@ typedef struct ww_model_options {
     ww_progress progress;       /* of loading, in bytes; may be NULL */
     void *progress_user;
     const char *chat_template; /* a Jinja template for ww_model_chat() in place of the file's; NULL: the file's */
-    ww_pooling pooling; /* mean, cls or last in place of the file's; none: as the file says. With one, a decoder embeds */
+    ww_pooling pooling; /* mean, cls or last instead of the file's; none: as the file says. A decoder needs one to embed */
 } ww_model_options;
 
 /* Description of a model. Texts that are longer than their field are cut. */
@@ -109,8 +109,8 @@ WW_API ww_status ww_model_describe(const ww_model *model, ww_model_info *info);
 /* ---- text and tokens ------------------------------------------------------------------------------------------------------
  */
 
-/* Changes of how text becomes tokens. PLAIN: names of special tokens ("<|im_end|>") in it are plain text. NO_ADD: nothing is
- * added at its ends, neither BOS nor EOS, [CLS] nor [SEP]. */
+/* How text becomes tokens. PLAIN: names of special tokens ("<|im_end|>") in the text are plain text. NO_ADD: no BOS, EOS, [CLS]
+ * or [SEP] is added at its ends. */
 typedef enum ww_token_flags { WW_TOKENS_PLAIN = 1, WW_TOKENS_NO_ADD = 2 } ww_token_flags;
 
 /* The tokens of `bytes` bytes of text. `count` gets their number, also if `ids` is NULL and `capacity` 0, and if the capacity
@@ -133,8 +133,8 @@ typedef struct ww_chat_message {
     const char *text;
 } ww_chat_message;
 
-/* A conversation as the model's chat template writes it, up to where the assistant begins to speak, without a NUL, to be
- * tokenized with WW_TOKENS_NO_ADD; `bytes` as above. The template is run as jinja2 does; a message has "role" and "content".
+/* A conversation as the model's chat template writes it, up to where the assistant begins to speak, without a NUL; `bytes` as
+ * above. Tokenize it with WW_TOKENS_NO_ADD. The template runs as in jinja2; a message has "role" and "content".
  * Refuses a model without a template, a template that cannot be read, and what the template refuses, with line and column in
  * it. Does not block. */
 WW_API ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, size_t count, char *text,
@@ -155,8 +155,7 @@ WW_API ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_messa
 WW_API ww_status ww_model_embed(ww_model *model, const char *const *texts, const size_t *bytes, size_t count, float *vectors,
                                 ww_progress progress, void *user);
 
-/* The same for tokens, [CLS] and [SEP] included: counts[i] of them for text i, at most the context, one text after the other.
- */
+/* The same for tokens, with [CLS] and [SEP]: `ids` has counts[i] tokens of text i, at most the context, text after text. */
 WW_API ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_t *counts, size_t count, float *vectors);
 
 /* Keeps the first `dimensions` numbers of each of `count` vectors of `width` numbers, one vector after the other, and makes
@@ -192,8 +191,8 @@ WW_API ww_status ww_session_tokens(const ww_session *session, size_t first, int3
  * (WW_OUT_OF_RANGE, with the numbers). A call that fails or is cancelled leaves the session as it was. Blocks. */
 WW_API ww_status ww_session_feed(ww_session *session, const int32_t *ids, size_t count);
 
-/* The same for several sessions of one model in one pass over the weights: session i gets counts[i] tokens at ids[i]. A session
- * may appear only once. On failure no session changes. */
+/* The same for several sessions of one model, in one pass over the weights: session i gets counts[i] tokens at ids[i]. A
+ * session may appear only once. On failure no session changes. */
 WW_API ww_status ww_sessions_feed(ww_session *const *sessions, const int32_t *const *ids, const size_t *counts, size_t count);
 
 /* Copies the logits after the last token: one float per token of the vocabulary. Refuses a session without tokens. */
@@ -205,8 +204,8 @@ WW_API ww_status ww_session_truncate(ww_session *session, size_t length);
 /* Makes an independent session with the same tokens. Both share the cache until one of them writes to it. */
 WW_API ww_status ww_session_fork(ww_session *session, ww_session **fork);
 
-/* Write a session with its cache to a file, and make one from a file, on any device. Loading refuses a file of another model
- * or of other options, and one that is damaged. Block. */
+/* Write a session with its cache to a file, and make a session from a file, on any device. Loading refuses a damaged file, and
+ * one of another model or other options. Block. */
 WW_API ww_status ww_session_save(ww_session *session, const char *path);
 WW_API ww_status ww_session_load(ww_model *model, const char *path, ww_session **session);
 
@@ -238,10 +237,10 @@ WW_API ww_status ww_grammar_accept(ww_grammar *grammar, int32_t token);
  */
 
 /* How a token is chosen, in this order. Logits of the last `repetition_window` tokens are divided (negative ones multiplied) by
- * `repetition_penalty`. The `top_k` largest stay, of equal ones the smaller tokens first. Of these stay the fewest that have
- * `top_p` of the probability, and of these the ones with at least `min_p` times the first one's probability. The remaining
- * logits are divided by `temperature`, and one is drawn. The random number depends only on the seed and the place in the text,
- * so the same text with the same seed continues in the same way on every device. */
+ * `repetition_penalty`. The `top_k` largest logits stay; of equal ones those of smaller tokens come first. Of these the fewest
+ * stay that together have the probability `top_p`, and of these the ones with at least `min_p` times the probability of the
+ * first. The remaining logits are divided by `temperature`, and one is drawn. The random number depends only on the seed and
+ * the position in the text, so the same text with the same seed continues in the same way on every device. */
 typedef struct ww_sampling {
     size_t struct_size;
     double temperature;        /* 0: takes the first */
@@ -297,9 +296,9 @@ static inline ww_generation ww_generation_default(void)
     return value;
 }
 
-/* Chooses tokens one after the other and feeds each to the session, the last one, too. `end` may be NULL. If it fails, the
- * tokens generated so far stay in the session. A grammar advances with the tokens; if nothing can follow, the text ends as by
- * EOS. Refuses a session without logits, and ignore_eos with a grammar. Blocks. */
+/* Chooses tokens one after the other and feeds each to the session, including the last. `end` may be NULL. If it fails, the
+ * tokens generated so far stay in the session. A grammar advances with the tokens; if no token can follow, the text ends as
+ * with EOS. Refuses a session without logits, and ignore_eos with a grammar. Blocks. */
 WW_API ww_status ww_session_generate(ww_session *session, const ww_generation *generation, ww_generation_end *end);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* Quantized matrices: weights in ggml's block formats on a device, as GGUF files store them.
  *
  * A matrix has rows of `cols` numbers, coded in blocks of 32 or 256 along the row. Decoding and coding give the same bits on
- * every device. A view is a matrix that shares another's rows; either may be
- * destroyed first. A matrix does not change once it is made, so any number of threads may use it.
+ * every device. A view is a matrix that shares another's rows; either may be destroyed first. A matrix never changes, so any
+ * number of threads may use it.
  */
 #ifndef WARPWAVE_QUANT_H
 #define WARPWAVE_QUANT_H
@@ -48,10 +48,9 @@ typedef struct ww_quant_info {
     int64_t rows;
     int64_t cols;
     int64_t row_bytes;
-    int64_t bytes; /* of all rows, without the padding behind them */
+    int64_t bytes; /* of all rows, without the padding after them */
     char device[32];
-    int32_t finite; /* not 0: all weights are finite, checked while they were loaded from a file; 0: not checked, or some may
-                       not be */
+    int32_t finite; /* not 0: loading from a file has checked that all weights are finite; 0: not checked, or not all are */
 } ww_quant_info;
 
 /* An empty struct to be filled in; device.h says how ..._default() and ..._init() differ. */
@@ -63,7 +62,7 @@ static inline ww_quant_info ww_quant_info_default(void)
     return value;
 }
 
-/* Takes a type; returns "q4_K", "f16", ..., or NULL for a number that is none. */
+/* Takes a type; returns "q4_K", "f16", ..., or NULL for other numbers. */
 WW_API const char *ww_quant_name(ww_quant_type type);
 
 /* Finds the type called `name`, in small or capital letters. Refuses an unknown name with the list of types. */
@@ -73,26 +72,26 @@ WW_API ww_status ww_quant_find(const char *name, ww_quant_type *type);
 WW_API int64_t ww_quant_block_elements(ww_quant_type type);
 WW_API int64_t ww_quant_block_bytes(ww_quant_type type);
 
-/* Says in `bytes` how many a row of `cols` numbers has. Refuses cols that are not a multiple of the block, or less than 1. */
+/* Returns in `bytes` how many bytes a row of `cols` numbers has. Refuses cols below 1, or not a multiple of the block. */
 WW_API ww_status ww_quant_row_bytes(ww_quant_type type, int64_t cols, int64_t *bytes);
 
-/* Makes a matrix of `rows` x `cols` floats of the host (rows `row_stride` floats apart, 0 means cols), coded on the device.
- * Refuses cols that are not a multiple of the block, and for the block formats values that are not finite or need a scale that
- * an f16 cannot hold. Blocks. */
+/* Makes a matrix from `rows` x `cols` floats in host memory (rows `row_stride` floats apart, 0 means cols), coded on the
+ * device. Refuses cols that are not a multiple of the block, and for the block formats values that are not finite or need a
+ * scale that an f16 cannot hold. Blocks. */
 WW_API ww_status ww_quant_from_f32(ww_device *device, ww_quant_type type, const float *values, int64_t rows, int64_t cols,
                                    int64_t row_stride, ww_quant **matrix);
 
-/* The same of a tensor, coded where it is: x of shape [..., cols], f32, f16 or bf16, of any layout; the dimensions before the
+/* The same from a tensor, coded where it is: x of shape [..., cols], f32, f16 or bf16, of any layout; the dimensions before the
  * last are rows. As q8_1 or q8_K these are activations for ww_quant_multiply_coded(). Blocks, and waits for queued tensor
  * operations; only the answer whether everything could be coded leaves the device. */
 WW_API ww_status ww_quant_from_tensor(ww_quant_type type, const ww_tensor *x, ww_quant **matrix);
 
-/* Makes a matrix of blocks that are coded already: `size` bytes of the host, which must be rows x the bytes of a row. They are
- * taken as they are. Blocks. */
+/* Makes a matrix from coded blocks: `size` bytes in host memory, which must be rows x the bytes of a row. They are not changed
+ * or checked. Blocks. */
 WW_API ww_status ww_quant_load(ww_device *device, ww_quant_type type, const void *blocks, size_t size, int64_t rows,
                                int64_t cols, ww_quant **matrix);
 
-/* Makes a matrix of `count` rows of another from row `first` on, sharing them. Refuses a range outside. Does not block. */
+/* Makes a matrix that shares `count` rows of another, from row `first` on. Refuses a range outside. Does not block. */
 WW_API ww_status ww_quant_view(const ww_quant *matrix, int64_t first, int64_t count, ww_quant **view);
 
 /* Frees it; the device's memory is freed with the last matrix that shares it. Accepts NULL. */
@@ -125,14 +124,14 @@ WW_API ww_status ww_quant_rows(const ww_quant *matrix, const ww_tensor *ids, ww_
  * operations. */
 WW_API ww_status ww_quant_matmul(const ww_quant *matrix, const ww_tensor *x, ww_tensor *out);
 
-/* The same for a mixture of experts: the matrix has several, `expert_rows` rows each, one after the other, and row i of x is
- * multiplied with those of expert experts[i] (host, one for each row of x). `out` has the shape [..., expert_rows]. Refuses an
- * invalid expert. */
+/* The same for a mixture of experts. The matrix has the experts one after the other, `expert_rows` rows each; row i of x is
+ * multiplied with the rows of expert experts[i] (in host memory, one for each row of x). `out` has the shape [...,
+ * expert_rows]. Refuses an invalid expert. */
 WW_API ww_status ww_quant_matmul_experts(const ww_quant *matrix, int64_t expert_rows, const ww_tensor *x,
                                          const int64_t *experts, ww_tensor *out);
 
-/* How activations are used. Coded: as in ww_quant_matmul(); fast, with a small error. Float: they stay f32, the weights are
- * decoded, and each result is a canonical dot product; nothing is refused. */
+/* How activations are used. Coded: as in ww_quant_matmul(), fast, with a small error. Float: they stay f32, the weights are
+ * decoded, and each result is a canonical dot product; no activations are refused. */
 typedef enum ww_activations { WW_ACTIVATIONS_CODED = 0, WW_ACTIVATIONS_FLOAT = 1 } ww_activations;
 
 /* How matrices are multiplied; begin with ww_quant_product_default(). */
@@ -140,7 +139,7 @@ typedef struct ww_quant_product {
     size_t struct_size;
     int32_t queued;         /* not 0: like an operation on tensors, see below */
     ww_math math;           /* fast: more than 32 rows of x on a GPU may go through its vendor's BLAS, as bf16 */
-    int64_t expert_rows;    /* of each expert, where there are any */
+    int64_t expert_rows;    /* of each expert, if experts or expert_ids are given */
     const int64_t *experts; /* NULL: none */
     /* The same on the matrix's device, u8, u32 or i64, one for each row of x; `experts` is NULL then. For the largest value of
      * their type results are zeros. Any other invalid id is refused with WW_OUT_OF_RANGE, so the call waits for the ids; a
@@ -150,7 +149,7 @@ typedef struct ww_quant_product {
     /* Work done together with the product: in one pass over memory if it is queued and the device can, and always with the
      * bits of separate calls. x must be f32, without experts. */
     const ww_tensor *norm_weight; /* not NULL: x goes through ww_tensor_rms_norm() with these weights, f32, first */
-    double norm_eps;              /* then */
+    double norm_eps;              /* eps of that norm */
     const ww_tensor *up;          /* not NULL: silu(x) * up is multiplied; of x's shape; not with a norm */
     int32_t accumulate;           /* not 0: results are added to what is in `out`, which has the result's shape, f32 */
 } ww_quant_product;
@@ -164,15 +163,15 @@ static inline ww_quant_product ww_quant_product_default(void)
     return value;
 }
 
-/* The same with options; NULL: those of ww_quant_matmul(). A product that is queued returns before it is done on a GPU, as
- * operations on tensors do, so that products can follow each other without a gap. It cannot report activations that cannot be
- * coded: all results of such a row of x are NaN, on every device. */
+/* The same with options; NULL: those of ww_quant_matmul(). On a GPU a queued product returns before it is done, as operations
+ * on tensors do, so that products can follow each other without a gap. It cannot report activations that cannot be coded: all
+ * results of such a row of x are NaN, on every device. */
 WW_API ww_status ww_quant_multiply(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *options, ww_tensor *out);
 
-/* The same with activations that were coded before, for several products: q8_1 for weights in blocks of 32, q8_K for those in
- * blocks of 256, made on the matrix's device by ww_quant_from_tensor() or ww_quant_from_f32(). `out` is of shape [rows of the
- * activations, rows], with the bits of the product that codes them itself. Refuses activations that were loaded, whose codes
- * were not checked, float activations, and plain weights; `math` has no effect. */
+/* The same with coded activations, for several products with the same activations: q8_1 for weights in blocks of 32, q8_K for
+ * those in blocks of 256, made on the matrix's device by ww_quant_from_tensor() or ww_quant_from_f32(). `out` is of shape [rows
+ * of the activations, rows], with the bits of the product that codes them itself. Refuses activations that were loaded, whose
+ * codes were not checked, float activations, and plain weights; `math` has no effect. */
 WW_API ww_status ww_quant_multiply_coded(const ww_quant *matrix, const ww_quant *activations, const ww_quant_product *options,
                                          ww_tensor *out);
 

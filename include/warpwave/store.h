@@ -69,7 +69,7 @@ typedef struct ww_store_info {
     int64_t collections;
     int64_t page_bytes;
     int64_t bytes_file;   /* the database itself */
-    int64_t bytes_wal;    /* the write-ahead log, which was not moved there yet */
+    int64_t bytes_wal;    /* the write-ahead log, not yet moved into the database */
     int64_t bytes_unused; /* free pages inside the file; compact returns them */
     char sqlite_version[32];
 } ww_store_info;

@@ -88,8 +88,8 @@ WW_API ww_status ww_storage_create(ww_device *device, ww_dtype dtype, int64_t el
 WW_API ww_status ww_storage_from_host(ww_device *device, ww_dtype dtype, int64_t elements, const void *data,
                                       ww_storage **storage);
 
-/* Add a user of a storage, which is returned, and remove one. The last release frees it, even while operations that use it are
- * queued. Both accept NULL, and may be called from any thread. */
+/* Add a reference to a storage, which is returned, and remove one. The last release frees it, even while operations that use it
+ * are queued. Both accept NULL, and may be called from any thread. */
 WW_API ww_storage *ww_storage_retain(ww_storage *storage);
 WW_API void ww_storage_release(ww_storage *storage);
 
@@ -190,7 +190,7 @@ WW_API ww_status ww_tensor_copy_strided(const ww_tensor *from, const ww_tensor *
 WW_API ww_status ww_tensor_copy2d(const ww_storage *from, ww_storage *to, int64_t rows, int64_t columns, int64_t from_stride,
                                   int64_t to_stride, int64_t from_offset, int64_t to_offset);
 
-/* Sets every element of `to` to the one of its type at `value`. */
+/* Sets every element of `to` to the value at `value`, which has the type of `to`. */
 WW_API ww_status ww_tensor_const_set(const ww_tensor *to, const void *value);
 
 /* Joins `count` tensors, at least one, along `dim`; the other dimensions and the types must be equal. */
@@ -210,9 +210,9 @@ WW_API ww_status ww_tensor_gather(const ww_tensor *x, const ww_tensor *ids, int3
 /* The slices of x named by a list of ids, in its order; zeros where the id is skipped. */
 WW_API ww_status ww_tensor_index_select(const ww_tensor *x, const ww_tensor *ids, int32_t dim, ww_tensor *out);
 
-/* x[ids[i][j]][j] = src[i][j] for dim 0, and so on, or added to it, in place, in the order of i: of several for one place the
- * last wins, and sums are made in that order, each rounded to the type. ids and src have one shape, which may be larger than
- * x's only along dim. */
+/* x[ids[i][j]][j] = src[i][j] for dim 0, and so on, or += src[i][j], in place and in the order of i. If several elements go to
+ * one place, the last wins, or they are added in that order, each sum rounded to the type. ids and src have one shape, which
+ * may be larger than x's only along dim. */
 WW_API ww_status ww_tensor_scatter(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
 WW_API ww_status ww_tensor_scatter_add(const ww_tensor *x, const ww_tensor *ids, const ww_tensor *src, int32_t dim);
 
@@ -320,13 +320,13 @@ static inline ww_conv ww_conv_default(void)
     return value;
 }
 
-/* How large an output is in one dimension; -1 if there is none. */
+/* The size of an output in one dimension; -1 if there is no output. */
 WW_API int64_t ww_conv_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation);
 WW_API int64_t ww_conv_transpose_size(int64_t in, int64_t kernel, int64_t padding, int64_t stride, int64_t dilation,
                                       int64_t output_padding);
 
-/* x is [images, in, (y,) x]; w is [out, in / groups, (y,) x], of transposed ones [in, out / groups, (y,) x]; the result is
- * [images, out, (y,) x]. f64, f32, f16, bf16; u8 and u32, which wrap, in either mode. */
+/* x is [images, in, (y,) x]; w is [out, in / groups, (y,) x], or for transposed convolutions [in, out / groups, (y,) x]; the
+ * result is [images, out, (y,) x]. f64, f32, f16, bf16; u8 and u32, which wrap, in either mode. */
 WW_API ww_status ww_tensor_conv1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
 WW_API ww_status ww_tensor_conv2d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
 WW_API ww_status ww_tensor_conv_transpose1d(const ww_tensor *x, const ww_tensor *w, const ww_conv *how, ww_tensor *out);
@@ -354,18 +354,19 @@ static inline ww_pool ww_pool_default(int64_t kernel_y, int64_t kernel_x)
     return value;
 }
 
-/* x is [images, channels, y, x]; the sizes of the result are ww_conv_size() of dilation 1. Any type but i8; averages of
- * integers are divided towards zero. */
+/* x is [images, channels, y, x]; the sizes of the result are those of ww_conv_size() with dilation 1. Any type but i8; averages
+ * of integers are divided towards zero. */
 WW_API ww_status ww_tensor_avg_pool2d(const ww_tensor *x, const ww_pool *how, ww_tensor *out);
 WW_API ww_status ww_tensor_max_pool2d(const ww_tensor *x, const ww_pool *how, ww_tensor *out);
 
-/* [images, channels, (y,) x] to other sizes of y and x, by the element at the whole part of o * in / out. Any type but i8. */
+/* [images, channels, (y,) x] to other sizes of y and x: output o is the element at the integer part of o * in / out. Any type
+ * but i8. */
 WW_API ww_status ww_tensor_upsample_nearest1d(const ww_tensor *x, int64_t size, ww_tensor *out);
 WW_API ww_status ww_tensor_upsample_nearest2d(const ww_tensor *x, int64_t size_y, int64_t size_x, ww_tensor *out);
 
-/* The same between the four nearest. Output o lies at (o + 0.5) * in / out - 0.5, or, with align_corners, at
- * o * (in - 1) / (out - 1). `factors` (two numbers, y and x, or NULL) take the place of out / in if corners are
- * not aligned. Floats. */
+/* The same, interpolated between the four nearest elements. Output o is at (o + 0.5) * in / out - 0.5, or, with align_corners,
+ * at o * (in - 1) / (out - 1). `factors` (two numbers, y and x, or NULL) take the place of out / in if corners are not aligned.
+ * Floats. */
 WW_API ww_status ww_tensor_upsample_bilinear2d(const ww_tensor *x, int64_t size_y, int64_t size_x, int32_t align_corners,
                                                const double *factors, ww_tensor *out);
 

@@ -2,8 +2,8 @@
  *
  * The files are checked and read as warpwave/arrays.h says: large ones in pieces, each piece by several threads, so that the
  * host never holds more than a piece of an array. bool becomes u8. Types that tensors do not have (u16, u64, ...) are refused
- * by name. `out` is filled as operations do (tensor.h): empty, or a tensor of the array's shape and type, which a file that
- * cannot be read to its end may leave partly written.
+ * by name. `out` is filled as by operations (tensor.h). If the file cannot be read to its end, an `out` with a storage may be
+ * partly written.
  */
 #ifndef WARPWAVE_TENSOR_FILES_H
 #define WARPWAVE_TENSOR_FILES_H

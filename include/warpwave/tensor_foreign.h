@@ -17,7 +17,7 @@ extern "C" {
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
 
-/* A stream that is none: nothing is waited for. */
+/* No stream: nothing waits. */
 #define WW_STREAM_NONE ((void *)-1)
 
 /* ---- streams ------------------------------------------------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ typedef struct ww_foreign {
     void *owner;
 } ww_foreign;
 
-/* Nothing, with WW_STREAM_NONE. */
+/* `stream` is WW_STREAM_NONE, everything else 0. */
 WW_API ww_status ww_foreign_init(void *value, size_t struct_size);
 static inline ww_foreign ww_foreign_default(void)
 {
@@ -60,8 +60,8 @@ static inline ww_foreign ww_foreign_default(void)
 WW_API ww_status ww_tensor_wrap(ww_device *device, const ww_foreign *foreign, ww_tensor *out);
 
 /* The address of a tensor's first element, on its device. Before you use it, make your stream wait (ww_device_signal_stream());
- * before the next tensor operation uses what you wrote, make ours wait (ww_device_wait_stream()). Keep the tensor as long; its
- * memory is not reused before the device has finished with it. NULL for a tensor without elements. */
+ * before the next tensor operation uses what you wrote, make ours wait (ww_device_wait_stream()). Keep the tensor until then;
+ * its memory is not reused before the device has finished with it. NULL for a tensor without elements. */
 WW_API ww_status ww_tensor_data(const ww_tensor *x, void **data);
 
 /* ---- DLPack ----------------------------------------------------------------------------------------------------------------

@@ -38,9 +38,9 @@ typedef enum ww_metric {
 /* The screen: 8-bit copies of the rows, with which a search excludes rows that cannot be among the nearest. It computes exact
  * scores only for the others. The screen changes the speed of a search, never its results. */
 typedef enum ww_screen {
-    WW_SCREEN_INT8 =
-        0, /* one more byte per number and 8 bytes per row on a GPU, 26% for 128 numbers; half as much again on a CPU */
-    WW_SCREEN_NONE = 1 /* every search computes every score */
+    WW_SCREEN_INT8 = 0, /* one more byte per number and 8 bytes per row, 26% for 128 numbers; half as much again on a CPU, and
+                         * on a GPU if it has memory that nothing else needs */
+    WW_SCREEN_NONE = 1  /* every search computes every score */
 } ww_screen;
 
 /* The type of a collection's rows, on the device and in a host copy. Scores have the same bits as those of an f32 collection
@@ -71,8 +71,8 @@ typedef struct ww_collection_config {
     const char *name; /* for messages; copied; NULL is "" */
     int32_t dim;      /* 1..WW_DIM_MAX */
     ww_metric metric;
-    /* Not 0: the host keeps the vectors as well, dim floats for each row and each free place, so that a collection whose GPU is
-     * lost can move to another device. On the CPU, where they are in the host's memory anyway, it costs nothing. */
+    /* Not 0: the host also keeps the vectors, dim floats for each row and each free place, so that a collection whose GPU is
+     * lost can move to another device. On a CPU this costs nothing. */
     int32_t keep_host_copy;
     ww_screen screen;
     ww_vector_type type; /* of the rows */
@@ -83,12 +83,12 @@ typedef struct ww_collection_config {
 typedef struct ww_rows {
     size_t struct_size;
     int64_t count;
-    int32_t dim;            /* of these vectors; must be the collection's */
-    const float *vectors;   /* count x dim, one row after the other */
-    int64_t row_stride;     /* floats from one row to the next; 0 means dim */
-    const char *const *ids; /* count texts of 1..WW_ID_BYTES_MAX bytes of UTF-8; NULL: each row's handle in decimal, which costs
-                             * nothing while no row has another id. In a new collection that is the row's number. A
-                             * number is never used twice, and one that the caller has used as an id is skipped */
+    int32_t dim;                 /* of these vectors; must be the collection's */
+    const float *vectors;        /* count x dim, one row after the other */
+    int64_t row_stride;          /* floats from one row to the next; 0 means dim */
+    const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes of UTF-8; NULL: each row's handle in decimal, which
+                                  * needs no memory. In a new collection that is the row's number. A number is never used
+                                  * twice, and one that the caller has used as an id is skipped */
     const char *const *payloads; /* count JSON texts of at most 256 MiB and 1,000 brackets deep; a NULL entry means none;
                                   * NULL: no payloads */
     ww_progress progress;        /* in rows; may be NULL */
