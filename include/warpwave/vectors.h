@@ -87,8 +87,8 @@ typedef struct ww_rows {
     const float *vectors;        /* count x dim, one row after the other */
     int64_t row_stride;          /* floats from one row to the next; 0 means dim */
     const char *const *ids;      /* count texts of 1..WW_ID_BYTES_MAX bytes of UTF-8; NULL: each row's handle in decimal, which
-                                  * needs no memory. In a new collection that is the row's number. A number is never used
-                                  * twice, and one that the caller has used as an id is skipped */
+                                  * costs nothing while no row has an id of its own. In a new collection that is the row's
+                                  * number. A number is never used twice, and one that is an id already is skipped */
     const char *const *payloads; /* count JSON texts of at most 256 MiB and 1,000 brackets deep; a NULL entry means none;
                                   * NULL: no payloads */
     ww_progress progress;        /* in rows; may be NULL */

@@ -225,7 +225,7 @@ def as_payloads(payloads: Any, count: int, per: str = "vectors") -> Texts:
     try:
         values = list(_records(payloads))
     except TypeError:
-        raise TypeError(f"payloads are {payloads!r}; they must be a list of what JSON holds, one for each row, or a data frame") from None
+        raise TypeError(f"payloads are {payloads!r}; they must be a list of values for JSON, one for each row, or a data frame") from None
     if len(values) != count:
         raise ValueError(f"there are {len(values)} payloads for {count} {per}")
     texts = [_encoded(value, number) for number, value in enumerate(values)]
@@ -244,7 +244,7 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, uuid.UUID):
         return str(value)
-    raise TypeError(f"{type(value).__name__} is nothing that JSON holds")
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 def as_parameters(values: Any) -> Any:

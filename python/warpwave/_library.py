@@ -42,7 +42,7 @@ def store_path() -> str:
         return str(pathlib.Path(core._name).resolve())
     path = pathlib.Path(os.environ.get("WARPWAVE_LIBRARY", "")).resolve().parent / "python" / "libwarpwave_store.so"
     if not path.is_file():
-        raise ImportError(f"{path} is not there: this package was built without the store, which needs the headers of SQLite 3.38 or later")
+        raise ImportError(f"{path} does not exist: this package was built without the store, which needs the headers of SQLite 3.38 or later")
     return str(path)
 
 
@@ -102,8 +102,8 @@ def _load_through_library(path: str, source_id: str) -> None:
             raise ImportError(f"a store works with Python's own SQLite, which cannot load it here: {(message.value or b'').decode()}")
         finally:
             library.sqlite3_close(db)
-    raise ImportError("a store works with Python's own SQLite; this Python was built without load_extension(), and has its SQLite inside of itself, where "
-                      "it cannot be found. Use a Python with load_extension(), as distributions have it")
+    raise ImportError("a store works with Python's own SQLite; this Python was built without load_extension(), and its SQLite "
+                      "is part of the interpreter, where it cannot be found. Use a Python with load_extension(), such as the distribution's")
 
 
 def _load_model() -> ctypes.CDLL:

@@ -34,7 +34,7 @@ class IndexFlat:
 
     def __init__(self, d: int, metric: int = METRIC_L2, *, device: DeviceLike = "auto") -> None:
         if metric not in (METRIC_INNER_PRODUCT, METRIC_L2):
-            raise ValueError(f"the metric is {metric!r}; it is METRIC_L2 (1) or METRIC_INNER_PRODUCT (0)")
+            raise ValueError(f"the metric is {metric!r}; it must be METRIC_L2 (1) or METRIC_INNER_PRODUCT (0)")
         self.d = d
         self.metric_type = metric
         self.collection = Collection(d, metric="l2" if metric == METRIC_L2 else "dot", device=device)

@@ -124,7 +124,7 @@ class WarpwaveDocumentStore:
         there = self.collection
         taken = [document for document in documents if document.id in there]
         if taken and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
-            raise DuplicateDocumentError(f"the document {taken[0].id!r} is there already")
+            raise DuplicateDocumentError(f"the document {taken[0].id!r} exists already")
         skipped = {document.id for document in taken} if policy == DuplicatePolicy.SKIP else set()
         last = {document.id: document for document in documents if document.id not in skipped}
         if not last:

@@ -37,9 +37,9 @@ class _Neighbors(BaseEstimator):
 
     def _fit_rows(self, X: Any) -> None:
         if self.metric not in _METRICS:
-            raise ValueError(f"metric is {self.metric!r}; it is one of {', '.join(_METRICS)}")
+            raise ValueError(f"metric is {self.metric!r}; it must be one of {', '.join(_METRICS)}")
         if self.recall is not None and not 0 < self.recall <= 1:
-            raise ValueError(f"recall is {self.recall!r}; it is None, or above 0 and at most 1")
+            raise ValueError(f"recall is {self.recall!r}; it must be None, or above 0 and at most 1")
         self._fit_X: FloatArray = np.ascontiguousarray(X, np.float32)
         self.n_samples_fit_ = len(X)
         self.effective_metric_ = "euclidean" if _METRICS[self.metric] == "l2" else "cosine"
@@ -106,7 +106,7 @@ class _Neighbors(BaseEstimator):
 
     def _check_weights(self) -> None:
         if self.weights not in ("uniform", "distance"):
-            raise ValueError(f"weights is {self.weights!r}; it is uniform or distance")
+            raise ValueError(f"weights is {self.weights!r}; it must be uniform or distance")
 
     def _votes(self, distances: Any) -> Any:
         """Return the weight of each neighbour; if any distance is 0, only those neighbours count."""
@@ -121,7 +121,7 @@ class _Neighbors(BaseEstimator):
     def kneighbors_graph(self, X: Any = None, n_neighbors: Optional[int] = None, mode: str = "connectivity") -> csr_matrix:
         """Return the neighbours as a sparse matrix of ones or distances."""
         if mode not in ("connectivity", "distance"):
-            raise ValueError(f"mode is {mode!r}; it is connectivity or distance")
+            raise ValueError(f"mode is {mode!r}; it must be connectivity or distance")
         distances, rows = self.kneighbors(X, n_neighbors)
         count, k = rows.shape
         values = np.ones(count * k) if mode == "connectivity" else distances.ravel()

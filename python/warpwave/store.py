@@ -99,7 +99,7 @@ class Store(NotPicklable):
         if query_prefix is not None or document_prefix is not None:
             raise ValueError("prefixes are for a collection with a model")
         if dim is None:
-            raise TypeError("dim is missing: the numbers of a vector; or give a model")
+            raise TypeError("dim is missing; give the number of dimensions, or a model")
         if exist_ok and name in self:
             return self._as_asked(self[name], dim, metric, type)
         config = made(c.ww_collection_config, name=name_text(name, "the name"), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
@@ -113,7 +113,7 @@ class Store(NotPicklable):
     def _create_text(self, name: str, dim: Optional[int], metric: str, type: str, exist_ok: bool, model: Any, query_prefix: Optional[str],
                      document_prefix: Optional[str]) -> TextCollection:
         if not exist_ok and name in self:
-            raise InvalidArgument(f"collection {name!r}: there is one already; choose another name, or say exist_ok=True")
+            raise InvalidArgument(f"collection {name!r}: it exists already; choose another name, or give exist_ok=True")
         text, held = open_text(self, name, self._device, model, True, _chosen(_METRICS, metric, "the metric"), _chosen(_TYPES, type, "the type"), query_prefix,
                                document_prefix)
         found = self[name]

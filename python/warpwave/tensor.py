@@ -178,7 +178,7 @@ class Tensor(NotPicklable):
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
         if copy is False:
-            raise ValueError("a NumPy array of a tensor is a copy; np.from_dlpack() gives one without, on the CPU")
+            raise ValueError("a NumPy array of a tensor is a copy; on the CPU np.from_dlpack() shares the memory")
         found = self.numpy()
         return found if dtype is None else found.astype(dtype)
 
@@ -468,7 +468,7 @@ def from_dlpack(value: Any, *, device: DeviceLike = None, copy: Optional[bool] =
     elif kind == 12 and isinstance(value, Tensor):
         name = value.device.id
     else:
-        raise BufferError(f"the array is on DLPack's device ({int(kind)}, {index}), which is none of ours")
+        raise BufferError(f"the array is on DLPack's device ({int(kind)}, {index}), which is not a device of this library")
     found = resolve(name)
     pointer = found._open().pointer
     stream: Optional[int] = None
@@ -643,7 +643,7 @@ def matmul(a: Tensor, b: Tensor, *, math: str = "canonical") -> Tensor:
     """Return the matrix product, with the same bits on every device; math="fast" uses the vendor's library, with close results."""
     modes = {"canonical": c.WW_MATH_CANONICAL, "fast": c.WW_MATH_FAST}
     if math not in modes:
-        raise ValueError(f"math is {math!r}; it is canonical or fast")
+        raise ValueError(f"math is {math!r}; it must be canonical or fast")
     x = a._view(c.ww_tensor_unsqueeze, 0) if a.ndim == 1 else a
     y = b._view(c.ww_tensor_unsqueeze, 1) if b.ndim == 1 else b
     out = _called(c.ww_tensor_matmul, x._tensor, y._tensor, modes[math], device=a._device)

@@ -54,7 +54,7 @@ def _chosen(names: dict[str, int], name: str, what: str) -> int:
     if not isinstance(name, str):
         raise TypeError(f"{what} is {name!r}; it must be one of {', '.join(map(repr, names))}")
     if name not in names:
-        raise ValueError(f"{what} is {name!r}; it is one of {', '.join(names)}")
+        raise ValueError(f"{what} is {name!r}; it must be one of {', '.join(names)}")
     return names[name]
 
 
@@ -402,7 +402,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
         if where is not None or parameters is not None or limit is not None or after is not None:
             if ids is not None:
-                raise ValueError("get: ids are given, and where, limit or after; give one of the two")
+                raise ValueError("get: ids, and where, limit or after, are given; give one or the other")
             return self._select(where, parameters, fetch, limit, after)
         if ids is None:
             return self._get(None, fetch)

@@ -33,10 +33,9 @@ static ww_status check_query(const cluster_call *call, const ww_query *query, ww
         return ww_fail(WW_INVALID_ARGUMENT, "%s: answer is %d; it is WW_ANSWER_ROOT or WW_ANSWER_ALL", call->function,
                        (int)answer);
     if (query->query_tensor)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: ranks are sent queries from memory of the host; give queries, not a tensor",
-                       call->function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_tensor is given; ranks take queries in host memory", call->function);
     if (query->match)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: there is a match; ranks search by vectors only", call->function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: match is given; ranks search by vectors only", call->function);
     if (query->query_count < 0)
         return ww_fail(WW_OUT_OF_RANGE, "%s: query_count is %" PRId64 "; it must not be negative", call->function,
                        query->query_count);

@@ -121,7 +121,7 @@ static ww_status call_roll(ww_cluster *c, const char *what, bool called)
                     ww_fail(WW_TIMEOUT, "%s: %s of %d did not report within %.3g s", what, who, c->ranks, c->timeout_seconds));
     if (called)
         return lose(c, ww_fail(WW_TIMEOUT,
-                               "%s: another rank has stopped waiting, though all are here now: one of them was late; give "
+                               "%s: another rank has stopped waiting for a rank that was late; all are here now: give "
                                "a longer timeout_ms",
                                what));
     return lose(c, ww_fail(WW_TIMEOUT, "%s: not done within %.3g s, though all ranks are here now; give a longer timeout_ms",

@@ -207,8 +207,7 @@ ww_status device_check_single(const ww_device *device, const char *what)
 {
     if (!device->backend->member_id)
         return WW_OK;
-    return ww_fail(WW_UNSUPPORTED,
-                   "%s is a group of devices, which has collections and no %s; open one of its members for them",
+    return ww_fail(WW_UNSUPPORTED, "%s is a group of devices, which supports collections but no %s; open one of its members",
                    device->info.id, what);
 }
 

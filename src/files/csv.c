@@ -237,7 +237,7 @@ static ww_status is_header(table *t, bool *header)
         at = f.next;
     } while (!f.last);
     if (names > 0 && numbers > 0)
-        return not_a_number(t, &name, ", others on this line are; if it is a line of names, take it out");
+        return not_a_number(t, &name, ", but others on this line are; if this is a header, remove it");
     *header = names > 0;
     return WW_OK;
 }

@@ -242,7 +242,7 @@ static ww_status check_cover(const ww_safetensors *file, const header *h)
         end = t->offset + t->bytes;
     }
     if (end != h->source->size)
-        return source_refuse(h->source, WW_CORRUPT_FILE, end, "%lld byte(s) behind the last tensor belong to none",
+        return source_refuse(h->source, WW_CORRUPT_FILE, end, "%lld byte(s) after the last tensor belong to no tensor",
                              (long long)(h->source->size - end));
     return WW_OK;
 }

@@ -332,7 +332,7 @@ ww_status ww_gguf_load_joined(const ww_gguf *gguf, const int64_t *indices, int64
         const gguf_tensor *t = &gguf->tensors[indices[i]], *first = &gguf->tensors[indices[0]];
         if (t->type != first->type || t->shape[0] != first->shape[0])
             return ww_fail(WW_DIMENSION_MISMATCH,
-                           "%s: tensor '%s' is %s of %lld columns, '%s' %s of %lld; only alike ones become one matrix", call,
+                           "%s: tensor '%s' is %s of %lld columns, '%s' %s of %lld; tensors of one matrix must be alike", call,
                            t->name, ww_gguf_type_name(t->type), (long long)t->shape[0], first->name,
                            ww_gguf_type_name(first->type), (long long)first->shape[0]);
     }

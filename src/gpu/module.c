@@ -172,7 +172,8 @@ static ww_status compile_module(gpu_device *device, const char *module, ww_statu
         return status;
     text_copy(text, sizeof text, ww_error_message());
     return ww_fail(refusal, "%s; nor could they be compiled here: %s%s%s", why, text,
-                   refused[0] != '\0' ? "; the driver also refused what was compiled before and kept in " : "", refused);
+                   refused[0] != '\0' ? "; the driver also refused the code that was compiled earlier and kept in " : "",
+                   refused);
 }
 
 static ww_status load_module(gpu_device *device, const char *module, driver_module *out, void **kept)

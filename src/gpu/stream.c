@@ -214,8 +214,8 @@ ww_status gpu_grow(gpu_stream *stream, buffer *memory, size_t bytes)
         return WW_OK;
     if (stream->recording)
         return ww_fail(WW_UNSUPPORTED,
-                       "recording a step: an operation needs %zu bytes of workspace, %zu are there; run the step once before "
-                       "it is recorded",
+                       "recording a step: an operation needs %zu bytes of workspace and has %zu; run the step once before "
+                       "recording it",
                        bytes, memory->bytes);
     ww_status status = gpu_synchronize(stream);
     if (status == WW_OK && stream->recordings > 0 && memory->data != NULL) {

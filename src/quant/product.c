@@ -69,7 +69,7 @@ static ww_status check_coded(product *p)
         return ww_fail(WW_UNSUPPORTED, "%s: %s weights need activations that are not coded; multiply by the tensor itself",
                        call, ww_quant_name(matrix->type));
     if ((int32_t)coded->type != wanted)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the activations are %s; %s weights meet %s", call, ww_quant_name(coded->type),
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the activations are %s; %s weights need %s", call, ww_quant_name(coded->type),
                        ww_quant_name(matrix->type), ww_quant_name((ww_quant_type)wanted));
     if (coded->loaded)
         return ww_fail(WW_INVALID_ARGUMENT,

@@ -255,9 +255,9 @@ static bool begin(request *r)
     }
     const int found = route_find(r);
     if (found == 400 || found == 507)
-        return request_fail(r, found, found == 400 ? "the path is wrong" : "no memory for the request");
+        return request_fail(r, found, found == 400 ? "the path is malformed" : "no memory for the request");
     if (found != 200)
-        return request_fail(r, found, found == 405 ? "%s cannot be asked of %s" : "there is no %s %s", r->method, r->url);
+        return request_fail(r, found, found == 405 ? "%s is not allowed for %s" : "there is no route %s %s", r->method, r->url);
     if (!access_check(&s->access, r))
         return false;
     if (s->draining && r->route->work != WORK_HERE)

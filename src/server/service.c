@@ -76,10 +76,10 @@ static bool telemetry(request *r)
 static const route routes[] = {
     {"GET", "/", RIGHT_NONE, WORK_HERE, root, NULL, "Title and version; the page for browsers", NULL, "Title and version.",
      false},
-    {"GET", "/healthz", RIGHT_NONE, WORK_HERE, alive, NULL, "Is the process well?", NULL, "It is.", false},
-    {"GET", "/livez", RIGHT_NONE, WORK_HERE, alive, NULL, "Is the process well?", NULL, "It is.", false},
+    {"GET", "/healthz", RIGHT_NONE, WORK_HERE, alive, NULL, "Is the process running?", NULL, "It is.", false},
+    {"GET", "/livez", RIGHT_NONE, WORK_HERE, alive, NULL, "Is the process running?", NULL, "It is.", false},
     {"GET", "/readyz", RIGHT_NONE, WORK_HERE, ready, NULL, "Are requests answered?", NULL,
-     "They are. 503 while the server loads and while it stops.", false},
+     "Yes. 503 while the server loads and while it stops.", false},
     {"GET", "/metrics", RIGHT_READ, WORK_HERE, figures, NULL, "Figures in Prometheus's format", NULL, "The figures.", false},
     {"GET", "/telemetry", RIGHT_READ, WORK_HERE, telemetry, NULL, "Name, version and how long the server runs", NULL,
      "An object.", false},

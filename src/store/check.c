@@ -96,7 +96,7 @@ static ww_status check_vectors(checking *k, const collection_record *record)
         else if (!is_finite(record, sqlite3_column_blob(s, 2), wide))
             fault(k, "'%s': the vector at place %lld is not finite", record->name, place);
         if (place < 0 || place >= record->next_place)
-            fault(k, "'%s': place %lld was never given", record->name, place);
+            fault(k, "'%s': place %lld was never assigned", record->name, place);
         if (sqlite3_column_type(s, 3) == SQLITE_NULL || sqlite3_column_int64(s, 3) != place)
             fault(k, "'%s': the vector at place %lld belongs to no row (handle %lld)", record->name, place, handle);
         count++;
@@ -132,7 +132,7 @@ static ww_status check_rows(checking *k, const collection_record *record)
         const int id_bytes = sqlite3_column_bytes(s, 2);
         const char *payload = (const char *)sqlite3_column_text(s, 3);
         if (handle < 0 || handle >= record->next_handle)
-            fault(k, "'%s': handle %lld was never given", record->name, handle);
+            fault(k, "'%s': handle %lld was never assigned", record->name, handle);
         if (id_bytes < 1 || id_bytes > WW_ID_BYTES_MAX)
             fault(k, "'%s': the id of handle %lld has %d bytes", record->name, handle, id_bytes);
         else if (!utf8_check(id, (size_t)id_bytes))

@@ -135,7 +135,7 @@ static ww_status stored_find_handle(ww_collection *base, int64_t handle, int64_t
     const view_list list = {.by = VIEW_BY_HANDLE, .count = 1, .numbers = &handle};
     const ww_status status = find_one(c, &list, &place);
     if (status == WW_OK && place < 0)
-        return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row with handle %lld, or not any more", c->base.name,
+        return ww_fail(WW_NOT_FOUND, "collection '%s': the row with handle %lld does not exist, or was removed", c->base.name,
                        (long long)handle);
     if (status == WW_OK)
         *row = place;
@@ -164,7 +164,7 @@ static ww_status stored_row(ww_collection *base, int64_t row, const row_request 
     const view_list list = {.by = VIEW_BY_PLACE, .count = 1, .numbers = &row, .fetch = request->fetch};
     ww_status status = look_up(stored_of(base), &list, &found);
     if (status == WW_OK && found->rows[0] < 0)
-        status = ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld, or not any more", base->name, (long long)row);
+        status = ww_fail(WW_NOT_FOUND, "collection '%s': row %lld does not exist, or was removed", base->name, (long long)row);
     if (status == WW_OK)
         status = give_row(c, found, request);
     ww_results_destroy(found);

@@ -50,7 +50,7 @@ typedef struct collection_record {
 } collection_record;
 
 /* What is wrong with a damaged record, for a message or a list. */
-#define RECORD_DAMAGED "its entry in warpwave_collections makes no sense"
+#define RECORD_DAMAGED "its entry in warpwave_collections is invalid"
 
 /* Creates warpwave_collections if it does not exist. Runs in the caller's transaction. */
 ww_status schema_prepare(sqlite3 *db, const char *schema);

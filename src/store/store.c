@@ -30,7 +30,7 @@ const char *ww_synchronous_name(ww_synchronous level)
 
 ww_status store_check_writable(const ww_store *store)
 {
-    return store->config.read_only ? ww_fail(WW_INVALID_ARGUMENT, "%s was opened to be read only", store->path) : WW_OK;
+    return store->config.read_only ? ww_fail(WW_INVALID_ARGUMENT, "%s was opened read-only", store->path) : WW_OK;
 }
 
 static int64_t now_ms(void)

@@ -192,7 +192,7 @@ static ww_status place_argument(const ww_kernel *kernel, const ww_argument *argu
         *out = (placed){argument->value.bytes, argument->size, argument->alignment};
         break;
     default:
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: argument %zu is of kind %d, which is none", kernel->name, number,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: argument %zu is of kind %d, which does not exist", kernel->name, number,
                        (int)argument->kind);
     }
     const size_t alignment = argument->alignment;

@@ -9,7 +9,7 @@ ww_status storage_make(ww_device *device, ww_dtype dtype, int64_t elements, ww_s
 {
     size_t bytes;
     if (!size_multiply((size_t)elements, ww_dtype_bytes(dtype), &bytes) || bytes > (size_t)INT64_MAX)
-        return ww_fail(WW_OUT_OF_MEMORY, "a storage of %lld %s elements is too large: more bytes asked than 63 bits count",
+        return ww_fail(WW_OUT_OF_MEMORY, "a storage of %lld %s elements is too large: its bytes do not fit 63 bits",
                        (long long)elements, ww_dtype_name(dtype));
     ww_status status = device_check(device);
     if (status == WW_OK)

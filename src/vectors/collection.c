@@ -64,8 +64,7 @@ ww_status collection_check(const ww_collection *collection, const char *function
         return fail_null(function, "collection");
     if (process_is_ours(collection->made_in))
         return WW_OK;
-    return ww_fail(WW_OTHER_PROCESS,
-                   "%s: collection '%s' was opened in another process, which fork() made this one from; make one here",
+    return ww_fail(WW_OTHER_PROCESS, "%s: collection '%s' was opened in another process, before fork(); make one here",
                    function, collection->name);
 }
 

@@ -253,7 +253,7 @@ static void a_backup_is_a_store_of_its_own(void **state)
     char copy[SCRATCH_PATH_BYTES];
     snprintf(copy, sizeof copy, "%s", scratch_path("copy.db"));
     COMMAND_SAYS(0, "copied to", "store", "backup", store, copy);
-    COMMAND_SAYS(2, "is there already; --force replaces it", "store", "backup", store, copy);
+    COMMAND_SAYS(2, "exists already; --force replaces it", "store", "backup", store, copy);
     COMMAND_SAYS(0, "copied to", "store", "backup", store, copy, "--force");
     COMMAND_SAYS(0, "dropped docs", "store", "drop", store, "docs");
     assert_found(COMMAND_JSON("store", "search", copy, "docs", "--vector", "[0, 0, 1]", "-k", "1", "--json"), "7");

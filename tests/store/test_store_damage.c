@@ -111,13 +111,13 @@ static void tables_that_were_edited_are_found_out(void **state)
     refused("UPDATE work_rows SET place = 8 WHERE handle = 7", WW_CORRUPT_FILE, "handle 7");
     refused("UPDATE work_rows SET payload = '{' WHERE handle = 7", WW_CORRUPT_FILE, "not JSON");
     refused("UPDATE warpwave_collections SET live = 7", WW_CORRUPT_FILE, "200 vectors");
-    refused("UPDATE warpwave_collections SET live = -7", WW_CORRUPT_FILE, "makes no sense");
+    refused("UPDATE warpwave_collections SET live = -7", WW_CORRUPT_FILE, "is invalid");
     refused("UPDATE warpwave_collections SET dim = 9", WW_DIMENSION_MISMATCH, "dimension 9");
-    refused("UPDATE warpwave_collections SET dim = 99999999999", WW_CORRUPT_FILE, "makes no sense");
-    refused("UPDATE warpwave_collections SET metric = 'taxi'", WW_CORRUPT_FILE, "makes no sense");
+    refused("UPDATE warpwave_collections SET dim = 99999999999", WW_CORRUPT_FILE, "is invalid");
+    refused("UPDATE warpwave_collections SET metric = 'taxi'", WW_CORRUPT_FILE, "is invalid");
     refused("UPDATE warpwave_collections SET type = 'f8'", WW_CORRUPT_FILE, "f8");
-    refused("UPDATE warpwave_collections SET next_place = 5", WW_CORRUPT_FILE, "never given");
-    refused("UPDATE warpwave_collections SET next_handle = 5", WW_CORRUPT_FILE, "never given");
+    refused("UPDATE warpwave_collections SET next_place = 5", WW_CORRUPT_FILE, "never assigned");
+    refused("UPDATE warpwave_collections SET next_handle = 5", WW_CORRUPT_FILE, "never assigned");
     refused("DROP TABLE work_vectors", WW_CORRUPT_FILE, "work_vectors");
     refused("ALTER TABLE work_vectors RENAME COLUMN vector TO v", WW_CORRUPT_FILE, "not as they were made");
     refused("ALTER TABLE work_rows ADD COLUMN more CHECK (handle < 205)", WW_CORRUPT_FILE, "work");

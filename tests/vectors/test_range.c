@@ -488,7 +488,7 @@ static void bounds_and_limits_that_make_no_sense_are_refused(void **state)
     bad = good;
     bad.k = 5;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
-    assert_string_equal(ww_error_message(), "ww_collection_query: k is for the nearest; for a range limit says how many");
+    assert_string_equal(ww_error_message(), "ww_collection_query: k is for the nearest; for a range set limit");
     assert_ptr_equal(found, &found); /* nothing was written */
     ww_collection_destroy(c);
 }

@@ -25,6 +25,5 @@ process_mark process_here(void)
 
 ww_status process_refuse(const char *what)
 {
-    return ww_fail(WW_OTHER_PROCESS, "%s: opened in another process, which fork() made this one from; open it again here",
-                   what);
+    return ww_fail(WW_OTHER_PROCESS, "%s: opened in another process, before fork(); open it again here", what);
 }

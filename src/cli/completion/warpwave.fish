@@ -148,8 +148,8 @@ complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subc
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from get" -l filter -x -d 'only rows whose payload meets it, as in '\''{"year": {"$gt": 2000}}'\'''
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from get" -l param -x -d 'the value of a parameter :N of --where, or a list for IN, [1, 2]; may be repeated'
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from get" -l limit -x -d 'a page of N rows, in order of handles; default: all'
-complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from get" -l after -x -d 'only rows behind this handle, the last one of the page before'
-complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from get" -l vectors -d 'print the vectors, too'
+complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from get" -l after -x -d 'only rows after this handle, the last one of the previous page'
+complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from get" -l vectors -d 'also print the vectors'
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from get" -l json -d 'print JSON'
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from remove" -F
 complete -c warpwave -n "__fish_seen_subcommand_from store; and __fish_seen_subcommand_from remove" -l id -x -d 'the id of a row to add, get or remove; may be repeated for get and remove'

@@ -282,7 +282,7 @@ ww_status model_fetch_run(model_call *call)
     if (f.sha256 && access(f.out, R_OK) == 0) {
         status = read_through(f.out, -1, digest, &bytes);
         if (status == WW_OK && strcasecmp(digest, f.sha256) == 0) {
-            printf("%s is there already\n", f.out);
+            printf("%s exists already\n", f.out);
             return WW_OK;
         }
     }

@@ -158,7 +158,7 @@ void rank_progress_begin(rank_progress *p, const char *what, int64_t done, int64
     *p = (rank_progress){
         .what = what, .total = total, .begun_with = done, .begun_at = now, .told_at = now, .quiet = quiet || here.rank != 0};
     if (!p->quiet && done > 0)
-        fprintf(stderr, "%s: goes on behind %lld of %lld\n", what, (long long)done, (long long)total);
+        fprintf(stderr, "%s: continues after %lld of %lld\n", what, (long long)done, (long long)total);
 }
 
 void rank_progress_tell(rank_progress *p, int64_t done)

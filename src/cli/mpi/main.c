@@ -27,7 +27,7 @@ static void print_overview(void)
     printf("warpwave-mpi: exact vector search over MPI ranks, with the bits of one\n\nCommands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("  %-11s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\nTo be started by MPI's launcher, one rank a GPU or a machine: mpiexec -n 8 warpwave-mpi search ...\n"
+    printf("\nStart it with MPI's launcher, one rank per GPU or machine: mpiexec -n 8 warpwave-mpi search ...\n"
            "`warpwave-mpi COMMAND --help` explains one command.\n");
 }
 

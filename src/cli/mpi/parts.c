@@ -164,12 +164,12 @@ static ww_status read_progress(parts *p)
     close(file);
     if (got <= 0 ||
         sscanf(text, "warpwave-mpi 1 %" SCNx64 " %" SCNd64 " %" SCNd64, &fingerprint, &p->blocks_done, &p->bytes_done) != 3)
-        return ww_fail(WW_CORRUPT_FILE, "%s: this is not what a run of warpwave-mpi leaves behind; remove it to begin anew",
+        return ww_fail(WW_CORRUPT_FILE, "%s: this is not a progress file of warpwave-mpi; remove it to start over",
                        p->progress);
     if (fingerprint != p->fingerprint)
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT,
-                                          "--resume: %s is of a run with other files or options; give those, or begin anew",
-                                          p->progress));
+        return command_line_wrong(
+            ww_fail(WW_INVALID_ARGUMENT,
+                    "--resume: %s is of a run with other files or options; give those, or leave out --resume", p->progress));
     if (p->blocks_done < 0 || p->blocks_done > p->blocks_total || p->bytes_done < 0)
         return ww_fail(WW_CORRUPT_FILE, "%s: it counts %" PRId64 " blocks of %" PRId64, p->progress, p->blocks_done,
                        p->blocks_total);

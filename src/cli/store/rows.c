@@ -28,7 +28,7 @@ ww_status vector_of_json(const json_t *array, const char *what, int32_t *dim, fl
         const json_t *number = json_array_get(array, i);
         (*vector)[i] = (float)json_number_value(number);
         if (!json_is_number(number) || !isfinite((*vector)[i]))
-            return ww_fail(WW_INVALID_ARGUMENT, "%s: number %zu of the vector is none that an f32 holds", what, i);
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: number %zu of the vector does not fit an f32", what, i);
     }
     return WW_OK;
 }
@@ -180,7 +180,7 @@ ww_status store_remove(store_call *call)
     if (status == WW_OK && call->settings.json)
         printf("{\"removed\": %lld, \"missing\": %lld}\n", (long long)(list.count - missing), (long long)missing);
     else if (status == WW_OK)
-        printf("removed %lld rows%s\n", (long long)(list.count - missing), missing > 0 ? "; the others were not there" : "");
+        printf("removed %lld rows%s\n", (long long)(list.count - missing), missing > 0 ? "; the others do not exist" : "");
     named_ids_free(&list);
     return status;
 }

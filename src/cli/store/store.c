@@ -77,7 +77,7 @@ static ww_status backup_run(store_call *call)
 {
     progress bar;
     if (!call->settings.force && access(call->operands[1], F_OK) == 0)
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "%s is there already; --force replaces it", call->operands[1]));
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "%s exists already; --force replaces it", call->operands[1]));
     progress_begin(&bar, "copying pages", 0);
     const ww_status status = ww_store_backup(call->store, call->operands[1], progress_report, &bar);
     progress_end(&bar);
@@ -123,7 +123,7 @@ static ww_status check_run(store_call *call)
 #define MODEL                                                                                                                  \
     TEXT(model, false, "--model", "M", "with --text: the model (a GGUF file); search needs it only if the file has moved")
 #define DEVICE  TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
-#define VECTORS FLAG(vectors, "--vectors", "print the vectors, too")
+#define VECTORS FLAG(vectors, "--vectors", "also print the vectors")
 #define MODE    CHOICE(mode, false, "--mode", "vector|text|hybrid", "with --text: by vectors, words or both; default: vector")
 #define FUSION  CHOICE(fusion, false, "--fusion", "ranks|scores", "with --mode hybrid: how both become one list; default: ranks")
 #define FORCE   FLAG(force, "--force", "replace an existing store")
@@ -168,7 +168,7 @@ static const option export_options[] = {FORMAT, IDS, PAYLOADS, QUIET, JSON};
              "the value of a parameter :N of --where, or a list for IN, [1, 2]; may be repeated")
 #define LIMIT(help) INTEGER(limit, false, "--limit", "N", 0, WW_ROWS_MAX, help)
 #define AFTER                                                                                                                  \
-    INTEGER(after, false, "--after", "H", 0, INT64_MAX - 1, "only rows behind this handle, the last one of the page before")
+    INTEGER(after, false, "--after", "H", 0, INT64_MAX - 1, "only rows after this handle, the last one of the previous page")
 static const option get_options[] = {ID,    IDS,     CONDITIONS, LIMIT("a page of N rows, in order of handles; default: all"),
                                      AFTER, VECTORS, JSON};
 static const option count_options[] = {CONDITIONS, JSON};

@@ -80,8 +80,8 @@ static ww_status add_part(name_list *list, const char *part)
 {
     const size_t length = strlen(part);
     if (length == 0 || strcmp(part, "auto") == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "device '%s': each member of a group is named, as in \"cuda:0+cuda:1\"; %s",
-                       list->whole, length == 0 ? "a name is missing" : "\"auto\" is none");
+        return ww_fail(WW_INVALID_ARGUMENT, "device '%s': a group names each member, as in \"cuda:0+cuda:1\"; %s", list->whole,
+                       length == 0 ? "a name is missing" : "\"auto\" is not a name");
     if (strcmp(part, "all") == 0)
         return add_gpus(list);
     if (length > 2 && strcmp(part + length - 2, ":*") == 0)

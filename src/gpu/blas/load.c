@@ -14,7 +14,7 @@ static bool find_symbols(void *library, const blas_symbol *symbols, char *why, s
     for (const blas_symbol *symbol = symbols; symbol->name != NULL; symbol++) {
         *symbol->function = dlsym(library, symbol->name);
         if (*symbol->function == NULL) {
-            snprintf(why, why_capacity, "the library has no %s: it is too old, or something else", symbol->name);
+            snprintf(why, why_capacity, "the library has no function %s: it is too old, or another library", symbol->name);
             return false;
         }
     }

@@ -58,7 +58,7 @@ static driver_code kind_of(const char *image, size_t bytes, bool *whole)
 
 static ww_status check_code(const gpu_device *device, const char *image, size_t bytes)
 {
-    static const char *const names[] = {"code of no kind that is known", "an AMD code object", "NVIDIA's code",
+    static const char *const names[] = {"code of an unknown kind", "an AMD code object", "NVIDIA's code",
                                         "a program or library of the host"};
     bool whole = false;
     const driver_code kind = kind_of(image, bytes, &whole);

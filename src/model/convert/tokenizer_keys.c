@@ -292,8 +292,7 @@ static ww_status write_tokenizer(reading *r)
     if (!r->tokenizer) {
         const ww_status status = write_sentencepiece(r);
         return status == WW_UNSUPPORTED && !r->tokens
-                   ? ww_fail(WW_NOT_FOUND, "%s: neither tokenizer.json nor tokenizer.model of SentencePiece's BPE is there",
-                             r->folder)
+                   ? ww_fail(WW_NOT_FOUND, "%s has neither tokenizer.json nor SentencePiece's tokenizer.model", r->folder)
                    : status;
     }
     if (strcmp(type, "WordPiece") == 0)

@@ -79,7 +79,7 @@ static ww_status grow_table(const matcher *m, int32_t **table, int32_t *slots, i
 
 static ww_status too_many(void)
 {
-    return ww_fail(WW_OUT_OF_RANGE, "grammar: the grammar is too ambiguous: a text can be at too many places of it at once");
+    return ww_fail(WW_OUT_OF_RANGE, "grammar: the grammar is too ambiguous: too many of its rules match the text at once");
 }
 
 static ww_status reserve_place(matcher *m)

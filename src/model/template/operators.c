@@ -13,7 +13,7 @@ void fail_operands(work *w, value a, value b)
 {
     if (a.type == VALUE_UNDEFINED || b.type == VALUE_UNDEFINED)
         fail_undefined(w, a.type == VALUE_UNDEFINED ? a : b);
-    work_fail(w, WW_INVALID_ARGUMENT, "this operator is not for a %s and a %s", value_python_name(a), value_python_name(b));
+    work_fail(w, WW_INVALID_ARGUMENT, "this operator does not take a %s and a %s", value_python_name(a), value_python_name(b));
 }
 
 /* Quotients are rounded down, and a remainder has the sign of the divisor. */

@@ -113,8 +113,8 @@ ww_status vocabulary_make(vocabulary *v, const vocabulary_source *source, const 
 {
     *v = (vocabulary){0};
     if (source->count < 1 || source->count > INT32_MAX / 4)
-        return ww_fail(WW_CORRUPT_FILE, "%s: a vocabulary of %lld tokens; 1 to %d are possible", name, (long long)source->count,
-                       INT32_MAX / 4);
+        return ww_fail(WW_CORRUPT_FILE, "%s: the vocabulary has %lld tokens; it must have 1 to %d", name,
+                       (long long)source->count, INT32_MAX / 4);
     v->count = (int32_t)source->count;
     ww_status status = take_pieces(v, source);
     if (status == WW_OK)

@@ -56,7 +56,7 @@ static served_model *model_of(request *r, const char *value)
         request_fail(r, 400, "a text in place of a vector needs a model that embeds: the server has none; --model serves one");
     else
         request_fail(r, 400,
-                     name ? "text: the model that it names does not embed here"
+                     name ? "text: its \"model\" is not a model of this server that embeds"
                           : "text: several models embed here; name one as \"model\"");
     return NULL;
 }

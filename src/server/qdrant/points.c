@@ -244,7 +244,7 @@ static const route routes[] = {
     {"PUT", POINTS, RIGHT_WRITE, WORK_COLLECTION, prepare_upsert, run_change, "Add or replace points",
      "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"batch\":{\"type\":\"object\"}", CHANGED, false},
     {"POST", POINTS, RIGHT_READ, WORK_COLLECTION, prepare_get, run_get, "Get points by id",
-     "\"ids\":{\"type\":\"array\",\"items\":{}},\"with_payload\":{},\"with_vector\":{}", "The points that are there.", false},
+     "\"ids\":{\"type\":\"array\",\"items\":{}},\"with_payload\":{},\"with_vector\":{}", "The points that exist.", false},
     {"POST", POINTS "/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete, run_change, "Delete points", SELECTOR, CHANGED,
      false},
     {"PUT", POINTS "/vectors", RIGHT_WRITE, WORK_COLLECTION, prepare_vectors, run_change, "Give points new vectors",

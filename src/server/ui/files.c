@@ -67,18 +67,18 @@ static const route routes[] = {
      "\"offset\":{\"type\":\"integer\"},\"limit\":{\"type\":\"integer\"},\"filter\":{\"type\":\"object\"},\"ids\":{\"type\":"
      "\"array\",\"items\":{\"type\":\"string\"}},\"handles\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
      "\"with_payload\":{\"type\":\"boolean\"},\"with_vector\":{\"type\":\"boolean\"},\"payload_bytes\":{\"type\":\"integer\"}",
-     "The rows, and how many there are in all.", false},
+     "The rows, and their number in all.", false},
     {"PUT", COLLECTION "/rows", RIGHT_WRITE, WORK_COLLECTION, prepare_row_payload, run_row_payload,
      "Replace the payload of a row", "\"id\":{\"type\":\"string\"},\"payload\":{\"type\":\"object\"}", "True.", false},
     {"POST", COLLECTION "/rows/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_rows_delete, run_rows_delete, "Delete rows",
-     "\"ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}", "How many were there.", false},
+     "\"ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}", "How many existed.", false},
     {"POST", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map,
-     "Make the map, or bring it up to date; here and below ?using=NAME chooses a vector with a name", NULL, "How far it is.",
+     "Make the map, or bring it up to date; here and below ?using=NAME chooses a vector with a name", NULL, "Its progress.",
      false},
-    {"GET", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map_state, "How far the map is", NULL, "How far it is.",
+    {"GET", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map_state, "Progress of the map", NULL, "Its progress.",
      false},
     {"POST", COLLECTION "/map/remake", RIGHT_WRITE, WORK_COLLECTION, NULL, run_map_remake, "Make the map again", NULL,
-     "How far it is.", false},
+     "Its progress.", false},
     {"GET", COLLECTION "/map/points", RIGHT_READ, WORK_COLLECTION, NULL, run_map_points, "The points of the map", NULL,
      "Binary: generation and count, 32 bits each; x and y of each point as f32; the rows' handles as runs of consecutive ones, "
      "first handle and length, 64 bits each.",

@@ -130,7 +130,7 @@ ww_status ivf_header_read(const ivf_tables *t, ivf_header *header)
                                values[10], values[11], values[12], values[13]};
         code = sqlite3_step(s);
         if (code == SQLITE_ROW || !header_is_sound(t, header))
-            status = ivf_damaged(t->record->name, "its header makes no sense");
+            status = ivf_damaged(t->record->name, "its header is invalid");
     } else if (code == SQLITE_DONE) {
         status = ivf_damaged(t->record->name, "it has no header");
     }
@@ -197,7 +197,7 @@ ww_status ivf_rules_read(const ivf_tables *t, const ivf_header *header, ivf_rule
         const ivf_rule rule = {sqlite3_column_int64(s, 1), sqlite3_column_double(s, 2)};
         if (count == header->calibration_k || sqlite3_column_int64(s, 0) != count + 1 || rule.nprobe < 1 ||
             rule.nprobe > WW_IVF_LISTS_MAX || !(rule.factor >= 0.0) || isinf(rule.factor))
-            status = ivf_damaged(t->record->name, "rule %lld of its calibration makes no sense", (long long)count + 1);
+            status = ivf_damaged(t->record->name, "rule %lld of its calibration is invalid", (long long)count + 1);
         else
             made[count++] = rule;
     }
@@ -245,7 +245,7 @@ ww_status ivf_list_from_row(const ivf_tables *t, sqlite3_stmt *row, int first, l
                           .equal_rows = sqlite3_column_int64(row, first + 5)};
     if (numbers && list->rows >= 0 && list->rows <= t->record->live && list->equal_rows >= 0 && list->equal_rows <= WW_ROWS_MAX)
         return WW_OK;
-    return ivf_damaged(t->record->name, "the numbers of a list make no sense");
+    return ivf_damaged(t->record->name, "the numbers of a list are invalid");
 }
 
 void ivf_list_bind(sqlite3_stmt *statement, int first, const list_record *list)

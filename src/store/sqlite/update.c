@@ -134,7 +134,7 @@ static ww_status insert_at(table *t, writer *w, new_row *new, bool replace)
     bool live = false;
     ww_status status = is_live(t, new->row.handle, &live);
     if (status == WW_OK && live && !replace)
-        return ww_fail(WW_DUPLICATE_ID, "rowid %lld is there already", (long long)new->row.handle);
+        return ww_fail(WW_DUPLICATE_ID, "rowid %lld exists already", (long long)new->row.handle);
     if (status == WW_OK && !live)
         status = writer_check_handle(w, new->row.handle); /* before any row is removed */
     if (status == WW_OK && replace)

@@ -199,7 +199,7 @@ static ww_status read_row(loader *l, sqlite3_stmt *s)
         return ww_fail(WW_CORRUPT_FILE, "collection '%s': the vector at place %lld has %d bytes; %lld belong there", v->name,
                        (long long)place, sqlite3_column_bytes(s, 2), (long long)bytes);
     if (place < 0 || place >= v->record.next_place)
-        return ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never given", v->name,
+        return ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never assigned", v->name,
                        (long long)place);
     memcpy((char *)p->elements + p->count * bytes, vector, (size_t)bytes);
     p->places[p->count] = place;

@@ -199,7 +199,7 @@ static ww_status insert_vector(writer *w, const writer_row *row)
     sqlite3_bind_blob64(s, 3, row->elements, (sqlite3_uint64)record_vector_bytes(&w->record), SQLITE_STATIC);
     status = run(w, INSERT_VECTOR, &taken);
     if (taken)
-        status = ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never given", w->name,
+        status = ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never assigned", w->name,
                          (long long)row->place);
     const ivf_tables tables = ivf_tables_of(w);
     return status == WW_OK && ivf_is_there(&w->record) ? index_writer_add(&w->index, &tables, row->place, row->elements)
@@ -216,7 +216,7 @@ static ww_status insert_named(writer *w, const writer_row *row)
         return status;
     if (writer_find(w, row->id, &handle, &place) == WW_OK && handle >= 0)
         return duplicate(w, row->id, place);
-    return ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a row with handle %lld, which was never given", w->name,
+    return ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a row with handle %lld, which was never assigned", w->name,
                    (long long)row->handle);
 }
 
@@ -249,7 +249,7 @@ static ww_status insert_numbered(writer *w, writer_row *row, bool asked)
             return status;
         if (asked || handle < 0)
             return handle < 0
-                       ? ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a row with handle %lld, which was never given",
+                       ? ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a row with handle %lld, which was never assigned",
                                  w->name, (long long)row->handle)
                        : duplicate(w, id, place);
     }

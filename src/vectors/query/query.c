@@ -174,7 +174,7 @@ static ww_status check_mode(const ww_collection *c, const char *function, const 
         return ww_fail(WW_INVALID_ARGUMENT, "%s: mode is %d; it must be WW_QUERY_NEAREST or WW_QUERY_RANGE", function,
                        (int)query->mode);
     if (query->k != 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: k is for the nearest; for a range limit says how many", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: k is for the nearest; for a range set limit", function);
     if (isnan(query->bound))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is not a number", function);
     if (c->metric == WW_L2 && query->bound < 0.0f)
@@ -193,7 +193,7 @@ static ww_status check_where(const ww_collection *c, const char *function, const
     if (query->parameter_count > 0 && !query->parameters)
         return fail_null(function, "parameters");
     if (query->parameter_count > 0 && !query->where)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: there are %lld parameters and no where that could have them", function,
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: there are %lld parameters but no where", function,
                        (long long)query->parameter_count);
     if (!query->where || c->operations->where)
         return WW_OK;
@@ -222,8 +222,8 @@ static ww_status take_match(const ww_collection *c, const char *function, ww_que
         return ww_fail(WW_OUT_OF_RANGE, "%s: match->candidates is %lld; it must be 0 to %d", function,
                        (long long)match->candidates, WW_K_MAX);
     if (query->query_tensor)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: a match goes with queries in memory of the host, and there is a query_tensor",
-                       function);
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "%s: match and query_tensor are both given; with a match, give queries in host memory", function);
     if (query->query_count > 0 && !match->texts)
         return fail_null(function, "match->texts");
     for (int64_t i = 0; i < query->query_count; i++)
@@ -323,7 +323,7 @@ static ww_status check_for_buffers(const char *function, const ww_query *query)
     if (query->mode == WW_QUERY_RANGE)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: a search into buffers finds the nearest k, not ranges", function);
     if (query->match)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: there is a match; a search into buffers does not search by words", function);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: match is given; a search into buffers does not search by words", function);
     if (query->fetch != 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: fetch is %u; a search into buffers gives rows and scores only", function,
                        query->fetch);

@@ -68,7 +68,7 @@ static void a_wrong_hash_leaves_the_old_file(void **state)
                  "--sha256", DIGEST);
     out_is("before");
     scratch_write("out.gguf", "abc", 3);
-    COMMAND_SAYS(0, "is there already", "model", "fetch", "https://nowhere.invalid/x", "--out", scratch_path("out.gguf"),
+    COMMAND_SAYS(0, "exists already", "model", "fetch", "https://nowhere.invalid/x", "--out", scratch_path("out.gguf"),
                  "--sha256", "BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD");
     COMMAND_SAYS(2, "64 hexadecimal digits", "model", "fetch", "x", "--sha256", "abc");
     COMMAND_SAYS(2, "--out FILE must say", "model", "fetch", "pip:a==1");

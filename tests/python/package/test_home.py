@@ -176,7 +176,7 @@ def test_nan_in_a_frame_is_null_and_elsewhere_is_named(collection):
         collection.add([[1, 1], [2, 2]], payloads=[{"a": 1}, {"a": [1, {"b": float("nan")}]}])
     with pytest.raises(ValueError, match="payload 0: it is infinite"):
         collection.add([[1, 1]], payloads=[float("inf")])
-    with pytest.raises(TypeError, match="payload 1: object is nothing that JSON holds"):
+    with pytest.raises(TypeError, match="payload 1: object has no form in JSON"):
         collection.add([[1, 1], [2, 2]], payloads=[None, object()])
     assert len(collection) == 8
 

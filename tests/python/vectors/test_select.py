@@ -132,7 +132,7 @@ def test_conditions_of_the_wrong_type_say_what_is_accepted(collection):
         collection.get(limit=-1)
     with pytest.raises(TypeError, match="limit is 1.5; it must be an integer"):
         collection.get(limit=1.5)
-    with pytest.raises(ValueError, match="give one of the two"):
+    with pytest.raises(ValueError, match="give one or the other"):
         collection.get("1", limit=3)
     with pytest.raises(ValueError, match="not both"):
         collection.update("1", payloads={}, where={"a": 1})

@@ -267,7 +267,7 @@ def test_a_python_without_load_extension_uses_its_sqlite_all_the_same(filled):
 store = warpwave.Store({str(filled)!r}, device="cpu")
 print(len(store["docs"]), store.info.sqlite_version == sqlite3.sqlite_version)
 """)
-    assert printed == "300 True\n" or "inside of itself" in printed
+    assert printed == "300 True\n" or "part of the interpreter" in printed
 
 
 def test_a_sqlite_that_cannot_be_found_is_told(filled):

@@ -132,8 +132,8 @@ __attribute__((noreturn)) static void broken(const attacker *a, sqlite3 *db, con
 /* Failures are part of the game; these are not: they say that something is damaged. */
 static void examine(const attacker *a, sqlite3 *db, int code, const char *message)
 {
-    static const char *const bad[] = {"never given", "contradict", "other means", "makes no sense",   "forgotten",
-                                      "malformed",   "belong",     "says",        "was changed while"};
+    static const char *const bad[] = {"never assigned", "contradict", "other means", "is invalid",       "forgotten",
+                                      "malformed",      "belong",     "says",        "was changed while"};
     if (code == SQLITE_MISUSE || (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB)
         broken(a, db, "damaged", message);
     for (size_t i = 0; message && i < sizeof bad / sizeof *bad; i++)

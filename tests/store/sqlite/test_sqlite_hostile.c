@@ -212,7 +212,7 @@ static void a_damaged_collection_does_not_affect_the_others(void **state)
     CHECK_OK(ww_store_list(store, &list));
     assert_int_equal(ww_results_count(list, 0), 3);
     assert_string_equal(ww_results_id(list, 0, 0), "bad");
-    assert_string_equal(ww_results_payload(list, 0, 0), "{\"error\":\"its entry in warpwave_collections makes no sense\"}");
+    assert_string_equal(ww_results_payload(list, 0, 0), "{\"error\":\"its entry in warpwave_collections is invalid\"}");
     assert_string_equal(ww_results_payload(list, 0, 2),
                         "{\"dim\":1,\"metric\":\"cosine\",\"type\":\"f32\",\"rows\":0,\"format\":1}");
     ww_results_destroy(list);
@@ -224,7 +224,7 @@ static void a_damaged_collection_does_not_affect_the_others(void **state)
     assert_non_null(strstr(listed.out, "docs"));
     assert_non_null(strstr(listed.out, "damaged       -  -       -     bad"));
     assert_non_null(strstr(listed.out, "zoo"));
-    assert_non_null(strstr(listed.err, "collection 'bad': its entry in warpwave_collections makes no sense"));
+    assert_non_null(strstr(listed.err, "collection 'bad': its entry in warpwave_collections is invalid"));
     command_free(&listed);
     listed = COMMAND_RUN("store", "list", path, "--json");
     assert_int_equal(listed.code, 3);

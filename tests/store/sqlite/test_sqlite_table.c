@@ -71,7 +71,7 @@ static void a_handle_is_never_used_twice_and_never_changes(void **state)
     sqlite3 *db = new_docs(":memory:");
     sql_run(db, "DELETE FROM docs WHERE rowid = 2");
     sql_fails(db, "INSERT INTO docs(rowid, id, vector) VALUES (2, 'again', '[1,1]')", "handle 2 was given before");
-    sql_fails(db, "INSERT INTO docs(rowid, id, vector) VALUES (1, 'again', '[1,1]')", "rowid 1 is there already");
+    sql_fails(db, "INSERT INTO docs(rowid, id, vector) VALUES (1, 'again', '[1,1]')", "rowid 1 exists already");
     sql_fails(db, "INSERT INTO docs(rowid, id, vector) VALUES (-1, 'again', '[1,1]')", "rowid must be an integer, 0 or more");
     sql_fails(db, "UPDATE docs SET rowid = 9 WHERE rowid = 1", "cannot be changed");
     sql_fails(db, "UPDATE docs SET rowid = rowid + 1", "cannot be changed");
