@@ -34,7 +34,7 @@ static ww_status keys_read(const char *path, key_list *list)
     }
     fclose(file);
     if (status == WW_OK && list->count == 0)
-        status = ww_fail(WW_INVALID_ARGUMENT, "%s: there is no key in it", path);
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s: the file has no key", path);
     if (status != WW_OK) {
         memory_free(list->keys);
         *list = (key_list){0};

@@ -201,7 +201,7 @@ static void demo_report(const demo *d)
     printf("device    ");
     command_print_device(stdout, &d->device_info);
     printf("\nWhat to try next:\n"
-           "  warpwave demo --metric l2 -k 3          another idea of near\n"
+           "  warpwave demo --metric l2 -k 3          another distance\n"
            "  warpwave demo --store digits.db         keep the digits in a SQLite file: the next run finds them there\n"
            "  warpwave devices                        what else could compute this; the answer would be the same to the bit\n"
            "  warpwave bench                          how fast this device is\n"

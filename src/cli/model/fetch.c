@@ -55,8 +55,9 @@ static ww_status fetch_address(const fetch *f)
         status = ww_fail(WW_UNSUPPORTED, "addresses are fetched by curl, which is not installed; install it, or fetch the file "
                                          "by other means and give its path");
     if (status == WW_OK && code != 0)
-        status = ww_fail(WW_IO_ERROR, "%s: curl failed with code %d; what has come is kept in %s, and fetching again goes on",
-                         f->source, code, f->part);
+        status =
+            ww_fail(WW_IO_ERROR, "%s: curl failed with code %d; the first part is kept in %s, and fetching again continues it",
+                    f->source, code, f->part);
     return status;
 }
 
@@ -92,7 +93,7 @@ static ww_status fetch_packages(const fetch *f, char packages[][PACKAGE_BYTES], 
     const int to = open(f->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (to < 0)
         return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot be written", f->part);
-    ww_status status = mkdtemp(folder) ? WW_OK : ww_fail_errno(WW_IO_ERROR, errno, "%s: no such folder can be made", folder);
+    ww_status status = mkdtemp(folder) ? WW_OK : ww_fail_errno(WW_IO_ERROR, errno, "%s: the folder cannot be made", folder);
     for (int i = 0; i < count && status == WW_OK; i++)
         status = fetch_package(f, packages[i], folder, to);
     rmdir(folder);
@@ -192,7 +193,7 @@ static ww_status put_in_place(const fetch *f)
     if (file >= 0)
         close(file);
     if (!kept || rename(f->part, f->out) != 0)
-        return ww_fail_errno(WW_IO_ERROR, kept ? errno : why, "%s: cannot take the name %s", f->part, f->out);
+        return ww_fail_errno(WW_IO_ERROR, kept ? errno : why, "%s: cannot be renamed to %s", f->part, f->out);
     return WW_OK;
 }
 

@@ -342,7 +342,7 @@ static ww_status read_bound(dedup_options *o)
     const char *text = l2 ? o->radius : o->min_score, *name = l2 ? "--radius" : "--min-score";
     char *end = NULL;
     if ((o->radius != NULL) + (o->min_score != NULL) != 1 || !text)
-        return ww_fail(WW_INVALID_ARGUMENT, "--metric %s takes %s, and nothing else takes its place",
+        return ww_fail(WW_INVALID_ARGUMENT, "--metric %s needs %s and no other bound",
                        ww_metric_name((ww_metric)o->common.metric), name);
     o->bound = strtof(text, &end);
     if (*end != '\0' || isnan(o->bound) || (l2 && o->bound < 0.0f))

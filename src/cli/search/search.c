@@ -364,7 +364,7 @@ static const option options[] = {
     TEXT(text, false, "--text", "T",
          "with --store: a text to search for in place of --queries; - reads texts from standard input"),
     TEXT(model, false, "--model", "M", "with --text: the collection's model, if its file has moved"),
-    TEXT(rerank, false, "--rerank", "MODEL", "with --text: put the best 100 into the order of this model, which reranks"),
+    TEXT(rerank, false, "--rerank", "MODEL", "with --text: rerank the best 100 with this model"),
     TEXT(where, false, "--where", "SQL",
          "with --store: only rows that meet this condition, as in \"payload->>'$.year' > 2000\""),
     TEXT(filter, false, "--filter", "JSON",

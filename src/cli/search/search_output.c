@@ -283,7 +283,7 @@ static ww_status print_text(FILE *to, const search_run *run)
     if (s->repeat > 1)
         fprintf(to, " (median of %lld)", (long long)s->repeat);
     if (s->check)
-        fprintf(to, "\n%lld rows were checked: what the device keeps of them is what was made of them",
+        fprintf(to, "\n%lld rows were checked: everything that the device derived from them is right",
                 (long long)run->checked.rows_checked);
     if (run->index_seconds > 0.0)
         fprintf(to, "\nindexed in %.3g s; read %lld lists with %lld rows", run->index_seconds, (long long)run->stats.lists_read,

@@ -190,7 +190,7 @@ static const option search_options[] = {
     MODE,
     FUSION,
     TEXT(weights, false, "--weights", "V,T", "with --mode hybrid: the weights of vectors and of words; default: 1,1"),
-    TEXT(rerank, false, "--rerank", "MODEL", "with --text: put the best hits into the order of this model, which reranks"),
+    TEXT(rerank, false, "--rerank", "MODEL", "with --text: rerank the best hits with this model"),
     INTEGER(candidates, false, "--candidates", "N", 1, WW_K_MAX,
             "with --rerank, --mode hybrid or --mmr: number of hits to rank again; default with --rerank: 100"),
     TEXT(mmr, false, "--mmr", "L", "prefer hits that differ from each other: 0 to 1; 1 ranks by relevance only"),
