@@ -116,7 +116,7 @@ static ww_status compare_queries(const cluster_call *call)
     for (int32_t r = 0; r < c->ranks; r++)
         if (root->queries_given && c->reports[r].queries_given && c->reports[r].queries_hash != root->queries_hash)
             return ww_fail(WW_INVALID_ARGUMENT,
-                           "%s: rank %d has other queries than the root, rank %d; give the same, or NULL to be sent them",
+                           "%s: rank %d has other queries than the root, rank %d; give the same, or NULL to receive them",
                            call->function, r, c->root);
     return WW_OK;
 }
