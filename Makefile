@@ -47,7 +47,7 @@ help:
 	@echo "make build    $(BUILD)/warpwave and the libraries, with kernels for the GPUs here; CHIPS=all: every GPU; CHIPS=\"gfx1100 sm_90a\": these"
 	@echo "make bench    measure, beside the peers, into bench/RESULTS.md"
 	@echo "make ulp      docs/evidence/accuracy.md: the error of every element function, f32 over all its inputs; takes half an hour"
-	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  mends the first"
+	@echo "make lint     formatting, static analysis, layering, exported symbols;   make format  repairs the first"
 	@echo "make fuzz     each reader's fuzzer for a minute;   make docs  $(BUILD)/docs/api.md, the API reference"
 	@echo "make faults   docs/evidence/faults.md: how many faults of each kind the tests inject"
 	@echo "make nightly  soak, test-kill, test-attack, nightly-fuzz (10^8 executions), nightly-valgrind, nightly-msan: memory checkers over the library's tests; nightly-models; nightly-python; nightly-server"
