@@ -82,7 +82,7 @@ static void disagree_in_searches(const ranks *r, ww_cluster *cluster)
                ww_cluster_query(cluster, &search, WW_ANSWER_ALL, &results));
     search = search_of_scene(10);
     search.query_tensor = is_odd(r) ? (const struct ww_tensor *)&search : NULL; /* is not looked at */
-    EXPECT_ALL(WW_INVALID_ARGUMENT, "give queries, not a tensor",
+    EXPECT_ALL(WW_INVALID_ARGUMENT, "ranks take queries in host memory",
                ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));
     search = search_of_scene(10);
     EXPECT_ALL(WW_INVALID_ARGUMENT, "rank to answer on",

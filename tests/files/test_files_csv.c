@@ -70,7 +70,7 @@ static void a_refusal_names_line_and_column(void **state)
     check_refuses("1,2\n,3\n", "line 2, column 1", "empty field");
     check_refuses("1 ; 2,5\n", "line 1, column 5", "point");
     check_refuses("1,5;2,5\n3;4\n", "line 1, column 1", "point"); /* not a header, though no field reads as a number */
-    check_refuses("name,1\n2,3\n", "line 1, column 1", "take it out");
+    check_refuses("name,1\n2,3\n", "line 1, column 1", "remove it");
     check_refuses("1,\"2\n", "line 1, column 3", "quote");
     check_refuses("1,\"2\"3\n", "line 1, column 6", "text after a quoted field");
     check_refuses("1,2\n3,this is far too long to be shown as it stands\n", "line 2, column 3", "...'");

@@ -229,7 +229,7 @@ static void features_without_keys_are_refused_by_name(void **state)
     unlink(in_folder("tokenizer.model"));
     check_refused(WW_UNSUPPORTED, "tokenizer.model is missing");
     unlink(in_folder("tokenizer.json"));
-    check_refused(WW_NOT_FOUND, "neither tokenizer.json nor tokenizer.model");
+    check_refused(WW_NOT_FOUND, "neither tokenizer.json nor SentencePiece's tokenizer.model");
     make_gemma();
     const message unigram = sentencepiece_model(1);
     folder_file("tokenizer.model", unigram.bytes, unigram.count);
