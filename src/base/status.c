@@ -62,7 +62,7 @@ const char *ww_version(void)
 }
 
 /* Returns true if the text mentions the vendor's failure. */
-static bool tells_of(const char *text, const vendor_failure *failure)
+static bool quotes_failure(const char *text, const vendor_failure *failure)
 {
     char said[sizeof failure->call + sizeof failure->name + 24];
     snprintf(said, sizeof said, "%s: %s (%d)", failure->call, failure->name, failure->code);
@@ -102,7 +102,7 @@ ww_status ww_fail(ww_status status, const char *format, ...)
     va_end(arguments);
     text_plain_copy(message, sizeof message, text);
     last_status = status;
-    if (!tells_of(text, &noted))
+    if (!quotes_failure(text, &noted))
         noted = (vendor_failure){0};
     return status;
 }

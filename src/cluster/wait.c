@@ -47,7 +47,7 @@ ww_status cluster_mpi(ww_cluster *c, int code, const char *call)
 /* ---- the roll call ------------------------------------------------------------------------------------------------------- */
 
 /* Receives pending messages of the roll call. Returns true if there was one. */
-static bool hear_roll(ww_cluster *c)
+static bool receive_roll_calls(ww_cluster *c)
 {
     bool heard = false;
     int there = c->roll != MPI_COMM_NULL;
@@ -109,7 +109,7 @@ static ww_status call_roll(ww_cluster *c, const char *what, bool called)
     answer_roll(c);
     int32_t missing = c->ranks - 1;
     while (missing > 0 && seconds_now() < until) {
-        hear_roll(c);
+        receive_roll_calls(c);
         missing = 0;
         for (int32_t r = 0; r < c->ranks; r++)
             missing += !c->present[r];
@@ -154,7 +154,7 @@ ww_status cluster_wait(ww_cluster *c, int count, const char *what)
             return status;
         if (asked < SPINS)
             continue;
-        if (hear_roll(c))
+        if (receive_roll_calls(c))
             return call_roll(c, what, true);
         const double waited = seconds_now() - begun;
         if (c->timeout_seconds > 0.0 && waited > c->timeout_seconds)

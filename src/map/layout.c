@@ -121,7 +121,7 @@ static ww_status run_steps(layout *l)
         swap(&l->x, &l->next_x);
         swap(&l->y, &l->next_y);
         job->done = before + (int64_t)((double)(job->total - before) * (double)(l->step + 1) / (double)job->steps);
-        status = map_told(job, 0);
+        status = map_report_progress(job, 0);
     }
     return status;
 }

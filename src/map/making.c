@@ -186,7 +186,7 @@ static map_point point_of(const map_job *job, uint32_t row)
 }
 
 /* Lists the handles of the stored map that are not on the new one; both are sorted by handle. */
-static int64_t list_gone(const kept_map *before, const kept_map *now, int64_t *gone)
+static int64_t list_removed(const kept_map *before, const kept_map *now, int64_t *gone)
 {
     int64_t count = 0, at = 0;
     for (int64_t i = 0; i < before->count; i++) {
@@ -219,7 +219,7 @@ ww_status map_keep(const making *m, bool *kept)
     if (status == WW_OK) {
         change.changed = changed;
         change.gone = gone;
-        change.gone_count = list_gone(&m->kept, &now, gone);
+        change.gone_count = list_removed(&m->kept, &now, gone);
         status = job->collection->operations->map_write(job->collection, &change, kept);
     }
     memory_free(gone);

@@ -81,7 +81,7 @@ ww_status vectors_read(map_job *job, map_list list, int64_t first, row_vectors *
 void map_run(const map_job *job, int64_t items, pool_work work, void *context);
 
 /* Reports to the caller that `more` was done in addition to job->done. Returns WW_CANCELLED if the callback stops. */
-ww_status map_told(const map_job *job, int64_t more);
+ww_status map_report_progress(const map_job *job, int64_t more);
 
 /* ---- start.c ------------------------------------------------------------------------------------------------------------- */
 

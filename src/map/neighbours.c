@@ -37,7 +37,7 @@ void neighbours_free(neighbours *found)
 static int tell(long long done, long long total, void *user)
 {
     (void)total;
-    return map_told(user, (int64_t)done) != WW_OK;
+    return map_report_progress(user, (int64_t)done) != WW_OK;
 }
 
 /* Takes the hits of a query, without the row itself and rows that were added during the call. Computes where the row starts. */
@@ -92,7 +92,7 @@ ww_status neighbours_find(map_job *job, map_list list, const map_start *start, n
     if (status == WW_OK)
         status = vectors_create(job, &s.vectors);
     for (int64_t first = 0; status == WW_OK && first < list.count; first += s.vectors.capacity) {
-        status = map_told(job, 0);
+        status = map_report_progress(job, 0);
         if (status == WW_OK)
             status = vectors_read(job, list, first, &s.vectors);
         if (status == WW_OK && s.vectors.count > 0)

@@ -172,7 +172,7 @@ void map_run(const map_job *job, int64_t items, pool_work work, void *context)
         pool_run_here(items, work, context);
 }
 
-ww_status map_told(const map_job *job, int64_t more)
+ww_status map_report_progress(const map_job *job, int64_t more)
 {
     if (!progress_tell(job->config->progress, job->config->progress_user, min_i64(job->done + more, job->total), job->total))
         return WW_OK;

@@ -154,7 +154,7 @@ static ww_status try_fused(const ww_quant *matrix, const ww_tensor *x, const ww_
     return result_end(&r, status);
 }
 
-ww_status quant_multiply_beside(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, ww_tensor *out)
+ww_status quant_multiply_fused(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, ww_tensor *out)
 {
     ww_quant_product plain = *asked;
     ww_tensor made = {0}, product = {0};

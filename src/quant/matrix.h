@@ -44,7 +44,7 @@ typedef struct host_bytes {
 ww_status quant_fill(ww_quant *matrix, device_stream *stream, size_t offset, host_bytes from);
 
 /* ww_quant_multiply() with a norm, a gate or an addition. */
-ww_status quant_multiply_beside(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, ww_tensor *out);
+ww_status quant_multiply_fused(const ww_quant *matrix, const ww_tensor *x, const ww_quant_product *asked, ww_tensor *out);
 
 /* ---- tensors and matrices
    -------------------------------------------------------------------------------------------------- */

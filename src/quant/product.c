@@ -283,7 +283,7 @@ static ww_status run_asked(product *p, const ww_tensor *x, const ww_quant_produc
                                   "%s: norm_weight, up and accumulate go with a tensor x, not with activations that "
                                   "are coded",
                                   p->call)
-                        : quant_multiply_beside(p->matrix, x, &asked, out);
+                        : quant_multiply_fused(p->matrix, x, &asked, out);
     p->experts = asked.experts;
     p->ids = asked.expert_ids;
     p->queued = asked.queued != 0;

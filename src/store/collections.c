@@ -394,8 +394,8 @@ ww_status ww_store_describe(ww_store *store, ww_store_info *info)
     found.page_bytes = schema_pragma(store->writer, "page_size");
     found.bytes_unused = schema_pragma(store->writer, "freelist_count") * found.page_bytes;
     store_unlock(store);
-    found.bytes_file = store_bytes_beside(store, "");
-    found.bytes_wal = store_bytes_beside(store, "-wal");
+    found.bytes_file = store_bytes_with_suffix(store, "");
+    found.bytes_wal = store_bytes_with_suffix(store, "-wal");
     text_copy(found.sqlite_version, sizeof found.sqlite_version, sqlite3_libversion());
     return struct_write(info, &found, sizeof found, "ww_store_describe", "ww_store_info");
 }

@@ -61,7 +61,7 @@ ww_status store_check_file(const ww_store *store)
         return status;
     if (stat(store->path, &file) == 0 && file.st_size == store->unchanged_size &&
         file.st_mtim.tv_sec == store->unchanged_time.tv_sec && file.st_mtim.tv_nsec == store->unchanged_time.tv_nsec &&
-        store_bytes_beside(store, "-wal") == 0)
+        store_bytes_with_suffix(store, "-wal") == 0)
         return WW_OK;
     return ww_fail(WW_IO_ERROR,
                    "%s was changed since it was opened. Its folder is not writable, so changes cannot be "
@@ -206,7 +206,7 @@ static ww_status connect_first(ww_store *store)
 }
 
 /* Bytes of the file with this suffix beside the store's; 0 if there is none. */
-int64_t store_bytes_beside(const ww_store *store, const char *suffix)
+int64_t store_bytes_with_suffix(const ww_store *store, const char *suffix)
 {
     struct stat file;
     char *name = sqlite3_mprintf("%s%s", store->path, suffix);
@@ -231,7 +231,7 @@ static ww_status connect_unchanging(ww_store *store, ww_status failed)
     struct stat file;
     if (folder_is_writable(store->path))
         return failed;
-    if (store_bytes_beside(store, "-wal") > 0)
+    if (store_bytes_with_suffix(store, "-wal") > 0)
         return ww_fail(WW_IO_ERROR,
                        "%s cannot be read: its last writes are in %s-wal, and reading those needs the right to write to the "
                        "folder. Open the store once with that right, which moves them, or copy both files to another folder",

@@ -121,7 +121,7 @@ static ww_status transaction_begin_newest(stored *c, reader *r, bool search)
 {
     int64_t before = -1;
     ww_status status = transaction_begin(c, r, search);
-    for (int i = 0; status != WW_OK && view_is_behind(r->view) && i < RESTARTS_MAX; i++) {
+    for (int i = 0; status != WW_OK && view_is_outdated(r->view) && i < RESTARTS_MAX; i++) {
         /* A mirror is never ahead of the committed state, and a new transaction sees all of that. So if the transaction is
          * behind a second time without progress, an older copy has replaced the file that the mirror was read from. */
         const int64_t sequence = view_record(r->view)->sequence;

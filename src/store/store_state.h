@@ -71,7 +71,7 @@ ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db);
 ww_status store_check_file(const ww_store *store);
 /* WW_IO_ERROR if the file at the store's path is not the one that was opened. */
 ww_status store_check_place(const ww_store *store);
-int64_t store_bytes_beside(const ww_store *store, const char *suffix);
+int64_t store_bytes_with_suffix(const ww_store *store, const char *suffix);
 /* Does warpwave_collections exist? A new file has no tables. */
 ww_status store_has_collections(sqlite3 *db, bool *has);
 /* Switches the file to WAL mode. Call it with the lock, or before anybody else has the store. */

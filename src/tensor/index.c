@@ -186,7 +186,7 @@ static ww_status write_apart(const id_write *w, const int64_t *ids_strides)
 }
 
 /* Copies sources that the write would overwrite before they are read. */
-static ww_status copy_aside(const ww_tensor *x, ww_tensor *other, ww_tensor *aside)
+static ww_status copy_overlapping(const ww_tensor *x, ww_tensor *other, ww_tensor *aside)
 {
     if (!tensors_meet(x, other))
         return WW_OK;
@@ -198,23 +198,23 @@ static ww_status copy_aside(const ww_tensor *x, ww_tensor *other, ww_tensor *asi
 
 static ww_status write_by_ids(id_write w)
 {
-    ww_tensor aside_ids = {0}, aside_src = {0};
+    ww_tensor copied_ids = {0}, copied_src = {0};
     int64_t strides[WW_RANK_MAX] = {0};
     if (w.what == INDEX_ADD && w.x->storage->dtype == WW_I8)
         return refuse_type(w.operation, WW_I8);
     ww_status status = check_writable(w.operation, "x", w.x);
     if (status == WW_OK)
-        status = copy_aside(w.x, &w.ids, &aside_ids);
+        status = copy_overlapping(w.x, &w.ids, &copied_ids);
     if (status == WW_OK)
-        status = copy_aside(w.x, &w.src, &aside_src);
+        status = copy_overlapping(w.x, &w.src, &copied_src);
     if (status == WW_OK && w.list)
         strides[w.dim] = w.ids.layout.strides[0];
     else if (status == WW_OK)
         memcpy(strides, w.ids.layout.strides, sizeof strides);
     if (status == WW_OK)
         status = write_apart(&w, strides);
-    ww_tensor_release(&aside_ids);
-    ww_tensor_release(&aside_src);
+    ww_tensor_release(&copied_ids);
+    ww_tensor_release(&copied_src);
     return status;
 }
 

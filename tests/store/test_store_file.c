@@ -284,7 +284,7 @@ static ww_status open_read_only(const char *file, ww_store **store, ww_collectio
 }
 
 /* In a separate process, which gives up the right to write everywhere. */
-static void become_nobody(void)
+static void become_unprivileged(void)
 {
     enum { NOBODY = 65534 };
     if (geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) {
@@ -299,7 +299,7 @@ static void read_as_nobody(void)
 {
     ww_store *store = NULL;
     ww_collection *collection = NULL;
-    become_nobody();
+    become_unprivileged();
     EXPECT(open_read_only(kept, &store, &collection) == WW_OK);
     EXPECT(search(collection) == WW_OK);
     EXPECT(ww_store_check(store, NULL, NULL) == WW_OK);
@@ -315,7 +315,7 @@ static void read_what_is_in_the_wal_as_nobody(void)
 {
     ww_store *store = NULL;
     ww_collection *collection = NULL;
-    become_nobody();
+    become_unprivileged();
     EXPECT(open_read_only(kept, &store, &collection) == WW_IO_ERROR);
     EXPECT(strstr(ww_error_message(), "-wal") != NULL);
     _exit(0);
@@ -327,7 +327,7 @@ static void read_what_changes_as_nobody(void)
     ww_store *store = NULL;
     ww_collection *collection = NULL;
     char byte;
-    become_nobody();
+    become_unprivileged();
     EXPECT(open_read_only(kept, &store, &collection) == WW_OK);
     EXPECT(search(collection) == WW_OK);
     EXPECT(write(told, "x", 1) == 1 && read(heard, &byte, 1) == 1);

@@ -375,7 +375,7 @@ static void a_kernel_that_is_not_there_is_not_found(void **state)
 
 /* ---- failures ------------------------------------------------------------------------------------------------------------ */
 
-static ww_status whole_story(ww_device *device, const code *from)
+static ww_status compile_load_and_run(ww_device *device, const code *from)
 {
     scene s;
     ww_status status = scene_make(device, from, &s);
@@ -394,12 +394,12 @@ static void every_allocation_may_fail(void **state)
         return;
     ww_device *device = *state;
     code from = read_code(&device->info);
-    CHECK_OK(whole_story(device, &from));
+    CHECK_OK(compile_load_and_run(device, &from));
     const int64_t held = memory_blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;
     for (int64_t n = 1; status != WW_OK; n++) {
         memory_fail_at(n);
-        status = whole_story(device, &from);
+        status = compile_load_and_run(device, &from);
         memory_fail_at(0);
         if (status != WW_OK && status != WW_OUT_OF_MEMORY)
             fail_msg("allocation %d: %s", (int)n, ww_error_message());
@@ -422,10 +422,10 @@ static void every_driver_call_may_fail(void **state)
         faulty_arm(&emulated_driver, 0, 0, NULL);
         CHECK_OK(gpu_open(&backend_emulator, &faulty_driver, 0, &device));
         faulty_arm(&emulated_driver, n, 2, NULL);
-        const ww_status status = whole_story(device, &from);
+        const ww_status status = compile_load_and_run(device, &from);
         const char *victim = faulty_victim();
         faulty_arm(&emulated_driver, 0, 0, NULL);
-        CHECK_OK(whole_story(device, &from)); /* the device is unchanged */
+        CHECK_OK(compile_load_and_run(device, &from)); /* the device is unchanged */
         ww_device_close(device);
         emulated_count(&after);
         assert_memory_equal(&before, &after, sizeof before);

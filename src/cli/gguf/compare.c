@@ -87,7 +87,7 @@ static ww_status compare_keys(comparing *c, const ww_gguf *a, const ww_gguf *b, 
 /* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
 /* For unknown types the padding after a tensor counts as part of it, so its size may differ. */
-static bool zeros_behind(const ww_gguf *g, int64_t index, int64_t from, int64_t bytes)
+static bool zeros_after(const ww_gguf *g, int64_t index, int64_t from, int64_t bytes)
 {
     char piece[4096];
     for (int64_t at = from; at < bytes;) {
@@ -121,7 +121,7 @@ static ww_status bytes_equal(const comparing *c, const tensor_pair *p, bool *equ
     }
     memory_free(pieces);
     if (status == WW_OK && *equal)
-        *equal = zeros_behind(c->of->a, p->i, bytes, p->x.bytes) && zeros_behind(c->of->b, p->j, bytes, p->y.bytes);
+        *equal = zeros_after(c->of->a, p->i, bytes, p->x.bytes) && zeros_after(c->of->b, p->j, bytes, p->y.bytes);
     return status;
 }
 

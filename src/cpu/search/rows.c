@@ -112,7 +112,7 @@ static void write_block(void *context, int64_t item, int32_t worker)
 
 /* The screen reads up to 64 rows at a time, so it also multiplies the memory after the last row, and ignores these products.
  * Zeros there satisfy tools that check for uninitialised memory. Only a write that starts a new page must write them. */
-static void clear_codes_behind(row_range to, int32_t padded)
+static void clear_codes_after(row_range to, int32_t padded)
 {
     const int64_t end = to.first + to.count, page = (end - 1) / PAGE_ROWS * PAGE_ROWS;
     const buffer *codes = row_type_is_bytes(to.segment->type) ? &to.segment->rows : &to.segment->codes;
@@ -147,7 +147,7 @@ ww_status cpu_rows_write(ww_device *device, row_range to, const void *rows, int6
     if (part->scales.data) {
         job.scales = (float *)part->scales.data + to.first;
         job.residuals = (float *)part->residuals.data + to.first;
-        clear_codes_behind(to, padded);
+        clear_codes_after(to, padded);
     }
     const size_t wide_bytes = (size_t)pool_threads(cpu->pool) * (size_t)padded * sizeof *job.wide;
     if (part->type != ROW_F32 && !(job.wide = memory_alloc_aligned(wide_bytes)))
@@ -209,7 +209,7 @@ static void gather_block(void *context, int64_t item, int32_t worker)
 ww_status cpu_rows_gather(ww_device *device, row_range to, const segment *from, const int64_t *sources)
 {
     gather_job job = {.to = to, .from = from, .sources = sources, .padded = canon_padded(to.dim)};
-    clear_codes_behind(to, job.padded);
+    clear_codes_after(to, job.padded);
     run((cpu_device *)device, to.count, job.padded, gather_block, &job);
     return WW_OK;
 }

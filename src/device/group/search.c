@@ -364,7 +364,7 @@ static ww_status run_rounds(run *r)
 }
 
 /* If one member has all rows, it searches alone, on the calling thread. */
-static ww_status run_alone(const run *r)
+static ww_status run_on_one_member(const run *r)
 {
     const part *one = &r->parts[0];
     search_job search = *r->job;
@@ -377,7 +377,7 @@ static ww_status group_run(run *r)
 {
     ww_status status = make_parts(r);
     if (status == WW_OK && r->part_count == 1)
-        status = run_alone(r);
+        status = run_on_one_member(r);
     else if (status == WW_OK && r->part_count > 1)
         status = run_rounds(r);
     run_destroy(r);

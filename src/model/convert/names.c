@@ -218,7 +218,7 @@ static const char *behind(const char *text, const char *start)
 }
 
 /* The rest of a name after a pattern that may contain a star; NULL if it does not match. */
-static const char *behind_pattern(const char *name, const char *pattern, int64_t *expert)
+static const char *after_pattern(const char *name, const char *pattern, int64_t *expert)
 {
     const char *star = strchr(pattern, '*');
     if (!star)
@@ -235,7 +235,7 @@ static const char *behind_pattern(const char *name, const char *pattern, int64_t
 static const name_pair *find_pair(const name_pair *pairs, const char *name, int64_t *expert, const char **ending)
 {
     for (; pairs && pairs->from; pairs++) {
-        const char *end = behind_pattern(name, pairs->from, expert);
+        const char *end = after_pattern(name, pairs->from, expert);
         const bool ends = end && (pairs->whole ? end[0] == '\0' : strcmp(end, ".weight") == 0 || strcmp(end, ".bias") == 0);
         if (ends) {
             *ending = end;

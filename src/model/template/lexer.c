@@ -37,7 +37,7 @@ static size_t skip_space(const parser *p, size_t at)
 }
 
 /* The position after a tag whose %}, }} or #} is at `end`. */
-static size_t behind_tag(const parser *p, size_t end)
+static size_t after_tag(const parser *p, size_t end)
 {
     const uint32_t sign = p->source.chars[end - 1];
     if (sign == '-')
@@ -85,14 +85,14 @@ static bool tag_is(const parser *p, size_t at, const char *word, size_t *end)
 /* The text between {% raw %}, whose %} is at `end`, and {% endraw %}. */
 static void lex_raw(parser *p, size_t end)
 {
-    const size_t from = p->source.chars[end - 1] == '-' ? behind_tag(p, end) : end + 2;
+    const size_t from = p->source.chars[end - 1] == '-' ? after_tag(p, end) : end + 2;
     size_t tag = find_tag(p, from);
     while (tag < p->source.count && !tag_is(p, tag, "endraw", &end))
         tag = find_tag(p, tag + 1);
     if (tag == p->source.count)
         work_fail(p->w, WW_INVALID_ARGUMENT, "{%% raw %%} has no {%% endraw %%}");
     p->now.text = data_before(p, tag, from);
-    p->at = behind_tag(p, end);
+    p->at = after_tag(p, end);
 }
 
 static void lex_outside(parser *p)
@@ -112,7 +112,7 @@ static void lex_outside(parser *p)
             for (end = tag + 2; !stands(p, end, "#}"); end++)
                 if (end >= p->source.count)
                     work_fail(p->w, WW_INVALID_ARGUMENT, "a comment has no end");
-            p->at = behind_tag(p, end);
+            p->at = after_tag(p, end);
         } else if (tag < p->source.count) {
             p->inside = true;
             p->output = stands(p, tag, "{{");
@@ -184,9 +184,9 @@ static size_t skip_digits(const parser *p, size_t at)
 static void lex_number(parser *p)
 {
     const uint32_t *s = p->source.chars;
-    const bool behind_dot = p->at > 0 && s[p->at - 1] == '.'; /* as in a.0.b */
+    const bool after_dot = p->at > 0 && s[p->at - 1] == '.'; /* as in a.0.b */
     size_t end = skip_digits(p, p->at);
-    if (s[end] == '.' && is_digit(s[end + 1]) && !behind_dot)
+    if (s[end] == '.' && is_digit(s[end + 1]) && !after_dot)
         end = skip_digits(p, end + 1);
     if ((s[end] | 32) == 'e' && is_digit(s[end + 1 + is_one_of(s[end + 1], "-+")]))
         end = skip_digits(p, end + 2);
@@ -222,7 +222,7 @@ static void lex_inside(parser *p)
     p->now = (token){.at = p->at};
     if (p->brackets <= 0 && stands(p, end, p->output ? "}}" : "%}")) {
         p->now.type = TOKEN_CLOSE;
-        p->at = behind_tag(p, end);
+        p->at = after_tag(p, end);
         p->inside = false;
         p->brackets = 0;
     } else if (is_letter(c)) {

@@ -20,7 +20,7 @@ static const collection *true_elements(work *w, value of)
 }
 
 /* The arguments without the first `count` of them. */
-static arguments arguments_behind(work *w, const arguments *given, size_t count)
+static arguments arguments_after(work *w, const arguments *given, size_t count)
 {
     const arguments rest = {make_collection(w, VALUE_LIST), given->named};
     for (size_t i = count; i < given->items.all->count; i++)
@@ -44,7 +44,7 @@ value list_map(work *w, const call *c)
 {
     const collection *list = true_elements(w, c->of);
     const value path = keyword(w, c, "attribute"), missing = keyword(w, c, "default");
-    const arguments rest = arguments_behind(w, c->given, 1);
+    const arguments rest = arguments_after(w, c->given, 1);
     value made = make_collection(w, VALUE_LIST);
     for (size_t i = 0; i < list->count; i++) {
         value item = list->items[i];
@@ -63,7 +63,7 @@ value list_select(work *w, const call *c)
     const collection *list = true_elements(w, c->of);
     const bool keep = c->how & KEEP, of_attribute = c->how & OF_ATTRIBUTE;
     const value path = item_at(c, 0), test = item_at(c, of_attribute);
-    const arguments rest = arguments_behind(w, c->given, 1 + of_attribute);
+    const arguments rest = arguments_after(w, c->given, 1 + of_attribute);
     value made = make_collection(w, VALUE_LIST);
     for (size_t i = 0; i < list->count; i++) {
         value tested = of_attribute ? attribute(w, list->items[i], path) : list->items[i];

@@ -458,7 +458,7 @@ ww_status view_move(view *v, ww_device *device)
     return WW_OK;
 }
 
-bool view_is_behind(const view *v)
+bool view_is_outdated(const view *v)
 {
     return v->behind;
 }

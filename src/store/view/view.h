@@ -31,7 +31,7 @@ typedef struct view_config {
     ww_screen screen;
     bool keep_host_copy;
     ww_row_place rows;
-    bool restarts;        /* the caller can begin a new transaction, so an old snapshot is not read (view_is_behind()) */
+    bool restarts;        /* the caller can begin a new transaction, so an old snapshot is not read (view_is_outdated()) */
     ww_progress progress; /* of loading, in rows; may be NULL */
     void *progress_user;
 } view_config;
@@ -115,7 +115,7 @@ void view_committed(view *v, const view_commit *commit);
 
 /* With view_config.restarts: did view_begin() fail because a write came between the start of the transaction and it? Then a new
  * transaction will succeed. */
-bool view_is_behind(const view *v);
+bool view_is_outdated(const view *v);
 
 /* Build and calibrate the index of the rows in memory and hand it to a writer through the same connection, which has begun a
  * change. Call them between view_begin() and view_end(), on a host's connection after view_begin_whole(). */
