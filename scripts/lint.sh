@@ -25,7 +25,7 @@ check() {
 
 formatting() {
     local crooked
-    crooked=$(git ls-files -z '*.c' '*.h' | xargs -0 -r "$clang_format" --dry-run -Werror 2>&1 | grep -E ': (error|fatal)' | sort -u -t: -k1,1)
+    crooked=$(git ls-files -z '*.c' '*.h' | xargs -0 -r -n 100 -P "$(nproc)" "$clang_format" --dry-run -Werror 2>&1 | grep -E ': (error|fatal)' | sort -u -t: -k1,1)
     [ -z "$crooked" ] || { echo "$crooked"; echo "the first of each file; make format repairs them"; return 1; }
 }
 
@@ -53,9 +53,10 @@ shell_scripts() {
 }
 
 python_scripts() {
-    git ls-files -z ':!*.md' | xargs -0 grep -lE -m 1 '^#!.*\bpython3$' -- | xargs -r -n 1 python3 -c '
+    git ls-files -z ':!*.md' | xargs -0 grep -lE -m 1 '^#!.*\bpython3$' -- | xargs -r python3 -c '
 import ast, pathlib, sys
-ast.parse(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[1])'
+for path in sys.argv[1:]:
+    ast.parse(pathlib.Path(path).read_text(encoding="utf-8"), path)'
 }
 
 # The crates for Rust: formatting, clippy and documentation, with warnings as errors.
