@@ -215,6 +215,17 @@ static const embedding_inputs *inputs_of(const request *r)
     return r->documents ? &r->documents->inputs : &((const embedding_plan *)r->plan)->inputs;
 }
 
+/* Cancels an embedding whose clients have all left: their answers are for nobody. */
+static int all_have_left(long long done, long long total, void *user)
+{
+    (void)done;
+    (void)total;
+    for (const request *r = user; r; r = r->next)
+        if (!atomic_load(&r->gone))
+            return 0;
+    return 1;
+}
+
 /* Embeds the texts, or the tokens, of the requests. */
 static ww_status embed(served_model *m, request *list, bool texts, float **vectors)
 {
@@ -237,7 +248,7 @@ static ww_status embed(served_model *m, request *list, bool texts, float **vecto
         if ((inputs_of(r)->texts != NULL) == texts)
             add_inputs(&all, inputs_of(r));
     if (status == WW_OK && all.count > 0)
-        status = texts ? ww_model_embed(m->model, all.texts, all.bytes, all.count, *vectors, NULL, NULL)
+        status = texts ? ww_model_embed(m->model, all.texts, all.bytes, all.count, *vectors, all_have_left, list)
                        : ww_model_embed_tokens(m->model, all.tokens, all.counts, all.count, *vectors);
     memory_free(all.texts);
     memory_free(all.bytes);

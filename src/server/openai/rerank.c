@@ -137,6 +137,14 @@ static void answer(request *r, const served_model *m, const ranked *order)
     out_format(o, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}}", tokens, tokens);
 }
 
+/* Cancels the work for a client that has left. */
+static int has_left(long long done, long long total, void *user)
+{
+    (void)done;
+    (void)total;
+    return atomic_load(&((const request *)user)->gone);
+}
+
 void rerank_run(served_model *m, request *r)
 {
     const rerank_plan *p = r->plan;
@@ -144,7 +152,7 @@ void rerank_run(served_model *m, request *r)
     ranked *order = memory_alloc(p->count * sizeof *order);
     ww_status status = !scores || !order ? memory_failed("scores", p->count * sizeof *order)
                                          : ww_model_rerank(m->model, p->query, (const char *const *)p->texts, NULL, p->count,
-                                                           scores, NULL, NULL);
+                                                           scores, has_left, r);
     if (status == WW_OK) {
         for (size_t i = 0; i < p->count; i++)
             order[i] = (ranked){i, scores[i]};
