@@ -126,6 +126,18 @@ static void requests_that_a_model_cannot_serve_are_refused(void **state)
     ASK_STATUS(port, 400, "POST", "/v1/completions", "{\"model\": \"decoder\", \"prompt\": \"a\", \"temperature\": 3}");
     ASK_STATUS(port, 400, "POST", "/v1/chat/completions",
                "{\"model\": \"decoder\", \"messages\": [{\"role\": \"somebody\", \"content\": \"a\"}]}");
+    static const char *const unsupported[] = {
+        "\"frequency_penalty\": 0.5", "\"presence_penalty\": -1", "\"logit_bias\": {\"5\": 1}", "\"echo\": true",
+        "\"suffix\": \"a\"",          "\"best_of\": 2",           "\"functions\": [{}]"};
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
+        char body[128];
+        snprintf(body, sizeof body, "{\"model\": \"decoder\", \"prompt\": \"a\", %s}", unsupported[i]);
+        ASK_STATUS(port, 400, "POST", "/v1/completions", body);
+    }
+    ASK_STATUS(
+        port, 200, "POST", "/v1/completions",
+        "{\"model\": \"decoder\", \"prompt\": \"a\", \"max_tokens\": 1, \"frequency_penalty\": 0, \"presence_penalty\": 0.0, "
+        "\"logit_bias\": {}, \"echo\": false, \"suffix\": \"\", \"best_of\": 1}");
     json_t *models = ASK(port, 200, "GET", "/v1/models", NULL);
     assert_int_equal(json_array_size(json_object_get(models, "data")), 2);
     json_decref(models);

@@ -90,6 +90,39 @@ static bool read_choices(request *r, const char *body, generation_plan *p)
                                                   p->chat ? "top_logprobs" : "logprobs", (long long)top, TOP_LOGPROBS_MAX);
 }
 
+/* Is this the value of a parameter that changes nothing: 0, false, an empty text, list or object? */
+static bool is_neutral(const char *value)
+{
+    switch (json_type_of(value)) {
+    case JSON_NUMBER: {
+        const json_number number = json_number_of(value);
+        return number.is_integer ? number.integer == 0 : number.real == 0;
+    }
+    case JSON_TEXT:
+        return json_text_is(value, "", 0);
+    case JSON_LIST:
+    case JSON_OBJECT:
+        return !json_first(value);
+    default:
+        return json_type_of(value) == JSON_FALSE;
+    }
+}
+
+/* Refuses parameters of OpenAI's API that would change the text and that are not supported. */
+static bool refuse_others(request *r, const char *body)
+{
+    static const char *const names[] = {"frequency_penalty", "presence_penalty", "logit_bias", "echo", "suffix", "functions"};
+    int64_t best_of = 1, choices = 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = json_given(body, names[i]);
+        if (value && !is_neutral(value))
+            return request_fail(r, 400, "%s: is not supported", names[i]);
+    }
+    if (!request_read_integer(r, body, "best_of", 0, &best_of) || !request_read_integer(r, body, "n", 1, &choices))
+        return false;
+    return best_of <= choices ? true : request_fail(r, 400, "best_of: is not supported; n makes several choices");
+}
+
 static generation_plan *read_common(request *r, const char *body, bool chat)
 {
     generation_plan *p = request_plan_create(r, sizeof *p, generation_plan_free);
@@ -98,8 +131,8 @@ static generation_plan *read_common(request *r, const char *body, bool chat)
     p->chat = chat;
     p->tokens_max = chat ? INT64_MAX : 16;
     const char *options = json_given(body, "stream_options");
-    const bool read = read_sampling(r, body, p) && read_stops(r, body, p) && read_choices(r, body, p) &&
-                      request_read_bool(r, body, "stream", &p->stream) &&
+    const bool read = refuse_others(r, body) && read_sampling(r, body, p) && read_stops(r, body, p) &&
+                      read_choices(r, body, p) && request_read_bool(r, body, "stream", &p->stream) &&
                       (!options || request_read_bool(r, options, "include_usage", &p->usage)) &&
                       request_read_integer(r, body, "max_tokens", 0, &p->tokens_max) &&
                       request_read_integer(r, body, "max_completion_tokens", 0, &p->tokens_max);
