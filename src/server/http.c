@@ -256,6 +256,9 @@ static bool begin(request *r)
     const int found = route_find(r);
     if (found == 400 || found == 507)
         return request_fail(r, found, found == 400 ? "the path is malformed" : "no memory for the request");
+    const char *unsupported = found == 200 ? NULL : route_unsupported(r->url);
+    if (unsupported)
+        return request_fail(r, 501, "%s: not supported", unsupported);
     if (found != 200)
         return request_fail(r, found, found == 405 ? "%s is not allowed for %s" : "there is no route %s %s", r->method, r->url);
     if (!access_check(&s->access, r))

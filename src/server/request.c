@@ -127,7 +127,12 @@ const char *request_body(request *r)
         request_fail(r, 400, "the body must be a JSON object");
         return NULL;
     }
-    return root;
+    return request_without_shard(r, root) ? root : NULL;
+}
+
+bool request_without_shard(request *r, const char *object)
+{
+    return json_given(object, "shard_key") ? request_fail(r, 501, "shard_key: shards are not supported") : true;
 }
 
 const char *json_given(const char *object, const char *key)

@@ -101,6 +101,10 @@ void request_result_true(request *r);
 /* Checks that the body is a JSON object and returns it; NULL after an answer that says why it is not. */
 const char *request_body(request *r);
 
+/* Checks that an object has no "shard_key": a search or a change of one shard only would be another than was asked for. The
+ * request fails if it has. */
+bool request_without_shard(request *r, const char *object);
+
 /* A value of an object, NULL if it is missing or null. */
 const char *json_given(const char *object, const char *key);
 

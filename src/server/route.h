@@ -47,6 +47,9 @@ char *url_decode(const char *text, size_t length, int *status);
 /* Finds the route for a request and sets r->route and r->names. Returns 200, or 400, 404, 405 or 507. */
 int route_find(request *r);
 
+/* What a path asks for that Qdrant has and this server has not, "snapshots"; NULL if it is no such path. */
+const char *route_unsupported(const char *path);
+
 /* /openapi.json */
 void route_describe(out *o);
 

@@ -335,6 +335,42 @@ static void wrong_vectors_and_queries_are_refused_with_their_place(void **state)
         ASK_STATUS(port, cases[i].status, "POST", cases[i].path, cases[i].body);
 }
 
+static void what_qdrant_has_and_the_server_has_not_is_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *path, *body;
+    } cases[] = {
+        {"POST", "/collections/docs/points/query", "{\"query\": [1,0,0,0,0,0,0,0], \"shard_key\": \"a\"}"},
+        {"POST", "/collections/docs/points/query/batch", "{\"searches\": [{\"query\": 1, \"shard_key\": \"a\"}]}"},
+        {"POST", "/collections/docs/points/count", "{\"shard_key\": \"a\"}"},
+        {"POST", "/collections/docs/points/scroll", "{\"shard_key\": [\"a\"]}"},
+        {"POST", "/collections/docs/points/delete", "{\"filter\": {}, \"shard_key\": \"a\"}"},
+        {"POST", "/collections/docs/points/batch", "{\"operations\": [{\"delete\": {\"filter\": {}, \"shard_key\": \"a\"}}]}"},
+        {"PUT", "/collections/other", "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}, \"sharding_method\": \"custom\"}"},
+        {"PUT", "/collections/other",
+         "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}, \"init_from\": {\"collection\": \"a\"}}"},
+        {"PUT", "/collections/other", "{\"vectors\": {}, \"sparse_vectors\": {\"words\": {}}}"},
+        {"PUT", "/collections/docs/shards", "{\"shard_key\": \"a\"}"},
+        {"PUT", "/collections/docs/snapshots/recover", "{\"location\": \"http://localhost/a\"}"},
+        {"POST", "/collections/docs/snapshots", "{}"},
+        {"GET", "/snapshots", NULL},
+        {"GET", "/cluster", NULL},
+        {"PUT", "/collections/docs/vectors/other", "{}"},
+        {"POST", "/collections/docs/points/recommend", "{\"positive\": [1]}"},
+    };
+    ASK_STATUS(port, 200, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1,0,0,0,0,0,0,0]}]}");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *answer = ASK(port, 501, cases[i].method, cases[i].path, cases[i].body);
+        const char *why = json_string_value(json_object_get(json_object_get(answer, "status"), "error"));
+        assert_true(why && strstr(why, "not supported"));
+        json_decref(answer);
+    }
+    json_t *left = ASK(port, 200, "POST", "/collections/docs/points/count", "{\"shard_key\": null}");
+    assert_true(json_integer_value(json_object_get(json_object_get(left, "result"), "count")) == 1); /* it was not deleted */
+    json_decref(left);
+}
+
 #define SERVED(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -348,6 +384,7 @@ int main(void)
         SERVED(a_scroll_visits_every_point_once),
         SERVED(vectors_with_names_are_searched_each_by_itself_and_fused),
         SERVED(wrong_vectors_and_queries_are_refused_with_their_place),
+        SERVED(what_qdrant_has_and_the_server_has_not_is_refused_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,6 +234,34 @@ static void pages_have_every_point_once_in_order(void **state)
     json_decref(listed);
 }
 
+/* Sizes beyond everything that is there mean all of it, and their sums and products do not overflow. */
+static void huge_limits_find_everything(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"10", "2305843009213693953", "9223372036854775807"};
+    static const char *const paths[] = {"/collections/line/points/query/groups", "/collections/line/points/search/groups"};
+    for (size_t i = 0; i < 6; i++) {
+        char body[256];
+        snprintf(body, sizeof body, "{\"%s\": [5.1, 1], \"group_by\": \"n\", \"group_size\": %s, \"limit\": %s}",
+                 i % 2 ? "vector" : "query", numbers[i / 2], numbers[i / 2]);
+        json_t *answer = ASK(port, 200, "POST", paths[i % 2], body);
+        const json_t *groups = json_object_get(json_object_get(answer, "result"), "groups");
+        size_t hits = 0;
+        for (size_t k = 0; k < json_array_size(groups); k++)
+            hits += json_array_size(json_object_get(json_array_get(groups, k), "hits"));
+        assert_int_equal(json_array_size(groups), 5); /* 0 to 3, and 7 */
+        assert_int_equal(hits, 20);
+        json_decref(answer);
+    }
+    assert_string_equal(
+        ids_of("/collections/line/points/query", "{\"query\": [0, 1], \"limit\": 9223372036854775807, \"offset\": 7}"),
+        "7 8 9");
+    assert_string_equal(ids_of("/collections/line/points/query",
+                               "{\"query\": [0, 1], \"limit\": 9223372036854775807, \"offset\": 9223372036854775807}"),
+                        "");
+    assert_string_equal(ids_of("/collections/line/points/query", "{\"limit\": 9223372036854775807, \"offset\": 8}"), "8 9");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(keys_lead_through_lists, begin, end),
         cmocka_unit_test_setup_teardown(changes_may_have_conditions, begin, end),
         cmocka_unit_test_setup_teardown(pages_have_every_point_once_in_order, begin, end),
+        cmocka_unit_test_setup_teardown(huge_limits_find_everything, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

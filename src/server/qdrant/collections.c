@@ -125,7 +125,11 @@ static bool prepare_create(request *r)
     const char *body = request_body(r), *vectors = body ? json_given(body, "vectors") : NULL;
     if (!body)
         return false;
-    const char *sparse = json_given(body, "sparse_vectors");
+    const char *sharding = json_given(body, "sharding_method"), *sparse = json_given(body, "sparse_vectors");
+    if (sharding && (json_type_of(sharding) != JSON_TEXT || !json_text_is(sharding, "auto", 4)))
+        return request_fail(r, 501, "sharding_method: shards are not supported");
+    if (json_given(body, "init_from"))
+        return request_fail(r, 501, "init_from: copying a collection is not supported");
     if (sparse && json_type_of(sparse) == JSON_OBJECT && json_first(sparse))
         return request_fail(r, 501, "sparse_vectors: sparse vectors are not supported");
     if (!vectors || json_type_of(vectors) != JSON_OBJECT || !json_first(vectors))

@@ -401,6 +401,8 @@ static bool read_update(request *r, const char *object, operation *o)
 bool operation_read(request *r, const char *object, operation_kind kind, operation *o)
 {
     *o = (operation){.kind = kind};
+    if (!request_without_shard(r, object))
+        return false;
     if ((kind == OPERATION_UPSERT || kind == OPERATION_UPDATE_VECTORS) && !read_update(r, object, o))
         return false;
     const char *points = json_given(object, "points"), *batch = json_given(object, "batch");

@@ -103,7 +103,7 @@ static void search_all(search *s)
 }
 
 /* Groups are made of all rows in the order of their scores, so the search looks at every row. */
-static bool prepare_groups(request *r)
+static bool prepare_grouped(request *r, bool (*read)(request *r, const char *object, search *s))
 {
     const char *body = request_body(r);
     search_plan *p = body ? plan_create(r, 1, FORM_GROUPS) : NULL;
@@ -111,7 +111,7 @@ static bool prepare_groups(request *r)
         return false;
     p->count = 1;
     p->group_size = 3;
-    if (!search_read_query(r, body, p->searches) || !request_read_integer(r, body, "group_size", 1, &p->group_size) ||
+    if (!read(r, body, p->searches) || !request_read_integer(r, body, "group_size", 1, &p->group_size) ||
         !values_key_read(r, json_given(body, "group_by"), "group_by", &p->group_by))
         return false;
     if (!read_group_lookup(r, json_given(body, "with_lookup"), p))
@@ -121,6 +121,16 @@ static bool prepare_groups(request *r)
     p->group_payload = p->searches->with.payload;
     p->searches->with.payload = true; /* it has the key */
     return true;
+}
+
+static bool prepare_groups(request *r)
+{
+    return prepare_grouped(r, search_read_query);
+}
+
+static bool prepare_search_groups(request *r)
+{
+    return prepare_grouped(r, search_read_search);
 }
 
 /* ---- answering ----------------------------------------------------------------------------------------------------------- */
@@ -152,7 +162,7 @@ typedef struct grouping {
     request *request;
     const search_plan *plan;
     group *groups;
-    int64_t count;
+    int64_t count, capacity;
     int64_t hit; /* the point whose keys are told */
     bool failed;
 } grouping;
@@ -165,6 +175,24 @@ static bool tell_whether_key(void *user, const char *value)
     return *keys;
 }
 
+/* Makes a new group at the end. Returns NULL if out of memory. */
+static group *add_group(grouping *g, value_counted key)
+{
+    const int64_t found = g->plan->searches->found_count, size = g->plan->group_size;
+    if (g->count == g->capacity) {
+        const int64_t larger = g->capacity > 0 ? 2 * g->capacity : 16;
+        group *moved = memory_resize(g->groups, (size_t)larger * sizeof *moved);
+        if (!moved)
+            return NULL;
+        g->groups = moved;
+        g->capacity = larger;
+    }
+    group *made = &g->groups[g->count];
+    *made = (group){key, memory_alloc((size_t)(size < found ? size : found) * sizeof *made->hits)};
+    g->count += made->hits != NULL;
+    return made->hits ? made : NULL;
+}
+
 /* Adds a point to the group of one of its keys. */
 static bool tell_key(void *user, const char *value)
 {
@@ -175,16 +203,14 @@ static bool tell_key(void *user, const char *value)
         at++;
     if (at == g->plan->group_limit)
         return true;
-    group *to = &g->groups[at];
-    if (at == g->count) {
-        *to = (group){key, memory_alloc((size_t)g->plan->group_size * sizeof *to->hits)};
-        g->failed = !to->hits;
-        g->count += to->hits != NULL;
-    }
-    const bool twin = to->hits && to->key.count > 0 && to->hits[to->key.count - 1] == g->hit; /* the same key twice */
-    if (to->hits && !twin && to->key.count < g->plan->group_size)
+    group *to = at < g->count ? &g->groups[at] : add_group(g, key);
+    g->failed = !to;
+    if (!to)
+        return false;
+    const bool twin = to->key.count > 0 && to->hits[to->key.count - 1] == g->hit; /* the same key twice */
+    if (!twin && to->key.count < g->plan->group_size)
         to->hits[to->key.count++] = g->hit;
-    return !g->failed;
+    return true;
 }
 
 /* Writes the point of another collection whose id is the key of a group. */
@@ -209,8 +235,6 @@ static void put_groups(request *r, const search_plan *p, selection with)
     entry *lookup = p->group_lookup ? entry_open(r->server, p->group_lookup) : NULL;
     const search *s = p->searches;
     grouping g = {.request = r, .plan = p};
-    g.groups = memory_alloc_zeroed((size_t)p->group_limit + 1, sizeof *g.groups);
-    g.failed = !g.groups;
     for (g.hit = 0; !g.failed && g.hit < s->found_count; g.hit++) {
         const char *payload = ww_results_payload(s->found[g.hit].results, s->found[g.hit].query, s->found[g.hit].hit);
         bool keys = false;
@@ -406,6 +430,10 @@ static const route routes[] = {
     {"POST", POINTS "/search/batch", RIGHT_READ, WORK_COLLECTION, prepare_searches, run_searches,
      "Several searches at once (older clients)", "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
      "The points of each search.", true},
+    {"POST", POINTS "/search/groups", RIGHT_READ, WORK_COLLECTION, prepare_search_groups, run_searches,
+     "Search, in groups by a key (older clients)",
+     "\"vector\":{},\"group_by\":{\"type\":\"string\"},\"group_size\":{\"type\":\"integer\"}," COMMON,
+     "The groups with the best points.", true},
     {"POST", POINTS "/search/matrix/pairs", RIGHT_READ, WORK_COLLECTION, prepare_matrix, run_matrix_pairs,
      "Scores between points of a sample", MATRIX, "Pairs of points with their scores.", false},
     {"POST", POINTS "/search/matrix/offsets", RIGHT_READ, WORK_COLLECTION, prepare_matrix, run_matrix_offsets,

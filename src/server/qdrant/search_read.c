@@ -151,6 +151,8 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
     const char *using = json_given(object, "using"), *params = json_given(object, "params");
     const char *lookup = json_given(object, "lookup_from");
     *s = (search){.kind = SEARCH_LIST, .limit = 10, .rank_constant = 2};
+    if (!request_without_shard(r, object))
+        return false;
     if (!vector_name_read(using, s->using))
         return request_fail(r, 400, "using: the name of a vector is needed");
     if (params && json_type_of(params) != JSON_OBJECT)
@@ -166,8 +168,11 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
     if (exact)
         s->recall = 0;
     s->has_threshold = json_given(object, "score_threshold") != NULL;
-    return request_read_integer(r, object, "limit", 1, &s->limit) && request_read_integer(r, object, "offset", 0, &s->offset) &&
-           request_read_number(r, object, "score_threshold", &s->threshold) &&
+    if (!request_read_integer(r, object, "limit", 1, &s->limit) || !request_read_integer(r, object, "offset", 0, &s->offset))
+        return false;
+    s->limit = s->limit < WW_ROWS_MAX ? s->limit : WW_ROWS_MAX; /* no collection has more, and sums stay small */
+    s->offset = s->offset < WW_ROWS_MAX ? s->offset : WW_ROWS_MAX;
+    return request_read_number(r, object, "score_threshold", &s->threshold) &&
            filter_of_request(r, object, "filter", &s->filter) && join_filters(r, at.filter, &s->filter) &&
            (at.depth > 0 || parts_read(r, object, &s->with));
 }
