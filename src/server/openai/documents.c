@@ -35,6 +35,12 @@ bool is_document(const char *value)
     return text && json_type_of(text) == JSON_TEXT; /* a vector may also be named "text" */
 }
 
+bool is_words(const char *value)
+{
+    const char *name = is_document(value) ? json_given(value, "model") : NULL;
+    return name && json_type_of(name) == JSON_TEXT && (json_text_is(name, "bm25", 4) || json_text_is(name, "Qdrant/bm25", 11));
+}
+
 /* Finds the model that the document names, or the only one that embeds. NULL: the request failed. */
 static served_model *model_of(request *r, const char *value)
 {
@@ -106,6 +112,11 @@ int64_t document_add(request *r, const char *value, float **base, int64_t offset
     d->inputs.bytes[d->inputs.count] = strlen(text);
     d->inputs.texts[d->inputs.count++] = text;
     return m->info.width;
+}
+
+const char *document_text(const documents *d, int64_t number)
+{
+    return d->inputs.texts[number] + strlen(d->prefix);
 }
 
 /* Finds the prefix that the texts of a request need. */

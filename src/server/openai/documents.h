@@ -33,9 +33,15 @@ void documents_free(documents *d); /* accepts NULL */
 /* Is the value a document? */
 bool is_document(const char *value);
 
+/* Does a query's document stand for its words, {"text": "red fox", "model": "bm25"}? Then no model embeds it. */
+bool is_words(const char *value);
+
 /* Adds a text to the request's documents. Returns the dimension of its vector, which goes to `*base + offset`; -1: the request
  * failed. */
 int64_t document_add(request *r, const char *value, float **base, int64_t offset);
+
+/* The text that was added as number `number`, without its prefix. */
+const char *document_text(const documents *d, int64_t number);
 
 /* Replaces the prefix of each text by the one that the collection's model needs. False: the request failed. */
 bool documents_prefix(request *r);

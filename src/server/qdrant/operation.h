@@ -32,6 +32,7 @@ typedef struct named_vector {
     float *values; /* NULL: a model embeds a text */
     int64_t dim;
     int64_t text_offset; /* in text_vectors of the operation */
+    int64_t text;        /* number of the text in the operation's documents; -1: none */
 } named_vector;
 
 typedef struct operation {
@@ -44,11 +45,13 @@ typedef struct operation {
     int64_t named_count, named_capacity;
     float *text_vectors; /* of the texts for named vectors, once embedded */
     int64_t text_floats, text_capacity;
-    const char *vector_names; /* JSON list of vectors to delete, in the request's body */
-    char **payloads;          /* of upserts; NULL: the point has none */
-    char *filter;             /* instead of ids; NULL: there are ids */
-    char *payload;            /* JSON object to set */
-    values_key *keys;         /* payload keys to delete, or the one to set under; none: the top level */
+    const documents *documents; /* the request's texts that vectors are made of, kept with the points; NULL: none */
+    int64_t *texts;             /* of each point without named vectors: the number of its text in there; -1: none */
+    const char *vector_names;   /* JSON list of vectors to delete, in the request's body */
+    char **payloads;            /* of upserts; NULL: the point has none */
+    char *filter;               /* instead of ids; NULL: there are ids */
+    char *payload;              /* JSON object to set */
+    values_key *keys;           /* payload keys to delete, or the one to set under; none: the top level */
     size_t key_count;
     update_mode mode;    /* of upserts */
     char *update_filter; /* existing points are changed only if they meet it; NULL: all are */

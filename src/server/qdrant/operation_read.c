@@ -19,6 +19,7 @@ void operation_free(operation *o)
     memory_free(o->text_vectors);
     memory_free(o->payloads);
     memory_free(o->ids);
+    memory_free(o->texts);
     memory_free(o->vectors);
     memory_free(o->filter);
     memory_free(o->payload);
@@ -43,10 +44,13 @@ static bool reserve(request *r, operation *o, int64_t dim)
     char **payloads = memory_resize(o->payloads, (size_t)larger * sizeof *payloads);
     if (payloads)
         o->payloads = payloads;
+    int64_t *texts = memory_resize(o->texts, (size_t)larger * sizeof *texts);
+    if (texts)
+        o->texts = texts;
     float *vectors = dim > 0 ? memory_resize(o->vectors, (size_t)larger * (size_t)dim * sizeof *vectors) : NULL;
     if (vectors)
         o->vectors = vectors;
-    if (!ids || !payloads || (dim > 0 && !vectors))
+    if (!ids || !payloads || !texts || (dim > 0 && !vectors))
         return request_fail_status(r, memory_failed("points", (size_t)larger * ((size_t)dim * sizeof(float) + sizeof *ids)));
     o->capacity = larger;
     return true;
@@ -153,12 +157,28 @@ static bool reserve_texts(request *r, operation *o, int64_t dim)
     return true;
 }
 
+/* Adds the text that the next vector is made of. Returns the vector's dimension, at most 0: the request failed. */
+static int64_t add_text(request *r, const char *value, operation *o, float **base, int64_t offset)
+{
+    const int64_t dim = document_add(r, value, base, offset);
+    o->documents = r->documents;
+    return dim;
+}
+
+/* The number of the text that was added last. */
+static int64_t last_text(const operation *o)
+{
+    return (int64_t)o->documents->inputs.count - 1;
+}
+
 static bool read_named_vector(request *r, const char *value, operation *o, named_vector *v)
 {
+    v->text = -1;
     if (is_document(value)) {
-        v->dim = document_add(r, value, &o->text_vectors, o->text_floats);
+        v->dim = add_text(r, value, o, &o->text_vectors, o->text_floats);
         if (v->dim <= 0 || !reserve_texts(r, o, v->dim))
             return false;
+        v->text = last_text(o);
         v->text_offset = o->text_floats;
         o->text_floats += v->dim;
         return true;
@@ -201,7 +221,7 @@ static bool read_vector(request *r, const char *value, operation *o)
         return read_named_vectors(r, value, o);
     if (o->named)
         return request_fail(r, 400, "points[%lld].vector: has no name, and the one before has", (long long)o->count);
-    const int64_t dim = text ? document_add(r, value, &o->vectors, o->count * o->dim) : read_numbers(value, NULL);
+    const int64_t dim = text ? add_text(r, value, o, &o->vectors, o->count * o->dim) : read_numbers(value, NULL);
     point_place place;
     if (dim <= 0)
         return text ? false : refuse_vector(r, value, vector_place(o, place));
@@ -212,6 +232,7 @@ static bool read_vector(request *r, const char *value, operation *o)
                             (long long)dim, (long long)o->dim);
     if (!reserve(r, o, dim))
         return false;
+    o->texts[o->count] = text ? last_text(o) : -1;
     if (!text)
         read_numbers(value, o->vectors + o->count * dim);
     return true;

@@ -4,6 +4,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/openai/documents.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/payload.h"
 #include "server/qdrant/select.h"
@@ -81,6 +82,36 @@ static ww_status keep_changed(const entry *e, const operation *o, int64_t *kept,
     return status;
 }
 
+/* The texts of rows that are written. */
+typedef struct row_texts {
+    const char **list; /* NULL: none */
+    ww_results *old;   /* has those that stay */
+} row_texts;
+
+static void row_texts_free(row_texts *t)
+{
+    ww_results_destroy(t->old);
+    memory_free(t->list);
+}
+
+/* Finds the texts of `count` rows: those that their vectors are made of, by their numbers. A point of which only the vector is
+ * new, and not made of a text, keeps the text that it has. */
+static ww_status row_texts_find(row_texts *t, const entry *e, const operation *o, const ww_rows *rows, const int64_t *numbers)
+{
+    *t = (row_texts){0};
+    const bool keep = o->kind == OPERATION_UPDATE_VECTORS;
+    if (rows->count == 0 || (!o->documents && !keep))
+        return WW_OK;
+    ww_status status = keep ? points_get(e, rows->ids, rows->count, WW_FETCH_TEXTS, &t->old) : WW_OK;
+    if (status == WW_OK) {
+        t->list = memory_alloc((size_t)rows->count * sizeof *t->list);
+        status = t->list ? WW_OK : memory_failed("texts", (size_t)rows->count * sizeof *t->list);
+    }
+    for (int64_t i = 0; status == WW_OK && i < rows->count; i++)
+        t->list[i] = numbers[i] >= 0 ? document_text(o->documents, numbers[i]) : keep ? ww_results_text(t->old, 0, i) : NULL;
+    return status;
+}
+
 static ww_status upsert(entry *e, const operation *o)
 {
     const size_t count = (size_t)o->count, dim = (size_t)o->dim;
@@ -99,17 +130,23 @@ static ww_status upsert(entry *e, const operation *o)
     for (int64_t i = 0; status == WW_OK && i < row_count; i++) {
         ids[i] = o->ids[kept[i]];
         payloads[i] = o->payloads[kept[i]];
+        o->texts[i] = o->texts[kept[i]];
         if (kept[i] != i)
             memmove(o->vectors + (size_t)i * dim, o->vectors + (size_t)kept[i] * dim, dim * sizeof(float));
     }
+    row_texts texts = {0};
     rows.count = row_count;
     rows.dim = e->dim;
     rows.vectors = o->vectors;
     rows.ids = ids;
     rows.payloads = o->kind == OPERATION_UPSERT ? payloads : NULL;
+    if (status == WW_OK && o->documents) /* otherwise an upsert has no texts, and new vectors change none */
+        status = row_texts_find(&texts, e, o, &rows, o->texts);
+    rows.texts = texts.list;
     if (status == WW_OK && row_count > 0)
         status = o->kind == OPERATION_UPSERT ? ww_collection_upsert(e->collection, &rows)
                                              : ww_collection_update(e->collection, &rows);
+    row_texts_free(&texts);
     memory_free(kept);
     memory_free(ids);
     memory_free(payloads);
@@ -142,6 +179,7 @@ static ww_status check_named(const entry *e, const operation *o)
 typedef struct part_rows {
     const char **ids, **payloads, **missing; /* missing: points without this vector */
     float *vectors;
+    int64_t *texts; /* numbers of documents; -1: none */
     int64_t count, missing_count;
 } part_rows;
 
@@ -151,6 +189,7 @@ static void part_rows_free(part_rows *rows)
     memory_free(rows->payloads);
     memory_free(rows->missing);
     memory_free(rows->vectors);
+    memory_free(rows->texts);
 }
 
 static ww_status part_rows_make(part_rows *rows, int64_t count, int32_t dim)
@@ -160,7 +199,8 @@ static ww_status part_rows_make(part_rows *rows, int64_t count, int32_t dim)
     rows->payloads = memory_alloc((size_t)(count + 1) * sizeof *rows->payloads);
     rows->missing = memory_alloc((size_t)(count + 1) * sizeof *rows->missing);
     rows->vectors = memory_alloc_zeroed((size_t)count * (size_t)dim + 1, sizeof *rows->vectors);
-    return rows->ids && rows->payloads && rows->missing && rows->vectors
+    rows->texts = memory_alloc((size_t)(count + 1) * sizeof *rows->texts);
+    return rows->ids && rows->payloads && rows->missing && rows->vectors && rows->texts
                ? WW_OK
                : memory_failed("points", (size_t)count * (size_t)dim * sizeof(float));
 }
@@ -187,19 +227,26 @@ static void part_rows_fill(part_rows *rows, const entry *part, const operation *
         memcpy(rows->vectors + rows->count * part->dim, values, (size_t)part->dim * sizeof *values);
         rows->payloads[rows->count] =
             (const char *)(uintptr_t)kept[i]; /* the number of the point, until the payload is known */
+        rows->texts[rows->count] = found->text;
         rows->ids[rows->count++] = o->ids[kept[i]];
     }
 }
 
-static ww_status upsert_rows(const entry *to, const part_rows *from)
+static ww_status upsert_rows(const entry *to, const operation *o, const part_rows *from)
 {
     ww_rows rows = ww_rows_default();
+    row_texts texts;
     rows.count = from->count;
     rows.dim = to->dim;
     rows.vectors = from->vectors;
     rows.ids = from->ids;
     rows.payloads = from->payloads;
-    return from->count > 0 ? ww_collection_upsert(to->collection, &rows) : WW_OK;
+    ww_status status = row_texts_find(&texts, to, o, &rows, from->texts);
+    rows.texts = texts.list;
+    if (status == WW_OK && from->count > 0)
+        status = ww_collection_upsert(to->collection, &rows);
+    row_texts_free(&texts);
+    return status;
 }
 
 /* Writes one part. Updating vectors leaves a point's other vectors alone; an upsert replaces them all. */
@@ -211,7 +258,7 @@ static ww_status upsert_part(const entry *part, const operation *o, const int64_
         part_rows_fill(&rows, part, o, kept, count);
         for (int64_t i = 0; i < rows.count; i++)
             rows.payloads[i] = payload_of(o, old, (int64_t)(uintptr_t)rows.payloads[i]);
-        status = upsert_rows(part, &rows);
+        status = upsert_rows(part, o, &rows);
     }
     if (status == WW_OK && o->kind == OPERATION_UPSERT && rows.missing_count > 0)
         status = ww_collection_discard(part->collection, rows.missing, rows.missing_count, NULL);
@@ -236,11 +283,12 @@ static ww_status upsert_named(entry *e, const operation *o)
     for (int64_t i = 0; status == WW_OK && points.ids && i < count; i++) {
         points.ids[i] = o->ids[kept[i]];
         points.payloads[i] = o->payloads[kept[i]];
+        points.texts[i] = -1;
         points.count++;
     }
     if (status == WW_OK)
-        status =
-            o->kind == OPERATION_UPSERT ? upsert_rows(e, &points) : find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &old);
+        status = o->kind == OPERATION_UPSERT ? upsert_rows(e, o, &points)
+                                             : find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &old);
     for (int64_t i = 0; status == WW_OK && old && i < o->count; i++)
         if (!ww_results_id(old, 0, i))
             status = ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", o->ids[i]);

@@ -280,7 +280,7 @@ static void add_cost(search_cost *sum, const search *s)
 static int64_t proven_of(const search *s)
 {
     int64_t proven = 0;
-    if (s->child_count > 0 || !s->results)
+    if (s->child_count > 0 || s->kind != SEARCH_NEAREST || !s->results)
         return s->found_count;
     while (proven < s->found_count && s->found[proven].hit < ww_results_proven(s->results, s->query))
         proven++;

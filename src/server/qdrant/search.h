@@ -12,6 +12,7 @@ typedef enum search_kind {
     SEARCH_SUM_SCORES, /* by the sum over positive examples minus the sum over negative ones */
     SEARCH_DISCOVER,   /* by a target, in the region that pairs of examples define */
     SEARCH_CONTEXT,    /* by pairs of examples */
+    SEARCH_WORDS,      /* by the words of the texts that vectors were made of */
     SEARCH_LIST,       /* without a vector: by ids, or by the values of a key */
     SEARCH_SAMPLE,     /* in a random order */
     SEARCH_RRF,        /* fuses the prefetches by ranks */
@@ -54,6 +55,7 @@ struct search {
     search_example *examples; /* SEARCH_DISCOVER: first the target, then pairs, the positive one first */
     size_t example_count;
     search_lookup lookup;
+    char *words;            /* of SEARCH_WORDS: the text with the words; NULL: another kind */
     float *vector;          /* of SEARCH_NEAREST, once its examples are known */
     bool excludes_examples; /* the search does not find its examples */
     char using[128];        /* the name of the vector */

@@ -41,8 +41,19 @@ static bool add_example(request *r, const char *value, bool negative, search *s)
     return request_fail(r, 400, "query: a list of numbers, an unsigned number of 64 bits or a UUID is needed");
 }
 
+static bool read_words(request *r, const char *value, search *s)
+{
+    s->kind = SEARCH_WORDS;
+    if (s->limit + s->offset > WW_K_MAX)
+        return request_fail(r, 400, "limit: limit and offset of a search by words are %d together at most", WW_K_MAX);
+    s->words = request_copy_text(r, json_given(value, "text"), "query.text");
+    return s->words != NULL;
+}
+
 bool search_read_nearest(request *r, const char *value, search *s)
 {
+    if (is_words(value))
+        return read_words(r, value, s);
     s->kind = SEARCH_NEAREST;
     return reserve(r, s, 1) && add_example(r, value, false, s);
 }

@@ -15,6 +15,7 @@ void search_free(search *s)
         memory_free(s->examples[i].vector);
     memory_free(s->examples);
     memory_free(s->children);
+    memory_free(s->words);
     memory_free(s->vector);
     values_key_free(&s->order.key);
     memory_free(s->filter);

@@ -160,7 +160,7 @@ static ww_status make_ready(entry *e, search *s)
         memory_free(s->filter);
         s->filter = resolved;
     }
-    s->target = s->example_count > 0 ? entry_part(e, s->using) : e;
+    s->target = s->example_count > 0 || s->words ? entry_part(e, s->using) : e;
     if (status == WW_OK && !s->target)
         status = ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", s->using);
     return status == WW_OK && s->example_count > 0 ? examples_resolve(e, s) : status;
@@ -262,6 +262,29 @@ static ww_status rescore(search *s, kept_results *kept)
     return status == WW_OK ? take_hits(s) : status;
 }
 
+/* Finds the points whose texts have the words, the best by BM25. */
+static ww_status find_words(search *s, kept_results *kept)
+{
+    const char *const texts[1] = {s->words};
+    ww_match match = ww_match_default();
+    ww_query query = ww_query_default();
+    ww_results *results = NULL;
+    match.texts = texts;
+    match.mode = WW_MATCH_TEXT;
+    query.match = &match;
+    query.query_count = 1;
+    query.dim = s->target->dim;
+    query.k = (int32_t)(depth_of(s) < WW_K_MAX ? depth_of(s) : WW_K_MAX); /* groups look at the best of them only */
+    query.filter = s->filter;
+    query.fetch = WW_FETCH_IDS;
+    ww_status status = ww_collection_query(s->target->collection, &query, &results);
+    atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
+    if (status == WW_OK && !kept_add(kept, results))
+        status = memory_failed("results", sizeof results);
+    s->results = results;
+    return status == WW_OK ? take_hits(s) : status;
+}
+
 /* Fetches the selected parts of points of which only the id was found. */
 static ww_status complete(entry *e, search *s, kept_results *kept)
 {
@@ -294,6 +317,8 @@ static ww_status finish_one(entry *e, search *s, kept_results *kept)
         return search_fuse(s);
     if (s->kind == SEARCH_LIST || s->kind == SEARCH_SAMPLE)
         return list_points(e, s);
+    if (s->kind == SEARCH_WORDS)
+        return find_words(s, kept);
     if (s->kind != SEARCH_NEAREST)
         return examples_score(s, kept);
     return s->child_count > 0 ? rescore(s, kept) : take_hits(s);
