@@ -89,7 +89,8 @@ info! {
 }
 
 /// An open device. Clones are the same device. It closes when the last clone and everything on it are gone: collections,
-/// tensors and models keep their device open. Any number of threads may use it.
+/// tensors and models keep their device open. Any number of threads may use it. Operations refuse tensors of two openings of
+/// one device: clone it instead.
 ///
 /// ```
 /// use warpwave::Device;
