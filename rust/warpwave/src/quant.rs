@@ -312,7 +312,10 @@ impl Quantized {
     /// Multiplies activations that are already coded, as q8_1 or q8_K.
     pub fn multiply_coded(&self, activations: &Quantized, product: &Product<'_>) -> Result<Tensor> {
         if product.experts.is_some() {
-            return Err(Error::new(Status::Unsupported, "coded activations need expert ids on the device, not experts on the host"));
+            return Err(Error::new(
+                Status::Unsupported,
+                "coded activations need expert ids on the device, not experts on the host",
+            ));
         }
         let raw = product.raw();
         // SAFETY: all that the options name is there.
