@@ -98,33 +98,40 @@ static ww_status write_wordpiece(reading *r)
 
 /* ---- BPE ----------------------------------------------------------------------------------------------------------------- */
 
+#define ELISION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define UPPER   "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER   "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+
 /* The name of the pre-tokenizer, or NULL. */
 static const char *pre_name(const reading *r)
 {
     static const struct {
         const char *expression, *name;
     } known[] = {
-        {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
-         "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+        {ELISION "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+                 "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
          "llama-bpe"},
-        {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
-         "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+        {ELISION "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| "
+                 "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
          "qwen2"},
-        {"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{"
-         "Lu}\\p{Lt}"
-         "\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}| "
+        {"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*|\\p{N}| "
          "?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
          "tekken"},
+        {"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" ELISION "?|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" ELISION
+         "?|\\p{N}{1,3}| "
+         "?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+         "gpt-4o"},
     };
     const json_t *pre = json_object_get(r->tokenizer, "pre_tokenizer");
     const json_t *split = reading_find_step(pre, "Split"), *bytes = reading_find_step(pre, "ByteLevel"),
                  *digits = reading_find_step(pre, "Digits");
     const char *expression = json_member_text(json_object_get(split, "pattern"), "Regex", NULL);
+    const bool whole = json_member_bool(json_object_get(r->tokenizer, "model"), "ignore_merges", false);
     if (!bytes || json_member_bool(bytes, "add_prefix_space", false))
         return NULL;
     for (size_t i = 0; expression && i < sizeof known / sizeof known[0]; i++)
         if (strcmp(known[i].expression, expression) == 0)
-            return known[i].name;
+            return i == 0 && !whole ? "dbrx" : known[i].name;
     if (split || !json_member_bool(bytes, "use_regex", true))
         return NULL;
     if (reading_find_step(json_object_get(r->tokenizer, "normalizer"), "NFC"))
@@ -171,7 +178,8 @@ static ww_status write_byte_bpe(reading *r)
 {
     const char *pre = pre_name(r);
     if (!pre)
-        return reading_refuse(r, "its pre-tokenizer is none of gpt-2, modern-bert, smollm, llama-bpe, qwen2, tekken");
+        return reading_refuse(
+            r, "its pre-tokenizer is none of gpt-2, modern-bert, smollm, llama-bpe, dbrx, qwen2, tekken, gpt-4o");
     ww_status status = read_tokens(r);
     if (status != WW_OK)
         return status;

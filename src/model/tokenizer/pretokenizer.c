@@ -87,6 +87,7 @@ static const pretokenizer_kind KINDS[] = {
     {.name = "olmo", .expressions = {GPT2}, .composes = true},
     {.name = "llama-bpe", .expressions = {LLAMA3}, .whole_words = true, .adds_bos = true},
     {.name = "falcon3", .expressions = {LLAMA3}, .whole_words = true, .adds_bos = true},
+    {.name = "smaug-bpe", .expressions = {LLAMA3}, .whole_words = true}, /* Llama 3's without BOS: SmolLM3 */
     {.name = "dbrx", .expressions = {LLAMA3}},
     {.name = "qwen2", .expressions = {QWEN2}, .composes = true},
     {.name = "deepseek-r1-qwen", .expressions = {QWEN2}, .composes = true},

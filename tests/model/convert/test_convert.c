@@ -198,8 +198,9 @@ static const test_tensor LLAMA_TENSORS[] = {
     {"model.norm.weight", WIDTH, 0},
 };
 
-/* A tokenizer.json of the 256 bytes, a merge in the newer form, and llama 3's expression. */
-static void write_byte_tokenizer(const char *expression)
+/* A tokenizer.json of the 256 bytes, a merge in the newer form, and an expression. `whole`: words that are tokens are not
+ * merged. */
+static void write_byte_tokenizer(const char *expression, bool whole)
 {
     json_t *all = json_object(), *model = json_object(), *vocab = json_object(), *split = json_object(), *bytes = json_object();
     test_vocabulary v = vocabulary_empty("gpt2");
@@ -210,6 +211,7 @@ static void write_byte_tokenizer(const char *expression)
     json_object_set_new(vocab, "he", json_integer(256));
     json_object_set_new(vocab, "<|begin|>", json_integer(257));
     json_object_set_new(model, "type", json_string("BPE"));
+    json_object_set_new(model, "ignore_merges", json_boolean(whole));
     json_object_set_new(model, "vocab", vocab);
     json_object_set_new(model, "merges", json_pack("[[s,s]]", "h", "e"));
     json_object_set_new(all, "model", model);
@@ -238,7 +240,7 @@ static void make_llama(void)
         numbers[i] = (float)i;
     write_file("config.json", LLAMA_CONFIG);
     write_file("tokenizer_config.json", "{\"bos_token\":\"<|begin|>\",\"chat_template\":\"<|start_header_id|> <|eot_id|>\"}");
-    write_byte_tokenizer(LLAMA3_EXPRESSION);
+    write_byte_tokenizer(LLAMA3_EXPRESSION, true);
     write_tensors(LLAMA_TENSORS, sizeof LLAMA_TENSORS / sizeof LLAMA_TENSORS[0]);
 }
 
@@ -301,6 +303,28 @@ static void rows_of_queries_and_keys_are_put_in_pairs(void **state)
     ww_gguf_close(g);
 }
 
+/* Those of the mixtures of OpenAI, and of models with GPT-4's expression, whose words are merged like any text. */
+static void pre_tokenizers_are_recognised_by_their_expressions(void **state)
+{
+    static const char gpt4o[] = "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
+                                "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+"
+                                "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+"
+                                "[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+    static const struct {
+        const char *expression, *name;
+    } cases[] = {{gpt4o, "gpt-4o"}, {LLAMA3_EXPRESSION, "dbrx"}};
+    (void)state;
+    make_llama();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *name = NULL;
+        write_byte_tokenizer(cases[i].expression, false);
+        ww_gguf *g = converted(NULL);
+        CHECK_OK(ww_gguf_text(g, "tokenizer.ggml.pre", &name, NULL));
+        assert_string_equal(name, cases[i].name);
+        ww_gguf_close(g);
+    }
+}
+
 static void unsupported_models_are_refused_by_name(void **state)
 {
     (void)state;
@@ -337,7 +361,7 @@ static void unsupported_models_are_refused_by_name(void **state)
     write_file("1_Pooling/config.json", "{\"pooling_mode_max_tokens\":true}");
     check_refused_folder(WW_UNSUPPORTED, "neither mean nor cls");
     make_llama();
-    write_byte_tokenizer("[a-z]+");
+    write_byte_tokenizer("[a-z]+", false);
     check_refused_folder(WW_UNSUPPORTED, "pre-tokenizer");
     CHECK_FAILS(WW_INVALID_ARGUMENT, convert_check_type("q8_1"));
     assert_int_not_equal(convert_check_type("q9_9"), WW_OK);
@@ -408,6 +432,7 @@ int main(void)
         cmocka_unit_test(numbers_stay_as_they_are_without_a_type),
         cmocka_unit_test(rows_of_queries_and_keys_are_put_in_pairs),
         cmocka_unit_test(a_chat_template_is_found_in_every_place),
+        cmocka_unit_test(pre_tokenizers_are_recognised_by_their_expressions),
         cmocka_unit_test(unsupported_models_are_refused_by_name),
         cmocka_unit_test(sizes_that_the_tensors_do_not_have_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
