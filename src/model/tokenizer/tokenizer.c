@@ -92,15 +92,17 @@ static void add_end(tokenizer *t, int64_t id)
 }
 
 /* Finds the tokens that end a text or a turn: those that the file names, and special tokens with common names for that, because
- * many files name only one. */
+ * many files name only one. In gpt-oss an answer has several messages: <|end|> ends each of them, <|return|> or <|call|> the
+ * answer. */
 static void find_ends(tokenizer *t, const tokenizer_source *source)
 {
-    static const char *const NAMES[] = {"<|eot_id|>",    "<|eom_id|>",    "<|im_end|>",     "<|end|>",
-                                        "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>"};
+    static const char *const NAMES[] = {"<|eot_id|>",      "<|eom_id|>", "<|im_end|>", "<end_of_turn>", "<|endoftext|>",
+                                        "<|end_of_text|>", "<|return|>", "<|call|>",   "<|end|>"};
+    const bool has_messages = tokenizer_find(t, "<|return|>") >= 0 && tokenizer_find(t, "<|call|>") >= 0;
     add_end(t, source->eos);
     add_end(t, source->eot);
     add_end(t, source->eom);
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0] - (has_messages ? 1 : 0); i++) {
         const int32_t id = tokenizer_find(t, NAMES[i]);
         if (id >= 0 && (tokenizer_is_special(t, id) || t->vocabulary.kinds[id] == TOKEN_USER_DEFINED))
             add_end(t, id);

@@ -120,6 +120,10 @@ static void a_word_that_is_a_token_stays_whole_if_the_model_requests_it(void **s
     CHECK_TEXT(t, "<|begin|>", IDS(begin));
     CHECK_IDS(t, "<|begin|>", TOKENIZE_NO_ADD | TOKENIZE_PLAIN, IDS('<', '|', 'b', 'e', 'g', 'i', 'n', '|', '>'));
     tokenizer_destroy(t);
+    v.pre = "smaug-bpe"; /* the same without BOS */
+    t = open_vocabulary(&v);
+    CHECK_IDS(t, "whole", 0, IDS(whole));
+    tokenizer_destroy(t);
     v.pre = "gpt-2";
     t = open_vocabulary(&v);
     CHECK_TEXT(t, "whole", IDS('w', 'h', 'o', 'l', 'e'));
@@ -180,6 +184,22 @@ static void bytes_become_text_again(void **state)
     assert_int_equal(size, 10);
     assert_true(tokenizer_is_end(t, end)); /* by its name */
     assert_false(tokenizer_is_end(t, 'a'));
+    tokenizer_destroy(t);
+}
+
+/* <|end|> ends the turn of Phi, and one of several messages in an answer of gpt-oss. */
+static void a_message_of_an_answer_ends_before_the_answer(void **state)
+{
+    (void)state;
+    test_vocabulary v = bytes("gpt-4o");
+    const int32_t end = vocabulary_add(&v, "<|end|>", 3, 0);
+    tokenizer *t = open_vocabulary(&v);
+    assert_true(tokenizer_is_end(t, end));
+    tokenizer_destroy(t);
+    const int32_t answer = vocabulary_add(&v, "<|return|>", 3, 0), call = vocabulary_add(&v, "<|call|>", 3, 0);
+    t = open_vocabulary(&v);
+    assert_false(tokenizer_is_end(t, end));
+    assert_true(tokenizer_is_end(t, answer) && tokenizer_is_end(t, call));
     tokenizer_destroy(t);
 }
 
@@ -258,6 +278,7 @@ int main(void)
         cmocka_unit_test(encoders_with_bytes_put_texts_between_their_ends),
         cmocka_unit_test(a_byte_that_the_vocabulary_lacks_is_left_out),
         cmocka_unit_test(bytes_become_text_again),
+        cmocka_unit_test(a_message_of_an_answer_ends_before_the_answer),
         cmocka_unit_test(merges_that_make_no_sense_are_refused),
         cmocka_unit_test(long_pieces_take_no_longer_than_they_should),
     };
