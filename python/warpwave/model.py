@@ -28,7 +28,8 @@ Schema = Union[None, str, bool, dict[str, Any]]
 
 _CACHES = {"f16": c.WW_QUANT_F16, "f32": c.WW_QUANT_F32, "q8_0": c.WW_QUANT_Q8_0}
 _POOLINGS = {c.WW_POOLING_NONE: "none", c.WW_POOLING_MEAN: "mean", c.WW_POOLING_CLS: "cls", c.WW_POOLING_LAST: "last", c.WW_POOLING_RANK: "rank"}
-_GIVEN_POOLINGS = {None: c.WW_POOLING_NONE, "mean": c.WW_POOLING_MEAN, "cls": c.WW_POOLING_CLS, "last": c.WW_POOLING_LAST}
+_GIVEN_POOLINGS = {None: c.WW_POOLING_NONE, "mean": c.WW_POOLING_MEAN, "cls": c.WW_POOLING_CLS, "last": c.WW_POOLING_LAST,
+                   "rank": c.WW_POOLING_RANK}
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,8 @@ class Model(NotPicklable):
 
     `precise` keeps activations in f32. `cache` is the type of keys and values in sessions ("f16", "f32", "q8_0"). `context` is the maximum
     number of tokens in a session (0: the model's own maximum). `chat_template` is the text of a Jinja template that replaces the file's.
-    `pooling` ("mean", "cls", "last") replaces the file's way of combining the tokens' vectors into one; it lets a decoder embed.
+    `pooling` ("mean", "cls", "last") replaces the file's way of combining the tokens' vectors into one; it lets a decoder embed. "rank" is for
+    a reranker whose file names another pooling.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: DeviceLike = None, *, precise: bool = False, cache: str = "f16", context: int = 0,
@@ -183,7 +185,7 @@ class Model(NotPicklable):
         if not (chat_template is None or isinstance(chat_template, str)):
             raise TypeError(f"chat_template is {chat_template!r}; it must be a str")
         if pooling not in _GIVEN_POOLINGS:
-            raise ValueError(f"pooling is {pooling!r}; it must be 'mean', 'cls', 'last' or None, which is what the file says")
+            raise ValueError(f"pooling is {pooling!r}; it must be 'mean', 'cls', 'last', 'rank' or None, which is what the file says")
         self._device = resolve(device)
         opened, pointer = self._device._open(), c_void_p()
         options = _initialised(c.ww_model_options, c.ww_model_options_init)

@@ -306,12 +306,37 @@ static void read_window(reader *r, model_sizes *s)
     s->window = (int32_t)window;
 }
 
-/* Takes `given`, or the file's pooling if that is none. */
+/* Has the file the head of a model that ranks? That of Jina's rerankers is one row. */
+static bool has_head(const reader *r)
+{
+    int64_t index;
+    return ww_gguf_find_tensor(r->gguf, "cls.output.weight", &index) == WW_OK ||
+           (r->architecture->alibi && ww_gguf_find_tensor(r->gguf, "cls.weight", &index) == WW_OK);
+}
+
+/* Does the head read the mean of all tokens? `said`: the file names the pooling. Files of other programs do not, and these
+ * programs take the mean for ModernBERT. */
+static bool ranks_by_mean(const reader *r, bool said)
+{
+    int32_t mean = 0;
+    if (!said)
+        return r->architecture->norms_before;
+    return ww_gguf_bool(r->gguf, "warpwave.rank_mean", &mean) == WW_OK && mean == 1;
+}
+
+/* Takes `given`, or the file's pooling if that is none. A file with a head need not name its pooling. */
 static void read_pooling(reader *r, ww_pooling given, model_sizes *s)
 {
     int64_t pooling = WW_POOLING_NONE;
-    int32_t mean = 0;
     read_integer_if_there(r, "pooling_type", (bounds){0, INT32_MAX}, &pooling);
+    if (r->status != WW_OK)
+        return; /* looking for tensors would replace the message */
+    const bool said = pooling == WW_POOLING_RANK, head = has_head(r);
+    if (head && (given == WW_POOLING_RANK || pooling == WW_POOLING_NONE))
+        pooling = WW_POOLING_RANK;
+    if (given == WW_POOLING_RANK && pooling != WW_POOLING_RANK && !r->architecture->answers)
+        FAIL(r, WW_UNSUPPORTED, "the model does not rerank: it has no head for it (cls.output.weight)");
+    given = given == WW_POOLING_RANK ? WW_POOLING_NONE : given;
     if (given != WW_POOLING_NONE && pooling == WW_POOLING_RANK)
         FAIL(r, WW_UNSUPPORTED, "a pooling is given, but the model reranks and does not embed");
     s->pooling_given = given != WW_POOLING_NONE && (int64_t)given != pooling;
@@ -322,8 +347,7 @@ static void read_pooling(reader *r, ww_pooling given, model_sizes *s)
         return;
     }
     s->pooling = (ww_pooling)pooling;
-    if (r->status == WW_OK && ww_gguf_bool(r->gguf, "warpwave.rank_mean", &mean) == WW_OK)
-        s->ranks_mean = mean == 1 && pooling == WW_POOLING_RANK;
+    s->ranks_mean = r->status == WW_OK && pooling == WW_POOLING_RANK && ranks_by_mean(r, said);
 }
 
 static void read_experts(reader *r, model_sizes *s)
@@ -359,11 +383,16 @@ static void read_scales(reader *r, model_sizes *s)
 static void refuse_others(reader *r)
 {
     const bool decoder = r->architecture->kind == WW_MODEL_DECODER;
+    const char *activation = "gelu";
     int64_t experts = 0;
     int32_t causal = decoder;
     read_integer_if_there(r, "expert_count", (bounds){0, INT32_MAX}, &experts);
     if (experts > 0 && !r->architecture->experts)
         FAIL(r, WW_UNSUPPORTED, "%s with %lld experts is not supported", r->architecture->name, (long long)experts);
+    if (r->architecture->norms_before && is_there(r, "hidden_activation"))
+        r->status = ww_gguf_text(r->gguf, r->key, &activation, NULL);
+    if (strcmp(activation, "gelu") != 0)
+        FAIL(r, WW_UNSUPPORTED, "%s is '%s'; only gelu is supported", r->key, activation);
     if (is_there(r, "attention.causal"))
         r->status = ww_gguf_bool(r->gguf, r->key, &causal);
     if (causal != decoder)

@@ -268,8 +268,8 @@ ww_status ww_model_open(const char *path, ww_device *device, const ww_model_opti
     ww_status status = options ? struct_read(&asked, sizeof asked, options, "ww_model_open", "ww_model_options") : WW_OK;
     if (status != WW_OK)
         return status;
-    if ((int)asked.pooling < WW_POOLING_NONE || asked.pooling > WW_POOLING_LAST)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_model_open: pooling is %d; it must be none, mean, cls or last",
+    if ((int)asked.pooling < WW_POOLING_NONE || asked.pooling > WW_POOLING_RANK)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_model_open: pooling is %d; it must be none, mean, cls, last or rank",
                        (int)asked.pooling);
     ww_model *made = memory_alloc_zeroed(1, sizeof *made);
     if (!made)

@@ -115,6 +115,17 @@ static void mixtures_of_experts_are_checked(void **state)
     tiny_free(&m);
 }
 
+/* Granite's embedders are like ModernBERT, with SiLU. */
+static void another_activation_is_refused(void **state)
+{
+    (void)state;
+    tiny_model m;
+    const tiny_shape shape = tiny_default("modern-bert");
+    tiny_make(&m, &shape);
+    check_refused(&m, (tiny_fault){.text_key = "modern-bert.hidden_activation", .text = "silu"}, WW_UNSUPPORTED, "is 'silu'");
+    tiny_free(&m);
+}
+
 static void a_vocabulary_of_another_size_than_the_embedding_is_refused(void **state)
 {
     (void)state;
@@ -209,6 +220,7 @@ int main(void)
         cmocka_unit_test(every_tensor_and_key_that_is_missing_is_named),
         cmocka_unit_test(wrong_metadata_is_refused),
         cmocka_unit_test(shapes_weights_and_tensors_that_are_wrong_are_named),
+        cmocka_unit_test(another_activation_is_refused),
         cmocka_unit_test(mixtures_of_experts_are_checked),
         cmocka_unit_test(a_vocabulary_of_another_size_than_the_embedding_is_refused),
         cmocka_unit_test(a_cut_file_is_refused),

@@ -78,6 +78,7 @@ ww_status model_rerank_run(model_call *call)
     const model_settings *s = &call->settings;
     const file_use uses[] = {{.what = "MODEL", .path = call->path}, {.what = "--in", .path = s->in}};
     text_file file = {0};
+    call->settings.pooling = WW_POOLING_RANK; /* files of rerankers need not say it */
     ww_status status = file_uses_check(uses, sizeof uses / sizeof *uses);
     if (status == WW_OK)
         status = text_file_read(&file, s->in, s->field);

@@ -184,7 +184,9 @@ static void a_pooling_can_be_given_instead_of_the_files(void **state)
     assert_memory_equal(given, right, sizeof right);
     ww_model_options options = ww_model_options_default();
     ww_model *model;
-    options.pooling = WW_POOLING_RANK;
+    options.pooling = WW_POOLING_RANK; /* without a head */
+    CHECK_FAILS(WW_UNSUPPORTED, ww_model_open(scratch_path("pooled.gguf"), *state, &options, &model));
+    options.pooling = (ww_pooling)(WW_POOLING_RANK + 1);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_open(scratch_path("pooled.gguf"), *state, &options, &model));
     options.pooling = WW_POOLING_MEAN;
     tiny_write_ranker(1, scratch_path("ranker.gguf"));

@@ -76,6 +76,45 @@ static void scores_are_those_of_the_reference(void **state)
     tiny_free(&tiny);
 }
 
+static float score_of(ww_device *device, ww_pooling pooling)
+{
+    static const char *const text = "a fox";
+    ww_model_options options = ww_model_options_default();
+    ww_model *model;
+    float score;
+    options.pooling = pooling;
+    CHECK_OK(ww_model_open(scratch_path("model.gguf"), device, &options, &model));
+    CHECK_OK(ww_model_rerank(model, "dog a", &text, NULL, 1, &score, NULL, NULL));
+    ww_model_close(model);
+    return score;
+}
+
+/* Other programs write no pooling for models that rerank, or that of the encoder; for ModernBERT they take the mean. */
+static void a_head_is_found_without_the_name_of_its_pooling(void **state)
+{
+    static const char *const names[] = {"bert", "modern-bert", "jina-bert-v2"};
+    static const tiny_fault unnamed = {.leave_out = "pooling_type"}, mean = {.key = "pooling_type", .number = WW_POOLING_MEAN};
+    tiny_model tiny;
+    ww_model *model;
+    ww_model_options options = ww_model_options_default();
+    for (size_t i = 0; i < (device_is_slow(*state) ? 1 : sizeof names / sizeof *names); i++) {
+        make_words(&tiny, names[i], 1024);
+        tiny.shape.ranks_mean = strcmp(names[i], "modern-bert") == 0;
+        tiny_write(&tiny, scratch_path("model.gguf"));
+        const float wanted = score_of(*state, WW_POOLING_NONE);
+        tiny_write_wrong(&tiny, &unnamed, scratch_path("model.gguf"));
+        assert_true(score_of(*state, WW_POOLING_NONE) == wanted && score_of(*state, WW_POOLING_RANK) == wanted);
+        tiny_write_wrong(&tiny, &mean, scratch_path("model.gguf"));
+        assert_true(score_of(*state, WW_POOLING_RANK) == wanted);
+        tiny_free(&tiny);
+    }
+    options.pooling = WW_POOLING_RANK;
+    tiny_write_words("bert", scratch_path("model.gguf"));
+    CHECK_REFUSED(ww_model_open(scratch_path("model.gguf"), *state, &options, &model), WW_UNSUPPORTED, "has no head");
+    options.pooling = (ww_pooling)(WW_POOLING_RANK + 1);
+    CHECK_REFUSED(ww_model_open(scratch_path("model.gguf"), *state, &options, &model), WW_INVALID_ARGUMENT, "pooling is 5");
+}
+
 static float *values_of(const tiny_model *m, const char *name)
 {
     for (int32_t i = 0; i < m->count; i++)
@@ -239,7 +278,7 @@ static void a_decoder_answers_with_yes_and_no(void **state)
         CHECK_OK(ww_model_tokenize(model, after, strlen(after), WW_TOKENS_NO_ADD, ids + count + more, TOKENS_MAX - count - more,
                                    &end));
         tiny_logits(&tiny, ids, (int)(count + more + end), logits);
-        const double wanted = logits[259] - logits[258];
+        const double wanted = logits[259] - logits[258]; /* of yes and no */
         if (fabs((double)scores[i] - wanted) > 1e-3)
             fail_msg("text %d has the score %g, not %g", i, (double)scores[i], wanted);
     }
@@ -307,10 +346,15 @@ static void embeddings_are_shortened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_are_those_of_the_reference),         cmocka_unit_test(a_head_of_one_row_is_a_product_with_it),
-        cmocka_unit_test(a_batch_has_the_bits_of_its_single_texts),  cmocka_unit_test(the_longer_of_query_and_text_is_cut),
-        cmocka_unit_test(a_decoder_answers_with_yes_and_no),         cmocka_unit_test(invalid_requests_to_rerank_are_refused),
-        cmocka_unit_test(a_file_without_all_of_its_head_is_refused), cmocka_unit_test(embeddings_are_shortened),
+        cmocka_unit_test(a_head_is_found_without_the_name_of_its_pooling),
+        cmocka_unit_test(scores_are_those_of_the_reference),
+        cmocka_unit_test(a_head_of_one_row_is_a_product_with_it),
+        cmocka_unit_test(a_batch_has_the_bits_of_its_single_texts),
+        cmocka_unit_test(the_longer_of_query_and_text_is_cut),
+        cmocka_unit_test(a_decoder_answers_with_yes_and_no),
+        cmocka_unit_test(invalid_requests_to_rerank_are_refused),
+        cmocka_unit_test(a_file_without_all_of_its_head_is_refused),
+        cmocka_unit_test(embeddings_are_shortened),
     };
     void *scratch;
     if (scratch_setup(&scratch) != 0)

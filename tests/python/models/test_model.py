@@ -104,6 +104,8 @@ def test_a_pooling_can_be_given(decoder_path: pathlib.Path) -> None:
         assert last.embeds and last.pooling == "last" and mean.pooling == "mean"
         assert not np.array_equal(last.embed("abc"), mean.embed("abc"))
         assert last.info.fingerprint != mean.info.fingerprint
+    with pytest.raises(warpwave.Unsupported, match="has no head"):
+        warpwave.Model(decoder_path, device="cpu", pooling="rank")
 
 
 @pytest.fixture(scope="module")

@@ -293,6 +293,8 @@ static void put_extras(tiny_writer *w, const tiny_shape *s)
     for (size_t i = 0; i < sizeof extras / sizeof *extras; i++)
         if (is(s, extras[i].architecture))
             put_number(w, extras[i].key, extras[i].value, WW_GGUF_F32);
+    if (is(s, "modern-bert"))
+        put_text(w, "modern-bert.hidden_activation", "gelu");
     if (is(s, "phi3") && s->rope_factors) {
         const int32_t quarter = s->context / 4;
         put_number(w, "rope.scaling.original_context_length", quarter, WW_GGUF_I64);
