@@ -1,4 +1,4 @@
-/* Regular expressions of JSON schemas: the part that a grammar can express. */
+/* Regular expressions and formats of JSON schemas: the part that a grammar can express. */
 #include <string.h>
 
 #include "base/text.h"
@@ -149,4 +149,29 @@ void pattern_write(schema_writer *w, const char *pattern)
     if (depth != 0)
         schema_refuse(w, "pattern: a group is not closed");
     gbnf_write(w, ends ? ") " : ") char* ");
+}
+
+/* ---- formats ------------------------------------------------------------------------------------------------------------- */
+
+#define HOUR_MINUTE "([01] [0-9] | \"2\" [0-3]) \":\" [0-5] [0-9] "
+
+static const char DATE[] = "[1-9] [0-9]{3} \"-\" ((\"0\" [13578] | \"1\" [02]) \"-\" (\"0\" [1-9] | [12] [0-9] | \"3\" [01]) | "
+                           "(\"0\" [469] | \"11\") \"-\" (\"0\" [1-9] | [12] [0-9] | \"30\") | "
+                           "\"02-\" (\"0\" [1-9] | \"1\" [0-9] | \"2\" [0-8])) ";
+static const char TIME[] = HOUR_MINUTE "\":\" [0-5] [0-9] (\".\" [0-9]{1,6})? (\"Z\" | [-+] " HOUR_MINUTE ") ";
+static const char UUID[] = "[0-9a-f]{8} (\"-\" [0-9a-f]{4}){3} \"-\" [0-9a-f]{12} ";
+
+bool format_write(schema_writer *w, const json_t *format)
+{
+    static const struct {
+        const char *name, *parts[3];
+    } known[] = {{"date", {DATE}}, {"time", {TIME}}, {"date-time", {DATE, "\"T\" ", TIME}}, {"uuid", {UUID}}};
+    for (size_t i = 0; json_is_string(format) && i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].name, json_string_value(format)) != 0)
+            continue;
+        for (size_t k = 0; k < 3 && known[i].parts[k]; k++)
+            gbnf_write(w, "%s", known[i].parts[k]);
+        return true;
+    }
+    return false;
 }

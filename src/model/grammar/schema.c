@@ -99,7 +99,10 @@ static const struct keyword {
     {"deprecated", ANNOTATION},
     {"readOnly", ANNOTATION},
     {"writeOnly", ANNOTATION},
-    {"format", ANNOTATION},
+    {"contentEncoding", ANNOTATION},
+    {"contentMediaType", ANNOTATION},
+    {"discriminator", ANNOTATION}, /* OpenAPI's */
+    {"format", ANNOTATION},        /* of strings: some are followed */
     {"type", TYPE},
     {"$ref", FORM},
     {"enum", FORM},
@@ -110,16 +113,17 @@ static const struct keyword {
     {"properties", OBJECTS},
     {"required", OBJECTS},
     {"items", ARRAYS},
+    {"prefixItems", ARRAYS},
     {"additionalProperties", OBJECTS},
     {"minItems", ARRAYS},
     {"maxItems", ARRAYS},
     {"minLength", STRINGS},
     {"maxLength", STRINGS},
     {"pattern", STRINGS},
-    {"minimum", INTEGERS},
-    {"maximum", INTEGERS},
-    {"exclusiveMinimum", INTEGERS},
-    {"exclusiveMaximum", INTEGERS},
+    {"minimum", NUMBERS},
+    {"maximum", NUMBERS},
+    {"exclusiveMinimum", NUMBERS},
+    {"exclusiveMaximum", NUMBERS},
 };
 
 /* Finds the keyword that gives a schema its form, or NULL, and the kinds that its other keywords are about. */
@@ -326,17 +330,34 @@ static void write_object(schema_writer *w, const json_t *schema)
 
 /* ---- the other kinds ----------------------------------------------------------------------------------------------------- */
 
+/* A list of schemas is about the first items; all of these come, and further ones only if `items` is about them. */
 static void write_array(schema_writer *w, const json_t *schema)
 {
-    const json_t *items = json_object_get(schema, "items");
-    const int min = count_of(w, schema, "minItems", 0), max = count_of(w, schema, "maxItems", -1);
+    const json_t *items = json_object_get(schema, "items"), *first = json_object_get(schema, "prefixItems");
+    int min = count_of(w, schema, "minItems", 0), max = count_of(w, schema, "maxItems", -1);
     char item[32] = "value";
+    if (json_is_array(items)) { /* as in older schemas */
+        first = items;
+        items = NULL;
+    }
+    if (first && !json_is_array(first))
+        schema_refuse(w, "prefixItems must be a list of schemas");
+    int fixed = (int)json_array_size(first);
+    if ((first && !items) || json_is_false(items))
+        max = max < 0 || max > fixed ? fixed : max;
+    fixed = max >= 0 && max < fixed ? max : fixed;
+    min = min > fixed ? min : fixed;
     if (max >= 0 && max < min)
-        schema_refuse(w, "maxItems is below minItems");
-    if (items)
-        (void)snprintf(item, sizeof item, "r%d", rule_of(w, items));
+        schema_refuse(w, "maxItems, or the number of prefixItems, is below minItems");
     gbnf_write(w, "\"[\" s ");
-    if (max != 0) {
+    for (int i = 0; i < fixed && w->status == WW_OK; i++)
+        gbnf_write(w, "%sr%d s ", i ? "\",\" s " : "", rule_of(w, json_array_get(first, (size_t)i)));
+    if (max != fixed && items)
+        (void)snprintf(item, sizeof item, "r%d", rule_of(w, items));
+    if (max != fixed && fixed > 0) {
+        gbnf_write(w, "(\",\" s %s s)", item);
+        write_counts(w, min, max, fixed);
+    } else if (max != fixed) {
         gbnf_write(w, "(%s s (\",\" s %s s)", item, item);
         write_counts(w, min, max, 1);
         gbnf_write(w, min ? ") " : ")? ");
@@ -356,7 +377,7 @@ static void write_string(schema_writer *w, const json_t *schema)
     gbnf_write(w, "\"\\\"\" ");
     if (pattern && w->status == WW_OK) {
         pattern_write(w, json_string_value(pattern));
-    } else {
+    } else if (min > 0 || max >= 0 || !format_write(w, json_object_get(schema, "format"))) {
         gbnf_write(w, "char");
         write_counts(w, min, max, 0);
     }
@@ -382,8 +403,8 @@ static void write_kinds(schema_writer *w, const json_t *schema, int kinds)
             write_array(w, schema);
         else if (1 << i == STRINGS)
             write_string(w, schema);
-        else if (1 << i == INTEGERS && integer_has_range(schema))
-            integer_write(w, schema);
+        else if (1 << i & (INTEGERS | NUMBERS) && schema_has_range(schema))
+            range_write(w, schema, 1 << i == INTEGERS);
         else
             gbnf_write(w, "%s\n", JSON_KINDS[i]);
     }
@@ -401,9 +422,7 @@ static void write_schema(schema_writer *w, json_t *schema)
     const char *form = form_of(w, schema, &roles);
     if (!form) {
         const int kinds = schema_kinds(w, schema);
-        if (roles & INTEGERS && (kinds & (INTEGERS | NUMBERS)) != INTEGERS)
-            schema_refuse(w, "'minimum' and 'maximum' are supported for the type integer only");
-        write_kinds(w, schema, kinds ? kinds : roles & (OBJECTS | ARRAYS | STRINGS));
+        write_kinds(w, schema, kinds ? kinds : roles & (OBJECTS | ARRAYS | STRINGS | NUMBERS));
         return;
     }
     if (strcmp(form, "$ref") == 0) {

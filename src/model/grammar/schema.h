@@ -38,14 +38,18 @@ typedef struct schema_writer {
 #define schema_refuse(w, ...) schema_put(w, true, __VA_ARGS__)
 void schema_put(schema_writer *w, bool refuse, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* ---- parts of a rule (pattern.c, integer_range.c) ------------------------------------------------------------------------ */
+/* ---- parts of a rule (pattern.c, number_range.c) ------------------------------------------------------------------------- */
 
 /* Writes the characters of a JSON string that the regular expression `pattern` matches. */
 void pattern_write(schema_writer *w, const char *pattern);
 
-/* Does the schema have a lower or upper bound? The second writes the rest of a rule for the integers between the bounds. */
-bool integer_has_range(const json_t *schema);
-void integer_write(schema_writer *w, const json_t *schema);
+/* Writes the characters of a date, time, date-time or uuid. Returns false for another format, and writes nothing. */
+bool format_write(schema_writer *w, const json_t *format);
+
+/* Does the schema have a lower or upper bound? The second writes the rest of a rule for the numbers, or only the integers,
+ * between the bounds. */
+bool schema_has_range(const json_t *schema);
+void range_write(schema_writer *w, const json_t *schema, bool integer);
 
 /* ---- what can be read from a schema (schema_facts.c) --------------------------------------------------------------------- */
 

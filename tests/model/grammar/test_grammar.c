@@ -4,6 +4,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -302,6 +303,46 @@ static void a_range_of_integers_has_all_between_its_bounds_and_no_others(void **
     }
 }
 
+static void check_number(matcher *m, const char *schema, const char *text, bool expected)
+{
+    if (accepts(m->program, m, text, strlen(text)) != expected)
+        fail_msg("%s: %s is %s", schema, text, expected ? "refused" : "accepted");
+}
+
+/* Hundredths as bounds, and every thousandth around them, with and without zeros at its end. */
+static void a_range_of_numbers_has_all_between_its_bounds_and_no_others(void **state)
+{
+    (void)state;
+    test_random random = {12};
+    for (int n = 0; n < 60; n++) {
+        const int width = n < 30 ? 30 : 1200, low = (int)random_below(&random, 2 * (uint64_t)width) - width;
+        const int high = low + 1 + (int)random_below(&random, (uint64_t)width);
+        const bool lower = random_below(&random, 2), upper = random_below(&random, 2); /* exclusive? */
+        grammar_program program = {0};
+        matcher m = {0};
+        char schema[160];
+        snprintf(schema, sizeof schema, "{\"type\": \"number\", \"%s\": %.2f, \"%s\": %.2f}",
+                 lower ? "exclusiveMinimum" : "minimum", low / 100.0, upper ? "exclusiveMaximum" : "maximum", high / 100.0);
+        schema_program(schema, &program);
+        CHECK_OK(matcher_begin(&m, &program));
+        for (int i = 10 * low - 1200; i <= 10 * high + 1200; i++) {
+            char text[16];
+            const bool fits = i >= 10 * low + lower && i <= 10 * high - upper;
+            const int bytes = snprintf(text, sizeof text, "%s%d.%03d", i < 0 ? "-" : "", abs(i) / 1000, abs(i) % 1000);
+            check_number(&m, schema, text, fits);
+            for (int end = bytes - 1; text[end] == '0' || text[end] == '.'; end--) {
+                const bool whole = text[end] == '.';
+                text[end] = '\0';
+                check_number(&m, schema, text, fits && text[end - 1] != '.');
+                if (whole)
+                    break;
+            }
+        }
+        matcher_free(&m);
+        grammar_program_free(&program);
+    }
+}
+
 static void invalid_and_unsupported_schemas_are_refused_by_name(void **state)
 {
     static const struct {
@@ -312,12 +353,16 @@ static void invalid_and_unsupported_schemas_are_refused_by_name(void **state)
         {"false", "nothing fits"},
         {"{\"type\": \"text\"}", "'text'"},
         {"{\"type\": []}", "empty list"},
-        {"{\"minimum\": 3}", "'minimum'"},
-        {"{\"type\": [\"number\", \"integer\"], \"exclusiveMaximum\": 3}", "type integer only"},
         {"{\"type\": \"integer\", \"minimum\": \"3\"}", "minimum must be a number"},
         {"{\"type\": \"integer\", \"exclusiveMinimum\": true}", "exclusiveMinimum must be a number"},
         {"{\"type\": \"integer\", \"maximum\": 1e18}", "maximum must be a number of at most 18 digits"},
-        {"{\"type\": \"integer\", \"minimum\": 3, \"exclusiveMaximum\": 3}", "no integer is from 3 to 2"},
+        {"{\"type\": \"integer\", \"minimum\": 3, \"exclusiveMaximum\": 3}", "no integer is between"},
+        {"{\"type\": \"number\", \"exclusiveMinimum\": 0.5, \"maximum\": 0.5}", "no number is between"},
+        {"{\"type\": \"number\", \"minimum\": 0.12345678901234567}", "minimum must be a number of at most 15 digits"},
+        {"{\"type\": \"number\", \"maximum\": 1e15}", "maximum must be a number of at most 15 digits"},
+        {"{\"type\": \"number\", \"maximum\": 1234567890123456}", "maximum must be a number of at most 15 digits"},
+        {"{\"prefixItems\": {}}", "prefixItems must be a list"},
+        {"{\"prefixItems\": [true], \"minItems\": 2}", "below minItems"},
         {"{\"const\": 3, \"minimum\": 3}", "beside 'const'"},
         {"{\"properties\": {\"a\": {\"uniqueItems\": true}}}", "'uniqueItems'"},
         {"{\"$ref\": \"#/$defs/a\"}", "'#/$defs/a'"},
@@ -365,6 +410,7 @@ int main(void)
         cmocka_unit_test(texts_that_fit_a_schema_are_accepted_and_others_are_not),
         cmocka_unit_test(a_quantifier_may_be_long),
         cmocka_unit_test(a_range_of_integers_has_all_between_its_bounds_and_no_others),
+        cmocka_unit_test(a_range_of_numbers_has_all_between_its_bounds_and_no_others),
         cmocka_unit_test(invalid_and_unsupported_schemas_are_refused_by_name),
     };
     return cmocka_run_group_tests_name("grammars", tests, NULL, NULL);
