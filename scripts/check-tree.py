@@ -69,7 +69,7 @@ ARROWS = {
     "model/template": ["model/.", "base"],
     "model/convert": ["model/tokenizer/vocabulary.h", "gguf", "files", "base"],
     "server": ["model", "vectors/filter", "base"],
-    "cli/serve": ["cli/.", "server/.", "base"],
+    "cli/serve": ["cli/.", "cli/text/lines.h", "server/.", "base"],
     "cli": ["model", "gguf", "vectors", "tensor", "quant", "files", "device", "arithmetic", "base"],
 }
 # Where a kernel or shared arithmetic may ask which vendor it is compiled for (docs/design/kernels.md says why); everywhere else what

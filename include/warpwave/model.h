@@ -45,8 +45,8 @@ typedef struct ww_model_options {
     ww_progress progress;       /* of loading, in bytes; may be NULL */
     void *progress_user;
     const char *chat_template; /* a Jinja template for ww_model_chat() in place of the file's; NULL: the file's */
-    ww_pooling pooling; /* instead of the file's; none: as the file says. A decoder needs mean, cls or last to embed; rank is for
-                           a model with a head whose file names another pooling */
+    ww_pooling pooling; /* instead of the file's; none: as the file says. A decoder needs mean, cls or last to embed. Rank is
+                           for a model with a head whose file names another pooling */
 } ww_model_options;
 
 /* Description of a model. Texts that are longer than their field are cut. */

@@ -26,6 +26,7 @@ typedef struct server_config {
     int32_t port;        /* 0: any free port; server_port() returns it */
     const char *model_names[SERVER_LIST_MAX];
     const char *model_paths[SERVER_LIST_MAX];
+    const char *chat_template; /* Jinja, in place of the models' own; NULL: theirs */
     size_t model_count;
     const char *key_file, *read_only_key_file; /* one key per line; NULL: none */
     bool no_auth;                              /* allow a public address without keys */

@@ -16,16 +16,16 @@ static int port;
 
 static void with_models(server_config *config)
 {
-    static const char *const names[] = {"encoder", "ranker", "decoder", "plain"};
-    static char paths[4][SCRATCH_PATH_BYTES];
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const names[] = {"encoder", "ranker", "decoder", "plain", "qwen"};
+    static char paths[5][SCRATCH_PATH_BYTES];
+    for (size_t i = 0; i < 5; i++) {
         char file[32];
         snprintf(file, sizeof file, "%s.gguf", names[i]);
         snprintf(paths[i], sizeof paths[i], "%s", scratch_path(file));
         config->model_names[i] = names[i];
         config->model_paths[i] = paths[i];
     }
-    config->model_count = 4;
+    config->model_count = 5;
 }
 
 static int begin(void **state)
@@ -35,6 +35,7 @@ static int begin(void **state)
     tiny_write_ranker(2, scratch_path("ranker.gguf"));
     tiny_write_chat(WITH_TOOLS, 0, scratch_path("decoder.gguf"));
     tiny_write_chat(TINY_CHATML, 0, scratch_path("plain.gguf"));
+    tiny_write_answers(scratch_path("qwen.gguf"));
     running = server_for_test(with_models);
     port = server_port(running);
     return 0;
@@ -239,6 +240,38 @@ static void texts_are_ranked_as_the_library_does(void **state)
     ASK_STATUS(port, 400, "POST", "/v1/embeddings", "{\"model\": \"ranker\", \"input\": \"a\"}");
 }
 
+/* Every Qwen3 has the tokens of Qwen3-Reranker's answers. */
+static void a_model_that_reranks_by_its_answers_still_generates(void **state)
+{
+    (void)state;
+    ASK_STATUS(port, 200, "POST", "/v1/chat/completions",
+               "{\"model\": \"qwen\", \"messages\": [{\"role\": \"user\", \"content\": \"fox\"}], \"max_tokens\": 3}");
+    json_t *answer =
+        ASK(port, 200, "POST", "/v1/rerank", "{\"model\": \"qwen\", \"query\": \"fox\", \"documents\": [\"a\", \"b\"]}");
+    assert_int_equal(json_array_size(json_object_get(answer, "results")), 2);
+    json_decref(answer);
+}
+
+static void a_template_takes_the_place_of_the_models_own(void **state)
+{
+    (void)state;
+    server *other = NULL;
+    server_config config = server_config_default();
+    with_models(&config);
+    config.port = 0;
+    config.store = scratch_path("templates.db");
+    config.chat_template = "{{ messages[0].content }}";
+    CHECK_OK(ww_device_open("cpu", &config.device));
+    CHECK_OK(server_start(&config, &other));
+    json_t *answer =
+        ASK(server_port(other), 200, "POST", "/v1/chat/completions",
+            "{\"model\": \"plain\", \"messages\": [{\"role\": \"user\", \"content\": \"fox\"}], \"max_tokens\": 1}");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(answer, "usage"), "prompt_tokens")), 3);
+    json_decref(answer);
+    server_stop(other);
+    ww_device_close(config.device);
+}
+
 static void texts_are_embedded_as_tei_does(void **state)
 {
     (void)state;
@@ -272,10 +305,15 @@ static void texts_are_embedded_as_tei_does(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_choice_is_the_text_of_its_own_seed), cmocka_unit_test(tokens_come_with_their_probabilities),
-        cmocka_unit_test(a_call_that_is_required_is_made),         cmocka_unit_test(calls_are_read_from_the_text),
-        cmocka_unit_test(a_long_prompt_shows_its_progress),        cmocka_unit_test(texts_are_ranked_as_the_library_does),
+        cmocka_unit_test(each_choice_is_the_text_of_its_own_seed),
+        cmocka_unit_test(tokens_come_with_their_probabilities),
+        cmocka_unit_test(a_call_that_is_required_is_made),
+        cmocka_unit_test(calls_are_read_from_the_text),
+        cmocka_unit_test(a_long_prompt_shows_its_progress),
+        cmocka_unit_test(texts_are_ranked_as_the_library_does),
+        cmocka_unit_test(a_model_that_reranks_by_its_answers_still_generates),
         cmocka_unit_test(texts_are_embedded_as_tei_does),
+        cmocka_unit_test(a_template_takes_the_place_of_the_models_own),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

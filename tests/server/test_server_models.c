@@ -381,13 +381,15 @@ static void an_answer_has_the_format_that_is_asked_for(void **state)
 {
     (void)state;
     text told;
-    for (int seed = 0; seed < 5; seed++) {
+    static const char *const formats[][2] = {{"\"json_schema\", \"json_schema\": {\"name\": \"n\", \"schema\"", "}"},
+                                             {"\"json_schema\", \"schema\"", ""},
+                                             {"\"json_object\", \"schema\"", ""}};
+    for (int seed = 0; seed < 6; seed++) {
         char asked[256];
-        snprintf(
-            asked, sizeof asked,
-            "\"seed\": %d, \"response_format\": {\"type\": \"json_schema\", \"json_schema\": {\"name\": \"n\", \"schema\": "
-            "{\"properties\": {\"a\": {\"type\": \"integer\"}}, \"required\": [\"a\"]}}}",
-            seed);
+        snprintf(asked, sizeof asked,
+                 "\"seed\": %d, \"response_format\": {\"type\": %s: {\"properties\": {\"a\": {\"type\": \"integer\"}}, "
+                 "\"required\": [\"a\"]}%s}",
+                 seed, formats[seed % 3][0], formats[seed % 3][1]);
         answer_with(asked, &told);
         json_t *value = json_loadb(told.bytes, told.length, 0, NULL);
         assert_true(json_is_integer(json_object_get(value, "a")));
@@ -406,7 +408,7 @@ static void an_answer_has_the_format_that_is_asked_for(void **state)
                "{\"model\": \"decoder\", \"prompt\": \"a\", \"response_format\": {\"type\": \"json_object\"}}");
     ASK_STATUS(port, 400, "POST", "/v1/completions",
                "{\"model\": \"decoder\", \"prompt\": \"a\", \"response_format\": {\"type\": \"json_schema\", \"json_schema\": "
-               "{\"schema\": {\"minimum\": 3}}}}");
+               "{\"schema\": {\"uniqueItems\": true}}}}");
 }
 
 static void a_client_that_leaves_a_stream_frees_its_session(void **state)

@@ -402,9 +402,10 @@ _warpwave()
             esac
             ;;
         'serve')
-            options='--model --listen --device --api-key-file --read-only-key-file --no-auth --tls-cert --tls-key --host --cors --access-log --queue-limit --body-limit --connections --timeout --drain --http-threads --workers'
+            options='--model --chat-template --listen --device --api-key-file --read-only-key-file --no-auth --tls-cert --tls-key --host --cors --access-log --queue-limit --body-limit --connections --timeout --drain --http-threads --workers'
             case $previous in
             --model) compopt +o default 2>/dev/null; return ;;
+            --chat-template) return ;;
             --listen) compopt +o default 2>/dev/null; return ;;
             --device) choices='auto cpu cuda rocm' ;;
             --api-key-file) return ;;

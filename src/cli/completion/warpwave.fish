@@ -348,6 +348,7 @@ complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subc
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from fetch" -l quiet -d 'show no progress bar and no notes'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -F
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l model -x -d 'a GGUF file to serve; may be repeated. The default NAME is the file'\''s, without .gguf'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l chat-template -r -F -d 'a Jinja template instead of the models'\'' own'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l listen -x -d 'where to listen; port 0 takes a free one; default: 127.0.0.1:6333'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l device -x -a "auto cpu cuda:0 rocm:0" -d 'auto, cpu, cuda:0, ...; default: auto'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l api-key-file -r -F -d 'keys that may read and write, one per line'

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/command.h"
 #include "cli/operands.h"
 #include "cli/terminal.h"
+#include "cli/text/lines.h"
 #include "server/server.h"
 
 enum { ADDRESS_BYTES = 64, NAME_BYTES = 128 };
@@ -15,7 +17,7 @@ enum { ADDRESS_BYTES = 64, NAME_BYTES = 128 };
 typedef struct serve_settings {
     const char *device, *listen;
     text_list models, hosts, origins;
-    const char *key_file, *read_only_key_file, *certificate, *private_key, *access_log;
+    const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log;
     bool no_auth;
     int64_t queue_limit, body_mib, connections, timeout, drain, http_threads, workers;
 } serve_settings;
@@ -23,6 +25,8 @@ typedef struct serve_settings {
 static const option options[] = {
     OPTION_IS_LIST(serve_settings, models, false, "--model", "[NAME=]FILE",
                    "a GGUF file to serve; may be repeated. The default NAME is the file's, without .gguf"),
+    OPTION_IS_TEXT(serve_settings, chat_template, false, "--chat-template", "FILE",
+                   "a Jinja template instead of the models' own"),
     OPTION_IS_TEXT(serve_settings, listen, false, "--listen", "ADDRESS:PORT",
                    "where to listen; port 0 takes a free one; default: 127.0.0.1:6333"),
     OPTION_IS_TEXT(serve_settings, device, false, "--device", "NAME", "auto, cpu, cuda:0, ...; default: auto"),
@@ -151,6 +155,7 @@ static exit_code run(const char *const *arguments, size_t count)
                         .http_threads = config.http_threads,
                         .workers = config.workers};
     char address[ADDRESS_BYTES], names[SERVER_LIST_MAX][NAME_BYTES];
+    char *chat_template = NULL;
     const char *operands[1] = {NULL};
     const exit_code code = operands_parse(&command_serve, &takes, (argument_list){arguments, count}, operands, &s);
     if (code != EXIT_CODE_OK)
@@ -173,8 +178,12 @@ static exit_code run(const char *const *arguments, size_t count)
     ww_status status = read_listen(s.listen, address, &config);
     for (int64_t i = 0; status == WW_OK && i < s.models.count; i++)
         status = read_model(s.models.texts[i], names[i], &config);
+    if (status == WW_OK && s.chat_template)
+        status = whole_file_read(s.chat_template, &chat_template);
+    config.chat_template = chat_template;
     if (status == WW_OK)
         status = start_and_serve(&s, &config);
+    memory_free(chat_template);
     return command_end(&command_serve, status);
 }
 

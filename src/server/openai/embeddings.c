@@ -267,27 +267,10 @@ static void send_on(request *r, const served_model *m, const float *vectors)
     queue_submit(r->entry ? &r->entry->queue : &r->server->store_queue, r);
 }
 
-/* Answers the requests to rerank, and returns the list of the others. */
-static request *without_reranks(served_model *m, request *taken)
-{
-    request *others = NULL, **end = &others;
-    for (request *r = taken, *next; r; r = next) {
-        next = r->next;
-        r->next = NULL;
-        if (is_rerank(r)) {
-            rerank_run(m, r);
-            continue;
-        }
-        *end = r;
-        end = &r->next;
-    }
-    return others;
-}
-
 bool embeddings_run(queue *q, request *taken)
 {
     served_model *m = q->owner;
-    taken = without_reranks(m, taken);
+    taken = reranks_run(m, taken);
     float *vectors[2] = {NULL, NULL};
     float *next_vector[2];
     ww_status status[2];

@@ -221,7 +221,7 @@ static size_t sweep(served_model *m)
 bool generations_run(queue *q, request *taken)
 {
     served_model *m = q->owner;
-    for (request *r = taken, *next; r; r = next) {
+    for (request *r = reranks_run(m, taken), *next; r; r = next) {
         next = r->next;
         admit(m, r);
     }

@@ -156,12 +156,14 @@ static bool make_grammars(request *r, const served_model *m, ww_grammar_kind kin
     return status == WW_OK ? true : request_fail_status(r, status);
 }
 
-/* Reads what the text must match: `response_format`, or `grammar`, a text in GBNF. */
+/* Reads what the text must match: `response_format`, or `grammar`, a text in GBNF. A schema may also be a member of the format
+ * itself, as in llama.cpp's API. */
 static bool read_grammar(request *r, const served_model *m, const char *body)
 {
     static const char object[] = "{\"type\":\"object\"}";
     const char *format = json_given(body, "response_format"), *given = json_given(body, "grammar"), *schema = object;
-    const char *type = format && json_type_of(format) == JSON_OBJECT ? json_given(format, "type") : NULL;
+    const bool is_object = format && json_type_of(format) == JSON_OBJECT;
+    const char *type = is_object ? json_given(format, "type") : NULL, *direct = is_object ? json_given(format, "schema") : NULL;
     if (format && given)
         return request_fail(r, 400, "grammar: cannot be given together with response_format");
     if (given) {
@@ -174,11 +176,13 @@ static bool read_grammar(request *r, const served_model *m, const char *body)
         return true;
     if (text_is(type, "json_schema")) {
         const char *named = json_given(format, "json_schema");
-        schema = named && json_type_of(named) == JSON_OBJECT ? json_given(named, "schema") : NULL;
+        schema = named && json_type_of(named) == JSON_OBJECT ? json_given(named, "schema") : direct;
         if (!schema)
             return request_fail(r, 400, "response_format.json_schema.schema: a JSON schema is needed");
     } else if (!text_is(type, "json_object")) {
         return request_fail(r, 400, "response_format.type: text, json_object or json_schema is needed");
+    } else if (direct) {
+        schema = direct;
     }
     return make_grammars(r, m, WW_GRAMMAR_JSON_SCHEMA, schema, (size_t)(json_end(schema) - schema));
 }

@@ -18,7 +18,9 @@ static ww_status samplers_start(server *s)
 ww_status models_load(server *s)
 {
     const server_config *config = &s->config;
+    ww_model_options options = ww_model_options_default();
     ww_status status = samplers_start(s);
+    options.chat_template = config->chat_template;
     s->models = memory_alloc_zeroed(config->model_count + 1, sizeof *s->models);
     if (!s->models)
         return memory_failed("models", config->model_count * sizeof *s->models);
@@ -26,7 +28,8 @@ ww_status models_load(server *s)
         served_model *m = &s->models[i];
         m->info = ww_model_info_default();
         m->name = memory_copy_text(config->model_names[i], strlen(config->model_names[i]));
-        status = m->name ? ww_model_open(config->model_paths[i], config->device, NULL, &m->model) : memory_failed("a model", 1);
+        status =
+            m->name ? ww_model_open(config->model_paths[i], config->device, &options, &m->model) : memory_failed("a model", 1);
         if (status == WW_OK)
             status = ww_model_describe(m->model, &m->info);
         m->created = (int64_t)time(NULL);
@@ -53,7 +56,7 @@ void models_free(server *s)
 
 bool model_can(const served_model *m, model_task task)
 {
-    const bool generates = m->info.kind == WW_MODEL_DECODER && !m->info.embeds && !m->info.reranks;
+    const bool generates = m->info.kind == WW_MODEL_DECODER && !m->info.embeds && m->info.pooling != WW_POOLING_RANK;
     return task == TASK_EMBED    ? m->info.embeds != 0
            : task == TASK_RERANK ? m->info.reranks != 0
                                  : task == TASK_ANY || generates;
@@ -90,9 +93,10 @@ served_model *model_for_task(request *r, const char *body, model_task task)
     size_t able = 0;
     if (body && json_given(body, "model"))
         return model_of_request(r, body, task);
-    for (size_t i = 0; i < s->model_count; i++)
-        if (model_can(&s->models[i], task) && able++ == 0)
-            found = &s->models[i];
+    for (int all = 0; all < 2 && able == 0; all++)
+        for (size_t i = 0; i < s->model_count; i++)
+            if (model_can(&s->models[i], task) && (all || !model_can(&s->models[i], TASK_GENERATE)) && able++ == 0)
+                found = &s->models[i];
     if (able == 1) {
         r->queue = &found->queue;
         return found;

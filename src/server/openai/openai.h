@@ -7,11 +7,12 @@
 
 typedef enum model_task { TASK_EMBED, TASK_RERANK, TASK_GENERATE, TASK_ANY } model_task;
 
-/* Can the model do it? A decoder that embeds or reranks does not generate. */
+/* Can the model do it? A decoder that embeds, or has a head that ranks, does not generate. */
 bool model_can(const served_model *m, model_task task);
 
 /* Finds the model that the body names and sets the request's queue to its queue. NULL after a failure. If the body names none,
- * as in TEI's API, model_for_task() takes the only model that can do the task. */
+ * as in TEI's API, model_for_task() takes the only model that can do the task; of several, the only one that does not generate.
+ */
 served_model *model_of_request(request *r, const char *body, model_task task);
 served_model *model_for_task(request *r, const char *body, model_task task);
 
@@ -23,8 +24,7 @@ bool embeddings_run(queue *q, request *taken);
 /* ---- rerank.c */
 bool prepare_rerank(request *r);
 bool prepare_rerank_tei(request *r);
-bool is_rerank(const request *r);
-void rerank_run(served_model *m, request *r);
+request *reranks_run(served_model *m, request *taken); /* answers requests to rerank, and returns the list of the others */
 
 /* ---- tei.c */
 bool prepare_tokenize(request *r);

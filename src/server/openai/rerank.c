@@ -27,11 +27,6 @@ static void plan_free(void *plan)
     memory_free(p);
 }
 
-bool is_rerank(const request *r)
-{
-    return r->plan_free == plan_free;
-}
-
 /* A list of texts, or of {"text": ...}. */
 static bool read_texts(request *r, const char *list, const char *what, rerank_plan *p)
 {
@@ -145,7 +140,7 @@ static int has_left(long long done, long long total, void *user)
     return atomic_load(&((const request *)user)->gone);
 }
 
-void rerank_run(served_model *m, request *r)
+static void rerank(served_model *m, request *r)
 {
     const rerank_plan *p = r->plan;
     float *scores = memory_alloc(p->count * sizeof *scores);
@@ -164,4 +159,20 @@ void rerank_run(served_model *m, request *r)
     memory_free(scores);
     memory_free(order);
     request_done(r);
+}
+
+request *reranks_run(served_model *m, request *taken)
+{
+    request *others = NULL, **end = &others;
+    for (request *r = taken, *next; r; r = next) {
+        next = r->next;
+        r->next = NULL;
+        if (r->plan_free == plan_free) {
+            rerank(m, r);
+            continue;
+        }
+        *end = r;
+        end = &r->next;
+    }
+    return others;
 }

@@ -66,9 +66,11 @@ bool prepare_info(request *r)
                                            [WW_POOLING_RANK] = "rank"};
     const server *s = r->server;
     const served_model *m = NULL;
-    for (size_t i = 0; i < s->model_count && !m; i++)
-        if (model_can(&s->models[i], TASK_EMBED) || model_can(&s->models[i], TASK_RERANK))
-            m = &s->models[i];
+    for (int all = 0; all < 2 && !m; all++)
+        for (size_t i = 0; i < s->model_count && !m; i++)
+            if ((model_can(&s->models[i], TASK_EMBED) || model_can(&s->models[i], TASK_RERANK)) &&
+                (all || !model_can(&s->models[i], TASK_GENERATE)))
+                m = &s->models[i];
     if (!m)
         return request_fail(r, 404, "the server has no model that embeds or reranks");
     r->status = 200;

@@ -66,6 +66,9 @@ void tiny_write_ranker(int32_t layers, const char *path);
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 void tiny_write_chat(const char *chat_template, int32_t context, const char *path);
 
+/* The same of qwen3 with the tokens no and yes: it generates text, and it reranks by its answers. */
+void tiny_write_answers(const char *path);
+
 /* Opens a model with float activations and a cache of f32, as the reference below computes; close it. Here, because tests
  * without the library of models are linked with the functions above, too. */
 static inline ww_model *tiny_open_precise(ww_device *device, const char *path)

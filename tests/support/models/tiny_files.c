@@ -1,4 +1,6 @@
 /* Files of tiny models with tokenizers, for tests that need any model. */
+#include <string.h>
+
 #include "support/data/vocabulary.h"
 #include "support/models/tiny.h"
 
@@ -38,16 +40,30 @@ void tiny_write_ranker(int32_t layers, const char *path)
     write_words(shape, path);
 }
 
-void tiny_write_chat(const char *chat_template, int32_t context, const char *path)
+static void write_bytes(tiny_shape shape, const char *chat_template, const char *path)
 {
     test_vocabulary bytes = vocabulary_empty("gpt2");
-    tiny_shape shape = tiny_default("llama");
     bytes.pre = "gpt-2";
     vocabulary_add_alphabet(&bytes);
     bytes.merge_count = 0;
     vocabulary_add(&bytes, "<|im_start|>", 3, 0);
     bytes.eos = vocabulary_add(&bytes, "<|im_end|>", 3, 0);
-    shape.context = context > 0 ? context : shape.context;
+    if (strcmp(shape.architecture, "qwen3") == 0) {
+        vocabulary_add(&bytes, "no", 1, 0);
+        vocabulary_add(&bytes, "yes", 1, 0);
+    }
     shape.chat_template = chat_template;
     write_shape(shape, &bytes, path);
+}
+
+void tiny_write_chat(const char *chat_template, int32_t context, const char *path)
+{
+    tiny_shape shape = tiny_default("llama");
+    shape.context = context > 0 ? context : shape.context;
+    write_bytes(shape, chat_template, path);
+}
+
+void tiny_write_answers(const char *path)
+{
+    write_bytes(tiny_default("qwen3"), TINY_CHATML, path);
 }
