@@ -155,7 +155,8 @@ static void put_hits(request *r, const search *s)
 
 typedef struct group {
     value_counted key;
-    int64_t *hits; /* numbers of found points */
+    int64_t *hits; /* numbers of found points; key.count of them, with room for `capacity` */
+    int64_t capacity;
 } group;
 
 typedef struct grouping {
@@ -178,7 +179,6 @@ static bool tell_whether_key(void *user, const char *value)
 /* Makes a new group at the end. Returns NULL if out of memory. */
 static group *add_group(grouping *g, value_counted key)
 {
-    const int64_t found = g->plan->searches->found_count, size = g->plan->group_size;
     if (g->count == g->capacity) {
         const int64_t larger = g->capacity > 0 ? 2 * g->capacity : 16;
         group *moved = memory_resize(g->groups, (size_t)larger * sizeof *moved);
@@ -187,10 +187,23 @@ static group *add_group(grouping *g, value_counted key)
         g->groups = moved;
         g->capacity = larger;
     }
-    group *made = &g->groups[g->count];
-    *made = (group){key, memory_alloc((size_t)(size < found ? size : found) * sizeof *made->hits)};
-    g->count += made->hits != NULL;
-    return made->hits ? made : NULL;
+    g->groups[g->count] = (group){.key = key};
+    return &g->groups[g->count++];
+}
+
+/* Returns false if out of memory. */
+static bool add_hit(group *to, int64_t hit)
+{
+    if (to->key.count == to->capacity) {
+        const int64_t larger = to->capacity > 0 ? 2 * to->capacity : 4;
+        int64_t *moved = memory_resize(to->hits, (size_t)larger * sizeof *moved);
+        if (!moved)
+            return false;
+        to->hits = moved;
+        to->capacity = larger;
+    }
+    to->hits[to->key.count++] = hit;
+    return true;
 }
 
 /* Adds a point to the group of one of its keys. */
@@ -204,13 +217,9 @@ static bool tell_key(void *user, const char *value)
     if (at == g->plan->group_limit)
         return true;
     group *to = at < g->count ? &g->groups[at] : add_group(g, key);
-    g->failed = !to;
-    if (!to)
-        return false;
-    const bool twin = to->key.count > 0 && to->hits[to->key.count - 1] == g->hit; /* the same key twice */
-    if (!twin && to->key.count < g->plan->group_size)
-        to->hits[to->key.count++] = g->hit;
-    return true;
+    const bool twin = to && to->key.count > 0 && to->hits[to->key.count - 1] == g->hit; /* the same key twice */
+    g->failed = !to || (!twin && to->key.count < g->plan->group_size && !add_hit(to, g->hit));
+    return !g->failed;
 }
 
 /* Writes the point of another collection whose id is the key of a group. */
