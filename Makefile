@@ -29,7 +29,7 @@ without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 help:
 	@echo "make demo     search handwritten digits, on the best device here"
 	@echo "make demo-text  find words by what they mean: fetches a model, embeds WordNet, answers questions; DEVICE=cpu chooses"
-	@echo "make test     every feature in small sizes, kernels of three chips; 11 to 20 minutes on two cores"
+	@echo "make test     every feature in small sizes, kernels of three chips; 11 to 25 minutes on two cores"
 	@echo "make test-all every test: all chips, the long tests (tests/long.cmake), address, undefined and thread sanitizers; takes over an hour"
 	@echo "make test-sanitizers   the quick tests under the sanitizers: test-asan and test-tsan"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
