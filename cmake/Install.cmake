@@ -32,10 +32,10 @@ install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} CO
 if(WARPWAVE_SERVER)
     install(FILES ${CMAKE_SOURCE_DIR}/data/warpwave.service DESTINATION lib/systemd/system COMPONENT command)
 endif()
-install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion/warpwave.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+install(FILES ${CMAKE_SOURCE_DIR}/programs/warpwave/completion/warpwave.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME warpwave COMPONENT command)
-install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion/_warpwave DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
-install(FILES ${CMAKE_SOURCE_DIR}/src/cli/completion/warpwave.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+install(FILES ${CMAKE_SOURCE_DIR}/programs/warpwave/completion/_warpwave DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
+install(FILES ${CMAKE_SOURCE_DIR}/programs/warpwave/completion/warpwave.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
         COMPONENT command)
 file(GLOB_RECURSE manual ${CMAKE_SOURCE_DIR}/docs/*/warpwave.1)
 install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)

@@ -11,6 +11,10 @@ foreach(room base device cpu gpu vectors map tensor quant gguf files)
     list(APPEND room_sources ${sources})
 endforeach()
 list(FILTER room_sources EXCLUDE REGEX "/src/cpu/isa/[a-z0-9]+/") # each with flags of its own, below
+if(WARPWAVE_TESTS)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/testing/emulated/*.c)
+    list(APPEND room_sources ${sources})
+endif()
 list(APPEND room_sources ${KERNEL_SOURCES}) # cmake/Kernels.cmake
 
 # Each instruction set is a folder whose files are compiled for it; which one runs is decided on the machine (src/cpu/isa/isa.c). They
@@ -48,7 +52,7 @@ add_library(warpwave_objects OBJECT ${library_sources})
 # library, past locks and workers: it ends the program where it was thrown.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/float_guard.c PROPERTIES COMPILE_OPTIONS
                             "-fno-exceptions;-fno-unwind-tables;-fno-asynchronous-unwind-tables")
-target_include_directories(warpwave_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${JANSSON_INCLUDE} ${ZSTD_INCLUDE})
+target_include_directories(warpwave_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/programs ${CMAKE_SOURCE_DIR}/testing ${CMAKE_SOURCE_DIR} ${JANSSON_INCLUDE} ${ZSTD_INCLUDE})
 target_link_libraries(warpwave_objects PUBLIC Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY} ${ZSTD_LIBRARY})
 
 add_library(warpwave SHARED $<TARGET_OBJECTS:warpwave_objects>)
@@ -89,8 +93,8 @@ endif()
 
 # The command uses the public headers and the library's own small text and memory helpers, so it is linked with the objects. It is compiled
 # once for itself and for the Python wheel's library (cmake/Python.cmake).
-file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/*.c)
-list(FILTER command_sources EXCLUDE REGEX "/src/cli/(mpi/|store/|absent/|model/|serve/|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake, cmake/ServerCommand.cmake
+file(GLOB_RECURSE command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/programs/warpwave/*.c)
+list(FILTER command_sources EXCLUDE REGEX "/programs/warpwave/(store/|absent/|model/|serve/|gguf/from_safetensors)") # cmake/Mpi.cmake, cmake/StoreCommand.cmake, cmake/ModelCommand.cmake, cmake/ServerCommand.cmake
 add_library(warpwave_command_objects OBJECT ${command_sources})
 target_link_libraries(warpwave_command_objects PRIVATE warpwave_objects)
 target_compile_definitions(warpwave_command_objects PRIVATE WARPWAVE_SOURCE_DATA_DIR="${CMAKE_SOURCE_DIR}/data")
@@ -101,4 +105,4 @@ if(WARPWAVE_SANITIZE MATCHES "memory")
     target_sources(warpwave_command PRIVATE ${CMAKE_SOURCE_DIR}/tests/memcheck/jansson.c)
 endif()
 # The demo's digits are put into the command when this file is assembled.
-set_source_files_properties(${CMAKE_SOURCE_DIR}/src/cli/demo/digits.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/data/digits.csv)
+set_source_files_properties(${CMAKE_SOURCE_DIR}/programs/warpwave/demo/digits.c PROPERTIES OBJECT_DEPENDS ${CMAKE_SOURCE_DIR}/data/digits.csv)

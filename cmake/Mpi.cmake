@@ -43,10 +43,10 @@ function(mpi_target wrapper name)
     endforeach()
 endfunction()
 
-file(GLOB cluster_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cluster/*.c)
-file(GLOB cluster_command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cli/mpi/*.c)
-set(cluster_command_shared ${CMAKE_SOURCE_DIR}/src/cli/options.c ${CMAKE_SOURCE_DIR}/src/cli/command.c ${CMAKE_SOURCE_DIR}/src/cli/help.c
-    ${CMAKE_SOURCE_DIR}/src/cli/terminal.c ${CMAKE_SOURCE_DIR}/src/cli/json.c ${CMAKE_SOURCE_DIR}/src/cli/file_uses.c)
+file(GLOB cluster_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/mpi/*.c)
+file(GLOB cluster_command_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/mpi/command/*.c)
+set(cluster_command_shared ${CMAKE_SOURCE_DIR}/programs/warpwave/options.c ${CMAKE_SOURCE_DIR}/programs/warpwave/command.c ${CMAKE_SOURCE_DIR}/programs/warpwave/help.c
+    ${CMAKE_SOURCE_DIR}/programs/warpwave/terminal.c ${CMAKE_SOURCE_DIR}/programs/warpwave/json.c ${CMAKE_SOURCE_DIR}/programs/warpwave/file_uses.c)
 # Small things of base that have no state to share with the core's, as the store has them (cmake/Store.cmake).
 set(cluster_base ${CMAKE_SOURCE_DIR}/src/base)
 add_library(warpwave_mpi_base OBJECT ${cluster_base}/system/memory.c ${cluster_base}/text.c ${cluster_base}/message.c ${cluster_base}/structs.c ${cluster_base}/system/process.c
@@ -68,7 +68,7 @@ foreach(wrapper ${mpi_wrappers})
     list(APPEND WARPWAVE_MPIS ${name})
     mpi_target(${wrapper} ${name})
     add_library(cluster_objects_${name} OBJECT ${cluster_sources})
-    target_include_directories(cluster_objects_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+    target_include_directories(cluster_objects_${name} PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR})
     target_link_libraries(cluster_objects_${name} PUBLIC mpi_${name} Threads::Threads)
 
     add_library(warpwave_mpi${suffix} SHARED $<TARGET_OBJECTS:cluster_objects_${name}> $<TARGET_OBJECTS:warpwave_mpi_base>)

@@ -8,7 +8,7 @@ set(WARPWAVE_WHEEL_ZIG "" CACHE STRING "The command of zig (a list) that links t
 set(wheel_dir ${CMAKE_BINARY_DIR}/wheel)
 
 add_library(wheel_command_objects OBJECT ${CMAKE_SOURCE_DIR}/python/command_library.c)
-target_include_directories(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/programs)
 set(wheel_objects $<TARGET_OBJECTS:warpwave_objects> $<TARGET_OBJECTS:warpwave_command_objects> $<TARGET_OBJECTS:wheel_command_objects>)
 set(wheel_wants jansson zstd)
 

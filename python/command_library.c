@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 
-int main(int argc, char **argv);            /* in src/cli */
+int main(int argc, char **argv);            /* in programs/warpwave */
 ww_status bundled_sqlite_for_command(void); /* bundled_sqlite.c */
 WW_API int ww_command_main(int argc, char **argv);
 

@@ -1,5 +1,5 @@
-/* Replaces src/server/tls.c in the wheel, whose server has no TLS: GnuTLS and its libraries are not installed everywhere, and
- * cannot be linked statically. */
+/* Replaces programs/server/tls.c in the wheel, whose server has no TLS: GnuTLS and its libraries are not installed everywhere,
+ * and cannot be linked statically. */
 #include "server/tls.h"
 
 #include <stddef.h>

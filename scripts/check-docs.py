@@ -162,13 +162,16 @@ def check_kernel_words():
                 offend(path, 1, f"{word} is no word of src/kernels/simt")
 
 
+ROOMS = ("src/", "programs/", "mpi/", "testing/")
+
+
 def check_rooms(files):
-    """The table of rooms in the architecture has every folder of src/, and no other."""
+    """The table of rooms in the architecture has every folder of the source, and no other."""
     path = "docs/design/architecture.md"
-    folders = {str(parent) + "/" for file in files if file.startswith("src/") for parent in list(pathlib.PurePosixPath(file).parents)[:-2]}
+    folders = {str(parent) + "/" for file in files if file.startswith(ROOMS) for parent in list(pathlib.PurePosixPath(file).parents)[:-1]} - {"src/", "programs/", "testing/"}
     named = {}
     for number, line in enumerate(read(path).split("\n"), 1):
-        for folder in re.findall(r"^\| `(src/[\w/]+/)` \|", line):
+        for folder in re.findall(r"^\| `((?:src|programs|mpi|testing)/[\w/]*)` \|", line):
             named[folder] = number
     for folder in sorted(folders - set(named)):
         offend(path, 1, f"the table of rooms lacks {folder}")
@@ -211,12 +214,12 @@ def check_chip_tables(known):
 def commands():
     """For each command of `warpwave`: its options, and the words that its source contains (info, encode, ...)."""
     found = {}
-    for file in sorted((ROOT / "src/cli").glob("**/*.c")):
+    for file in sorted((ROOT / "programs/warpwave").glob("**/*.c")):
         if file.name.startswith("no_"):  # stands for a command that was not built
             continue
         text = file.read_text(encoding="utf-8")
         for name in re.findall(r'const command command_\w+ = \{\s*\.name = "(\w+)"', text):
-            alone = file.parent == ROOT / "src/cli"
+            alone = file.parent == ROOT / "programs/warpwave"
             parts = [file] if alone else sorted(file.parent.glob("*.c"))
             texts = "\n".join(part.read_text(encoding="utf-8") for part in parts)
             options = set(re.findall(r'"(--?[a-z][\w-]*)"', texts)) - {"--help", "-h", "--version"}

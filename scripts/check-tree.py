@@ -39,10 +39,8 @@ ARROWS = {
     "cpu": [*CPU_SHARED, *CPU_BELOW],
     "cpu/isa/avx512": ["cpu/isa/avx2", *CPU_SHARED, *CPU_BELOW],
     "cpu/isa/amx": ["cpu/isa/avx512", "cpu/isa/avx2", *CPU_SHARED, *CPU_BELOW],
-    "emulator": ["kernels", "base"],
     "gpu": ["gpu", *GPU_BELOW],
     "gpu/driver": ["gpu/.", *GPU_BELOW],
-    "gpu/driver/emulated": ["emulator", "gpu/driver/.", "gpu/.", *GPU_BELOW],
     "gpu/blas": ["gpu/driver", "gpu/.", *GPU_BELOW],
     "gpu/search": ["gpu/driver", "gpu/.", *GPU_BELOW],
     "gpu/tensor": ["gpu/blas", "gpu/driver", "gpu/.", *GPU_BELOW],
@@ -60,8 +58,8 @@ ARROWS = {
     "tensor": ["device", "arithmetic", "base"],
     "quant": ["tensor", "device", "arithmetic", "base"],
     "gguf": ["quant", "tensor", "files", "device", "arithmetic", "base"],
-    "cluster": ["vectors/internal", "vectors/file_rows.h", "arithmetic", "base"],
-    "cli/mpi": ["cli/.", "cluster", "files", "arithmetic", "base"],
+    "mpi": ["vectors/internal", "vectors/file_rows.h", "arithmetic", "base"],
+    "mpi/command": ["warpwave/.", "mpi", "files", "arithmetic", "base"],
     "text": ["vectors/internal", "base"],
     "model": ["gguf", "quant", "tensor", "files", "device", "arithmetic", "base"],
     "model/tokenizer": ["model/.", "gguf", "files", "base"],
@@ -69,8 +67,13 @@ ARROWS = {
     "model/template": ["model/.", "base"],
     "model/convert": ["model/tokenizer/vocabulary.h", "gguf", "files", "base"],
     "server": ["model", "vectors/filter", "base"],
-    "cli/serve": ["cli/.", "cli/text/lines.h", "server/.", "base"],
-    "cli": ["model", "gguf", "vectors", "tensor", "quant", "files", "device", "arithmetic", "base"],
+    "warpwave": ["model", "gguf", "vectors", "tensor", "quant", "files", "device", "arithmetic", "base"],
+    "warpwave/serve": ["warpwave/.", "warpwave/text/lines.h", "server/.", "base"],
+    # Tools of the tests, which nothing else includes.
+    "emulator": ["kernels", "base"],
+    "emulated": ["emulator", "gpu/driver/.", "gpu/.", *GPU_BELOW],
+    "standin": ["emulated", "emulator", "gpu/driver", "gpu/blas", "kernels", "arithmetic", "base"],
+    "inject": [],
 }
 # Where a kernel or shared arithmetic may ask which vendor it is compiled for (docs/design/kernels.md says why); everywhere else what
 # differs is behind a word of simt.h.
@@ -107,13 +110,15 @@ MANY_PARAMETERS = {
     "src/cpu/tensor/element_loops*.h": "the table of inner loops that instruction sets fill",
     "src/cpu/tensor/row_loops*.h": "likewise",
     "src/store/filter/filter.c": "SQLite's authorizer",
-    "src/server/http.c": "libmicrohttpd's callback for requests",
-    "src/server/tls.c": "GnuTLS's callback for certificates",
+    "programs/server/http.c": "libmicrohttpd's callback for requests",
+    "programs/server/tls.c": "GnuTLS's callback for certificates",
     "src/store/sqlite/table.c": "SQLite's functions of a virtual table",
     "src/store/sqlite/hybrid.c": "likewise",
+    "testing/standin/*": "the signatures of vendors' libraries",
 }
 ROOT_FILES = {".clang-format", ".clang-tidy", ".containerignore", ".gitignore", "CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "Containerfile",
               "LICENSE", "Makefile", "README.md", "SECURITY.md", "pyproject.toml"}
+ROOMS = ("src/", "programs/", "mpi/", "testing/")  # where C of the project lies, but for tests, benchmarks and examples
 FILE_LINES_MAX = 700
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
 ENDS_OR_PRINTS = re.compile(r"(?<![\w.>])(abort|exit|_exit|assert|printf|puts|perror)\s*\(")
@@ -154,8 +159,13 @@ def includes(lines):
             yield number, match.group(1)
 
 
+def inside_of(path):
+    """A path as includes write it: from src, programs and testing, and for mpi from the root."""
+    return re.sub(r"^(src|programs|testing)/", "", path)
+
+
 def rule_of(inside):
-    """The longest name in ARROWS that matches a path below src/."""
+    """The longest name in ARROWS that matches a path as includes write it."""
     parts = inside.split("/")
     for length in range(len(parts), 0, -1):
         name = "/".join(parts[:length])
@@ -172,18 +182,18 @@ def leads_to(arrow, target):
 
 
 def check_arrows(path, lines):
-    inside = path.removeprefix("src/")
+    inside = inside_of(path)
     rule = rule_of(inside)
     if not rule:
-        offend(path, 1, f"src/{inside.split('/')[0]} is not a room: name it in scripts/check-tree.py and docs/design/architecture.md")
+        offend(path, 1, f"{path.rpartition('/')[0]} is not a room: name it in scripts/check-tree.py and docs/design/architecture.md")
         return
     own = inside.rpartition("/")[0]
     arrows = [f"{own}/.", *([] if rule in ("cpu", "base") else [rule]), *ARROWS[rule]]
     for number, target in includes(lines):
         if target.startswith(".."):
-            offend(path, number, f"{target}: includes are written from src/")
+            offend(path, number, f"{target}: includes are written from src, programs, testing or the root")
         elif "/" in target and rule_of(target) and not any(leads_to(arrow, target) for arrow in arrows):
-            offend(path, number, f"src/{own} must not include {target}: its arrows lead to {', '.join(arrows[1:]) or 'nothing'}")
+            offend(path, number, f"{own} must not include {target}: its arrows lead to {', '.join(arrows[1:]) or 'nothing'}")
 
 
 def check_vendors(path, lines):
@@ -201,7 +211,7 @@ def check_circles(graph):
     def visit(file):
         if file in way:
             circle = way[way.index(file):] + [file]
-            offend(f"src/{file}", 1, f"includes itself: {' -> '.join(circle)}")
+            offend(file, 1, f"includes itself: {' -> '.join(circle)}")
         elif file not in done:
             way.append(file)
             for target in graph.get(file, []):
@@ -218,7 +228,7 @@ def check_folders(paths):
     counts = {}
     for path in paths:
         folder, _, name = path.rpartition("/")
-        if folder.split("/")[0] in ("src", "include", "tests") and name.endswith((".c", ".h", ".def", ".S", ".py", ".cpp")):
+        if folder.split("/")[0] in ("src", "programs", "mpi", "testing", "include", "tests") and name.endswith((".c", ".h", ".def", ".S", ".py", ".cpp")):
             counts[folder] = counts.get(folder, 0) + 1
     for folder, count in counts.items():
         if count > FOLDER_FILES_MAX:
@@ -234,9 +244,9 @@ def check_root():
 
 
 def check_library_manners(path, lines):
-    """No room of the library ends the process or prints, and memory comes from base/memory.h. The emulated driver stands for a
-    vendor's library, so it takes its memory where that would; base/system/large_blocks.c is what memory.c stands on."""
-    own_memory = path.startswith(("src/base/system/memory.c", "src/base/system/large_blocks.c", "src/gpu/driver/emulated/"))
+    """No room of the library ends the process or prints, and memory comes from base/memory.h.
+    base/system/large_blocks.c is what memory.c stands on."""
+    own_memory = path.startswith(("src/base/system/memory.c", "src/base/system/large_blocks.c"))
     for number, line in enumerate(code_lines(lines), 1):
         ending = ENDS_OR_PRINTS.search(line)
         if ending:
@@ -269,7 +279,7 @@ def check_float_guards(files):
         if path.startswith("include/warpwave"):
             public.update(re.findall(r"^WW_API ww_status (ww_\w+)\(", content, re.MULTILINE))
     for path, content in text.items():
-        if not path.startswith("src/") or path.startswith("src/cli/") or not path.endswith(".c"):
+        if not path.startswith(("src/", "mpi/")) or not path.endswith(".c"):
             continue
         for match in re.finditer(r"^ww_status (ww_\w+)\([^;{]*\)\n\{\n(.*)\n", content, re.MULTILINE):
             public.discard(match.group(1))
@@ -305,18 +315,18 @@ def check_parameters(path, lines):
 
 def check_file(path, lines):
     is_code = path.endswith((".c", ".h", ".def"))
-    if path.startswith("src/") and is_code:
+    if path.startswith(ROOMS) and is_code:
         check_arrows(path, lines)
         check_vendors(path, lines)
-        # The emulated driver stands for a vendor's library, whose memory is not the library's.
-        if not path.startswith(("src/cli/", "src/kernels/", "src/arithmetic/", "src/gpu/driver/emulated/")):
+        # What stands for a vendor's library takes its memory where that would.
+        if not path.startswith(("programs/warpwave/", "mpi/command/", "src/kernels/", "src/arithmetic/", "testing/")):
             check_library_manners(path, lines)
         check_messages(path, lines)
-    if is_code and path.startswith(("src/", "bench/")):
+    if is_code and path.startswith((*ROOMS, "bench/")):
         check_parameters(path, lines)
     if is_code and len(lines) - 1 > FILE_LINES_MAX:
         offend(path, len(lines) - 1, f"more than {FILE_LINES_MAX} lines: which are its two subjects?")
-    if is_code and path.startswith(("src/", "include/", "tests/", "bench/")) and not lines[0].startswith("/*"):
+    if is_code and path.startswith((*ROOMS, "include/", "tests/", "bench/")) and not lines[0].startswith("/*"):
         offend(path, 1, "a file opens with a comment that says what it does and why")
     if path not in PLACES_THAT_NAME_THE_WORDS:
         for number, line in enumerate(lines, 1):
@@ -329,8 +339,8 @@ def main():
     files = list(tracked())
     for path, lines in files:
         check_file(path, lines)
-    sources = [(path, lines) for path, lines in files if path.startswith("src/") and path.endswith((".c", ".h", ".def"))]
-    check_circles({path.removeprefix("src/"): [target for _, target in includes(lines)] for path, lines in sources})
+    sources = [(path, lines) for path, lines in files if path.startswith(ROOMS) and path.endswith((".c", ".h", ".def"))]
+    check_circles({inside_of(path): [target for _, target in includes(lines)] for path, lines in sources})
     check_folders(path for path, _ in files)
     check_root()
     check_float_guards(files)

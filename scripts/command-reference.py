@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What is written about the options of `warpwave` and `warpwave-mpi`, made from the tables that the commands parse by: the tables of
-docs/reference/command.md, the synopsis and the lists of docs/reference/warpwave.1 and warpwave-mpi.1, and the completions in src/cli/completion.
+docs/reference/command.md, the synopsis and the lists of docs/reference/warpwave.1 and warpwave-mpi.1, and the completions in programs/warpwave/completion.
 `warpwave help --json` prints the tables.
     scripts/command-reference.py COMMAND           says what differs, and exits 1 if anything does
     scripts/command-reference.py COMMAND --write   writes it
@@ -272,7 +272,7 @@ def made_for_one(commands):
         if command.options or command.actions:
             page = replaced(page, command.name, page_table(command), "<!-- {} -->")
             manual = replaced(manual, command.name, manual_list(command), '.\\" {}')
-    folder = ROOT / "src/cli/completion"
+    folder = ROOT / "programs/warpwave/completion"
     return {page_path: page, manual_path: manual, folder / "warpwave.bash": bash(commands), folder / "_warpwave": zsh(commands),
             folder / "warpwave.fish": fish(commands)}
 

@@ -17,7 +17,7 @@ PAGES = {
     "accuracy": ("ulp", "src/arithmetic bench/tensor/ulp.c"),
     "amd-performance": ("amd-performance", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
     "codeobjects": ("test-codeobjects", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
-    "faults": ("faults", "src tests/faults tests/support scripts/fault-report.py"),
+    "faults": ("faults", "src programs mpi testing tests/faults tests/support scripts/fault-report.py"),
     "parity": ("parity", "src tests/device/test_cross_backend.c"),
     "resources": ("resources", "src/kernels src/arithmetic cmake/Kernels.cmake tools/check-kernels.c scripts/kernels/kernel-resources.sh"),
 }

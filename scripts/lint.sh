@@ -43,7 +43,7 @@ static_analysis() {
     if [ -n "${LINT_STATES:-}" ]; then
         tidy . "${states[@]}"
     else
-        tidy '^(src|examples)/' "${states[@]}" && tidy '^(tests|bench)/' '--checks=-clang-analyzer-*'
+        tidy '^(src|programs|mpi|examples)/' "${states[@]}" && tidy '^(tests|testing|bench)/' '--checks=-clang-analyzer-*'
     fi
 }
 

@@ -10,9 +10,9 @@
 
 #include <warpwave/cluster.h>
 
-#include "cluster/keys.h"
-#include "cluster/search.h"
 #include "measure.h"
+#include "mpi/keys.h"
+#include "mpi/search.h"
 
 enum { REPEATS = 7 };
 

@@ -72,7 +72,7 @@ fn build(names: &[&str]) -> PathBuf {
             source.display()
         ));
     }
-    for folder in ["src", "include", "cmake", "CMakeLists.txt"] {
+    for folder in ["src", "programs", "mpi", "include", "cmake", "CMakeLists.txt"] {
         println!("cargo:rerun-if-changed={}", source.join(folder).display());
     }
     let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("warpwave");

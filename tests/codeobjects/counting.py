@@ -214,7 +214,7 @@ def lines_by_piece(table, line_bytes, extents):
 
 
 def pieces_now(on_device):
-    """The device's memory, buffer by buffer: each ends at an inaccessible page (tests/standin). on_device(address): whether it is in one of them."""
+    """The device's memory, buffer by buffer: each ends at an inaccessible page (testing/standin). on_device(address): whether it is in one of them."""
     with open("/proc/self/maps", encoding="ascii") as maps:
         lines = [line.split() for line in maps]
     for line, behind in zip(lines, lines[1:]):

@@ -1,4 +1,4 @@
-"""The library's own ROCm backend with its kernels executed from their machine code: the stand-in for libamdhip64 (tests/standin) hands
+"""The library's own ROCm backend with its kernels executed from their machine code: the stand-in for libamdhip64 (testing/standin) hands
 each launch over, and it is run here (run_hsaco.py) on the memory that the library gave. So a test is a call of the library on this
 device and on the CPU, and whatever the backend launches for it, as the backend launches it, is what is tested."""
 import contextlib
@@ -12,7 +12,7 @@ from run_hsaco import GpuFault, Module
 from structs import Header
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-standin = Header(ROOT / "tests/standin/standin.h")
+standin = Header(ROOT / "testing/standin/standin.h")
 api = Header(*(ROOT / "include/warpwave" / name for name in ("tensor.h", "tensor_rows.h", "attention.h", "quant.h")))
 
 hooks = Header(ROOT / "tests/codeobjects/hooks.h")
@@ -65,7 +65,7 @@ class Executor:
 
     def by_dot2(self, build, chip):
         """Within this, fast products of f16 run in the form for chips without matrix units, which is compiled for this chip, too
-        (tests/standin/CMakeLists.txt). Returns the folder of that code."""
+        (testing/standin/CMakeLists.txt). Returns the folder of that code."""
         path = dot2_code(build, chip)
         module = Module(str(path))
         self.modules.update((kernel, module) for kernel in module.kernels)

@@ -18,7 +18,7 @@ HOW = """**There is no AMD GPU behind this page.** The machine code that clang m
 AMD emulator of the repository tinygrad/tinygrad. The results are emulated, never run on hardware.
 
 The library is what is tested. Each test uses collections, tensors and quantized matrices through the C interface, once on the ROCm backend and once
-on the CPU, and the results must have the same bits. The backend runs over a stand-in for `libamdhip64.so` (tests/standin), which hands each launch
+on the CPU, and the results must have the same bits. The backend runs over a stand-in for `libamdhip64.so` (testing/standin), which hands each launch
 to the emulator: the code object that the library chose, its arguments and its memory.
 
 - Each test runs with four orders of waves: one wave after the other up to each barrier; the same from the last wave to the first; and switching

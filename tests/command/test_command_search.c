@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "arithmetic/row_values.h"
-#include "cli/json.h"
 #include "command/search_files.h"
+#include "warpwave/json.h"
 
 /* ---- naive answers ------------------------------------------------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/json.h"
 #include "command/search_files.h"
+#include "warpwave/json.h"
 
 /* `count` ids, the n-th as printf writes it with `format`. */
 static void write_ids(const char *name, const char *format, int count)

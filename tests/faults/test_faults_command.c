@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "faults/inject/inject.h"
+#include "inject/inject.h"
 #include "support/command.h"
 #include "support/data/bytes.h"
 #include "support/data/random.h"

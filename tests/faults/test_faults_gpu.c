@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "emulated/emulated.h"
+#include "emulated/parts.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
-#include "gpu/driver/emulated/parts.h"
 #include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/stream.h"

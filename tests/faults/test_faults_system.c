@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "faults/inject/inject.h"
+#include "inject/inject.h"
 #include "support/check.h"
 #include "support/data/random.h"
 #include "support/faults/fault_counts.h"

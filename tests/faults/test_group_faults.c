@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "device/group/group.h"
+#include "emulated/parts.h"
 #include "gpu/device.h"
-#include "gpu/driver/emulated/parts.h"
 #include "gpu/error.h"
 #include "support/calls/calls.h"
 #include "support/collections.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "emulated/emulated.h"
+#include "emulated/parts.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
-#include "gpu/driver/emulated/parts.h"
 #include "support/check.h"
 #include "support/data/random.h"
 #include "support/faults/fault_counts.h"

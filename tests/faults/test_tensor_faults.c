@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "emulated/emulated.h"
+#include "emulated/parts.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
-#include "gpu/driver/emulated/parts.h"
 #include "support/calls/tensor.h"
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"

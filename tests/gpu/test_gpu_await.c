@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "emulated/emulated.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
 #include "gpu/open.h"
 #include "support/check.h"
 #include "support/collections.h"

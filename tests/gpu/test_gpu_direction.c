@@ -2,8 +2,8 @@
  * the arguments of kernels show. The answer is the same in both directions. */
 #include <string.h>
 
+#include "emulated/emulated.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
 #include "kernels/screen/screen_args.h"
 #include "kernels/search/search_args.h"
 #include "support/collections.h"

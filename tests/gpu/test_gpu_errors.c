@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "emulated/emulated.h"
 #include "gpu/backend.h"
 #include "gpu/blas/blas.h"
-#include "gpu/driver/emulated/emulated.h"
 #include "gpu/error.h"
 #include "gpu/open.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "emulated/emulated.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
 #include "gpu/memory.h"
 #include "gpu/stream.h"
 #include "support/data/random.h"

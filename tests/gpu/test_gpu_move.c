@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "emulated/emulated.h"
+#include "emulated/parts.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
-#include "gpu/driver/emulated/parts.h"
 #include "support/faults/faulty_driver.h"
 
 enum { DIM = 20, ROWS = 130, QUERIES = 3, K = 6, CALLS_MAX = 5000 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emulated/emulated.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
 #include "support/calls/quant.h"
 #include "support/check.h"
 

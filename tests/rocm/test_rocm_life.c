@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "device/backend.h"
+#include "emulated/emulated.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
 #include "gpu/open.h"
 
 enum { SECONDS = 300, DIM = 128, ROWS = 10000, MORE = 3000, QUERIES = 3, K = 10 };

@@ -206,7 +206,7 @@ class Faults(unittest.TestCase):
     def test_the_report_has_words_for_every_kind_of_fault_that_tests_count(self):
         words = load(ROOT / "scripts/fault-report.py").EXPECTED
         counted = {kind for path in (ROOT / "tests").rglob("*.c") for kind in re.findall(r'\bfault_count\("([^"]+)"', path.read_text(encoding="utf-8"))}
-        names = re.search(r"names\[INJECT_KINDS\] = \{([^}]*)\}", (ROOT / "tests/faults/inject/inject.h").read_text(encoding="utf-8"))
+        names = re.search(r"names\[INJECT_KINDS\] = \{([^}]*)\}", (ROOT / "testing/inject/inject.h").read_text(encoding="utf-8"))
         counted.update(set(re.findall(r'"([^"]+)"', names.group(1))) - {"none"})
         self.assertGreater(len(counted), 10)
         self.assertEqual(sorted(counted - set(words)), [])

@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 #include "device/backend.h"
+#include "emulated/emulated.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
 #include "gpu/open.h"
 
 enum { COUNT = 300, THREADS = 128, BLOCKS = 3, CODE_MAX = 4 << 20 };

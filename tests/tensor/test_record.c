@@ -9,9 +9,9 @@
 #include <warpwave/tensor_rows.h>
 
 #include "base/memory.h"
+#include "emulated/emulated.h"
+#include "emulated/parts.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
-#include "gpu/driver/emulated/parts.h"
 #include "support/attention.h"
 #include "support/devices.h"
 #include "support/faults/faulty_driver.h"

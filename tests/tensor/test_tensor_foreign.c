@@ -8,8 +8,8 @@
 #include <warpwave/dlpack.h>
 
 #include "base/memory.h"
+#include "emulated/emulated.h"
 #include "gpu/device.h"
-#include "gpu/driver/emulated/emulated.h"
 #include "support/devices.h"
 #include "support/tensors.h"
 

@@ -1,5 +1,5 @@
-/* What an emulated kernel is, and what it needs from the emulator: the interface between simt_emulated.h and src/emulator. It
- * is separate from simt_emulated.h so that host code can refer to a kernel without including the kernel language. */
+/* What an emulated kernel is, and what it needs from the emulator: the interface between simt_emulated.h and testing/emulator.
+ * It is separate from simt_emulated.h so that host code can refer to a kernel without including the kernel language. */
 #ifndef WW_KERNELS_SIMT_EMULATED_KERNEL_H
 #define WW_KERNELS_SIMT_EMULATED_KERNEL_H
 

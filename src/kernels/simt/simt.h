@@ -2,7 +2,7 @@
  *
  * A kernel is C11 that is valid C++ too (clang compiles it as HIP and as CUDA): void pointers are cast, initialisers are
  * positional. It needs no vendor header: simt_amd.h and simt_nvidia.h use only clang's builtins, simt_emulated.h uses
- * src/emulator. Each defines the same words; what they share is here. docs/design/kernels.md is the guide.
+ * testing/emulator. Each defines the same words; what they share is here. docs/design/kernels.md is the guide.
  *
  *   KERNEL(name, args_type, max_threads) { ... }   an entry point; its one argument is the struct `args`, by value
  *   KERNEL_RESIDENT(name, args_type, max_threads, blocks) { ... }   the same, with the registers that let a compute unit hold

@@ -1,4 +1,4 @@
-/* simt.h for the emulator: the host's compiler, and functions of src/emulator that know which thread is running.
+/* simt.h for the emulator: the host's compiler, and functions of testing/emulator that know which thread is running.
  *
  * Operations at which threads meet are macros that pass their place in the source. If threads meet at different places, they
  * have diverged, and the emulator's fault names both. Lookups go through one thread-local pointer; a fiber never changes its

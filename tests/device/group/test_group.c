@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "device/group/group.h"
+#include "emulated/emulated.h"
 #include "gpu/device.h"
-#include "gpu/driver/emulated/emulated.h"
 #include "gpu/error.h"
 #include "support/collections.h"
 #include "vectors/collection.h"

@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 #include "device/group/group.h"
+#include "emulated/parts.h"
 #include "gpu/device.h"
-#include "gpu/driver/emulated/parts.h"
 #include "support/data/indexed.h"
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "faults/inject/inject.h"
+#include "inject/inject.h"
 #include "support/command.h"
 #include "support/data/vocabulary.h"
 #include "support/devices.h"

@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "emulated/emulated.h"
+#include "emulated/parts.h"
 #include "gpu/backend.h"
 #include "gpu/driver/cuda_api.h"
-#include "gpu/driver/emulated/emulated.h"
-#include "gpu/driver/emulated/parts.h"
 #include "gpu/driver/hip_api.h"
 #include "model/model_calls.h"
 #include "support/devices.h"

@@ -2,9 +2,9 @@
  * write is lost. */
 #include <string.h>
 
+#include "emulated/emulated.h"
+#include "emulated/parts.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
-#include "gpu/driver/emulated/parts.h"
 #include "server/client.h"
 #include "store/faulty_vfs.h"
 #include "support/faults/faulty_driver.h"

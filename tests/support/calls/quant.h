@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "warpwave/quant.h"
-#include "warpwave/tensor.h"
+#include <warpwave/quant.h>
+#include <warpwave/tensor.h>
 
 float *quant_normals(uint64_t seed, int64_t count);
 

@@ -1,7 +1,7 @@
 /* GGUF files with one fault each. */
 #include "support/data/wrong_gguf.h"
 
-#include "warpwave/gguf.h"
+#include <warpwave/gguf.h>
 
 enum { F32 = 0, F16 = 1, Q4_0 = 2, Q4_K = 12, I8 = 24 };
 

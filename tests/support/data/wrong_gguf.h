@@ -3,7 +3,7 @@
 #define TESTS_WRONG_GGUF_H
 
 #include "support/data/bytes.h"
-#include "warpwave/status.h"
+#include <warpwave/status.h>
 
 typedef struct wrong_gguf {
     const char *name;

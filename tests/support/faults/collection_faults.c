@@ -2,9 +2,9 @@
 #include "support/faults/collection_faults.h"
 
 #include "base/memory.h"
+#include "emulated/emulated.h"
+#include "emulated/parts.h"
 #include "gpu/backend.h"
-#include "gpu/driver/emulated/emulated.h"
-#include "gpu/driver/emulated/parts.h"
 #include "support/collections.h"
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"

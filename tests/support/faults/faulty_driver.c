@@ -1,7 +1,7 @@
 /* A driver table that fails on demand. */
 #include "support/faults/faulty_driver.h"
 
-#include "gpu/driver/emulated/emulated.h"
+#include "emulated/emulated.h"
 #include "support/faults/fault_counts.h"
 #include <stdatomic.h>
 #include <string.h>

@@ -1,0 +1,102 @@
+/* Bytes between ranks, of any number: MPI counts in int, so they go in pieces. */
+#include "base/integers.h"
+#include "mpi/cluster.h"
+
+enum { GATHER_TAG = 2 };
+
+ww_status cluster_broadcast(ww_cluster *c, void *data, size_t bytes)
+{
+    ww_status status = WW_OK;
+    for (size_t done = 0; done < bytes && status == WW_OK;) {
+        const size_t piece = min_size(bytes - done, c->piece_bytes);
+        status = cluster_mpi(
+            c, MPI_Ibcast((char *)data + done, (int)piece, MPI_BYTE, c->root, c->communicator, &c->requests[0]), "MPI_Ibcast");
+        if (status == WW_OK)
+            status = cluster_wait(c, 1, "sending from the root");
+        done += piece;
+    }
+    return status;
+}
+
+static ww_status send_to_root(ww_cluster *c, const char *mine, size_t bytes)
+{
+    ww_status status = WW_OK;
+    for (size_t done = 0; done < bytes && status == WW_OK;) {
+        const size_t piece = min_size(bytes - done, c->piece_bytes);
+        status =
+            cluster_mpi(c, MPI_Isend(mine + done, (int)piece, MPI_BYTE, c->root, GATHER_TAG, c->communicator, &c->requests[0]),
+                        "MPI_Isend");
+        if (status == WW_OK)
+            status = cluster_wait(c, 1, "sending to the root");
+        done += piece;
+    }
+    return status;
+}
+
+/* Receives one piece of every rank at a time, so that no rank waits for another rank's end. */
+static ww_status receive_at_root(ww_cluster *c, const gathering *g)
+{
+    const int64_t piece_bytes = (int64_t)c->piece_bytes;
+    ww_status status = WW_OK;
+    int waiting = 1;
+    for (int64_t done = 0; waiting > 0 && status == WW_OK; done += piece_bytes) {
+        waiting = 0;
+        for (int32_t r = 0; r < c->ranks && status == WW_OK; r++) {
+            const int64_t left = g->starts[r + 1] - g->starts[r] - done;
+            if (r == c->rank || left <= 0)
+                continue;
+            status = cluster_mpi(c,
+                                 MPI_Irecv(g->to + g->starts[r] + done, (int)min_i64(left, piece_bytes), MPI_BYTE, r,
+                                           GATHER_TAG, c->communicator, &c->requests[waiting]),
+                                 "MPI_Irecv");
+            waiting++;
+        }
+        if (status == WW_OK)
+            status = cluster_wait(c, waiting, "receiving at the root");
+    }
+    return status;
+}
+
+ww_status cluster_gather(ww_cluster *c, const gathering *g)
+{
+    const size_t own_bytes = (size_t)(g->starts[c->rank + 1] - g->starts[c->rank]);
+    ww_status status = WW_OK;
+    if (c->rank == c->root) {
+        __builtin_memcpy(g->to + g->starts[c->rank], g->mine, own_bytes);
+        status = receive_at_root(c, g);
+    } else {
+        status = send_to_root(c, g->mine, own_bytes);
+    }
+    return status == WW_OK && g->to_all ? cluster_broadcast(c, g->to, (size_t)g->starts[c->ranks]) : status;
+}
+
+ww_status cluster_collect(cluster_call *call, collecting *what)
+{
+    ww_cluster *c = call->cluster;
+    unsigned char *copy = NULL;
+    ww_status status = call_array(call, what->bytes, 1, "what a rank sends", &copy);
+    if (status == WW_OK)
+        status = call_array(call, (int64_t)c->ranks + 1, sizeof *what->starts, "what ranks send", &what->starts);
+    if (status == WW_OK && what->bytes > 0)
+        __builtin_memcpy(copy, what->mine, (size_t)what->bytes);
+    call->report.bytes = what->bytes;
+    status = call_agree(call, status);
+    if (status != WW_OK || !what->starts)
+        return status;
+    what->starts[0] = 0;
+    for (int32_t r = 0; r < c->ranks; r++)
+        what->starts[r + 1] = what->starts[r] + c->reports[r].bytes;
+    if (what->to_all || c->rank == c->root)
+        status = call_array(call, what->starts[c->ranks], 1, "what ranks send", &what->all);
+    status = call_agree(call, status);
+    return status == WW_OK ? cluster_gather(c, &(gathering){copy, what->starts, what->all, what->to_all}) : status;
+}
+
+void cluster_count_rows(const ww_cluster *c, int64_t *total, int64_t *first)
+{
+    *total = *first = 0;
+    for (int32_t r = 0; r < c->ranks; r++) {
+        *first += r < c->rank ? c->reports[r].rows_live : 0;
+        *total += c->reports[r].rows_live;
+    }
+}

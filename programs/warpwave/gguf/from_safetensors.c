@@ -1,0 +1,65 @@
+/* `warpwave gguf from-safetensors`: turns a folder from a model hub into one GGUF file. */
+#include <stdio.h>
+
+#include "base/text.h"
+#include "model/convert/convert.h"
+#include "warpwave/gguf/gguf.h"
+#include "warpwave/json.h"
+#include "warpwave/terminal.h"
+
+ww_status gguf_from_safetensors_check(const char *type)
+{
+    return type ? convert_check_type(type) : WW_OK;
+}
+
+static ww_status print_json(const gguf_folder *job, const convert_report *r)
+{
+    json_kept kept;
+    const ww_status status = json_keep(&kept, JSON_DIGITS_F32);
+    if (status != WW_OK)
+        return status;
+    json_open(&kept.writer, NULL, '{');
+    json_put_text(&kept.writer, "architecture", r->architecture);
+    json_put_text(&kept.writer, "type", job->type ? job->type : "");
+    json_put_integer(&kept.writer, "tensors", r->tensors);
+    json_put_integer(&kept.writer, "bytes_before", r->bytes_before);
+    json_put_integer(&kept.writer, "bytes_after", r->bytes_after);
+    json_close(&kept.writer);
+    const ww_status checked = json_kept_check(&kept);
+    if (checked == WW_OK)
+        json_kept_print(&kept);
+    json_kept_free(&kept);
+    return checked;
+}
+
+static void print(const gguf_folder *job, const convert_report *r)
+{
+    char before[32], after[32];
+    if (r->other > 0 && terminal_notes())
+        fprintf(stderr, "warpwave gguf: %lld %s rows that are not a multiple of %s's block; it became q8_0, or f16\n",
+                (long long)r->other, r->other == 1 ? "matrix has" : "matrices have", job->type);
+    print_plain(stdout, job->out_path);
+    printf(": %s, %lld tensors, %s as they were, %s written\n", r->architecture, (long long)r->tensors,
+           human_bytes(before, r->bytes_before), human_bytes(after, r->bytes_after));
+}
+
+ww_status gguf_from_safetensors(const gguf_folder *job)
+{
+    progress bar;
+    convert_report report = {.tensors = 0};
+    progress_begin(&bar, "converting", 0);
+    const convert_job work = {.folder = job->folder,
+                              .out_path = job->out_path,
+                              .type = job->type,
+                              .device = job->device,
+                              .progress = progress_report,
+                              .progress_user = &bar};
+    const ww_status status = convert_folder(&work, &report);
+    progress_end(&bar);
+    if (status != WW_OK)
+        return status;
+    if (job->json)
+        return print_json(job, &report);
+    print(job, &report);
+    return WW_OK;
+}

