@@ -3,6 +3,7 @@
 words that mean unfinished work; and, with scripts/check-docs.py, that the documents agree with the tree. Prints each offending line as
 FILE:LINE: why, and exits 1 if there was one.
 """
+import ast
 import fnmatch
 import pathlib
 import re
@@ -204,23 +205,55 @@ def check_vendors(path, lines):
             offend(path, number, "asks for a vendor: put it behind a word of kernels/simt, or name the file in scripts/check-tree.py")
 
 
-def check_circles(graph):
-    """No header includes itself, directly or indirectly. Depth first: meeting a file of the current path again closes a circle."""
-    done, way = set(), []
+def circles(graph):
+    """The circles of a graph, each as a list of names from one back to itself. Depth first: meeting a name of the current path again closes one."""
+    done, way, found = set(), [], []
 
-    def visit(file):
-        if file in way:
-            circle = way[way.index(file):] + [file]
-            offend(file, 1, f"includes itself: {' -> '.join(circle)}")
-        elif file not in done:
-            way.append(file)
-            for target in graph.get(file, []):
+    def visit(name):
+        if name in way:
+            found.append(way[way.index(name):] + [name])
+        elif name not in done:
+            way.append(name)
+            for target in graph.get(name, []):
                 visit(target)
             way.pop()
-            done.add(file)
+            done.add(name)
 
-    for file in sorted(graph):
-        visit(file)
+    for name in sorted(graph):
+        visit(name)
+    return found
+
+
+def check_circles(files):
+    """No header includes itself, and no module of Python or Rust imports itself, directly or indirectly: inside functions neither, nor for
+    types only. A crate's root is not a module here: its modules may name what it exports."""
+    graphs = {}
+    for path, lines in files:
+        folder, _, name = path.rpartition("/")
+        if path.startswith(ROOMS) and name.endswith((".c", ".h", ".def")):
+            graphs.setdefault("", {})[inside_of(path)] = [target for _, target in includes(lines)]
+        elif path.startswith("python/") and name.endswith(".py"):
+            graphs.setdefault(folder, {})[name.removesuffix(".py")] = python_imports("\n".join(lines))
+        elif re.match(r"rust/[^/]+/src/\w+\.rs$", path) and name != "lib.rs":
+            graphs.setdefault(folder, {})[name.removesuffix(".rs")] = rust_imports("\n".join(lines))
+    for folder, graph in graphs.items():
+        for circle in circles(graph):
+            suffix = {"python": ".py", "rust": ".rs"}.get(folder.split("/")[0], "")
+            offend(f"{folder}/{circle[0]}{suffix}".lstrip("/"), 1, f"{'imports' if suffix else 'includes'} itself: {' -> '.join(circle)}")
+
+
+def python_imports(text):
+    """The modules of the same package that a module imports, wherever in it. `from . import x` names the module x."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            yield from [node.module.split(".")[0]] if node.module else [alias.name for alias in node.names]
+
+
+def rust_imports(text):
+    """The modules of the same crate that a module names, in `use` or in a path. Comments do not count."""
+    code = re.sub(r"//[^\n]*", "", text)
+    for names in re.findall(r"\bcrate::(\{[^}]*\}|\w+)", code):
+        yield from (name for name in re.findall(r"\w+", names) if name.islower())
 
 
 def check_folders(paths):
@@ -339,8 +372,7 @@ def main():
     files = list(tracked())
     for path, lines in files:
         check_file(path, lines)
-    sources = [(path, lines) for path, lines in files if path.startswith(ROOMS) and path.endswith((".c", ".h", ".def"))]
-    check_circles({inside_of(path): [target for _, target in includes(lines)] for path, lines in sources})
+    check_circles(files)
     check_folders(path for path, _ in files)
     check_root()
     check_float_guards(files)

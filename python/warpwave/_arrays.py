@@ -13,29 +13,17 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 import numpy as np
 
 from . import _native as c
+from ._numpy import IntArray, address
+from .tensor import Tensor, from_dlpack
 
 F32 = np.dtype(np.float32)
 _HOST_KINDS = (1, 3, 11)  # DLPack device types whose memory the host can read
-# Old versions of NumPy have no numpy.typing.
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # old versions of NumPy have no numpy.typing
     import numpy.typing as npt
-
-    FloatArray = npt.NDArray[np.float32]
-    IntArray = npt.NDArray[np.int64]
-else:
-    FloatArray = IntArray = np.ndarray
-
-
-def address(array: npt.NDArray[Any]) -> int:
-    """Return the address of the first element."""
-    found: int = array.__array_interface__["data"][0]
-    return found
 
 
 def _from_dlpack(value: Any) -> npt.NDArray[Any]:
     """Return another library's array as a NumPy array; GPU arrays are copied to the host."""
-    from .tensor import from_dlpack
-
     tensor = from_dlpack(value)
     return (tensor if tensor.dtype == "f32" else tensor.astype("f32")).numpy()
 
@@ -47,8 +35,6 @@ def device_tensor(value: Any, types: tuple[str, ...]) -> Any:
     """
     if isinstance(value, (np.ndarray, list, tuple)) or not hasattr(value, "__dlpack_device__") or value.__dlpack_device__()[0] in _HOST_KINDS:
         return None
-    from .tensor import Tensor, from_dlpack
-
     tensor = value if isinstance(value, Tensor) else from_dlpack(value)
     return tensor if tensor.dtype in types else tensor.astype("f32")
 

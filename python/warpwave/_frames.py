@@ -3,54 +3,17 @@ from __future__ import annotations
 
 import json
 import os
-from ctypes import byref
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 import numpy as np
 
 from . import _native as c
 from ._arrays import id_text
-from ._errors import check
+from ._optional import needed
 from ._select import Where
-from .device import made
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results
 
 _BATCH = 8192  # rows of a table that are added per call
-
-
-def _needed(name: str, what: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ImportError(f"{what} needs {name.split('.')[0]}: pip install {name.split('.')[0]}") from None
-
-
-def results_frame(found: Results) -> Any:
-    """Return the hits of all queries as a data frame."""
-    pandas = _needed("pandas", "to_pandas()")
-    columns: dict[str, Any] = {} if found._single else {"query": np.repeat(np.arange(len(found)), np.diff(found._starts))}
-    if found._id_places is not None:
-        columns["id"] = found._all_ids()
-    columns["score"] = found._scores
-    texts = found._row_texts()
-    if any(text is not None for text in texts):
-        columns["text"] = texts
-    if found._vectors is not None:
-        columns["vector"] = list(found._vectors)
-    frame = pandas.DataFrame(columns)
-    if found._payload_places is None:
-        return frame
-    return frame.join(_payload_frame(pandas, found._all_payloads(), set(frame.columns)))
-
-
-def _payload_frame(pandas: Any, payloads: list[Any], taken: set[str]) -> Any:
-    """Return one column per field if all payloads are objects and no field name is taken; otherwise one column `payload`."""
-    names = {name for payload in payloads if isinstance(payload, dict) for name in payload}
-    if names & taken or not all(payload is None or isinstance(payload, dict) for payload in payloads):
-        return pandas.DataFrame({"payload": pandas.Series(payloads, dtype=object)})
-    return pandas.DataFrame.from_records([payload or {} for payload in payloads], index=range(len(payloads)))
 
 
 class Frames:
@@ -75,7 +38,7 @@ class Frames:
         """
         fetch = self._everything(vectors)
         found = self._get(None, fetch) if where is None and parameters is None else self._select(where, parameters, fetch)
-        return results_frame(found).drop(columns="score")
+        return found.to_pandas().drop(columns="score")
 
     def _everything(self, vectors: bool) -> int:
         return FETCH_IDS | FETCH_PAYLOADS | (FETCH_VECTORS if vectors else 0) | (c.WW_FETCH_TEXTS if self._stored else 0)
@@ -102,12 +65,12 @@ class Frames:
 
         The columns are id, vector (a list of `dim` f32), payload as JSON text and, for collections of a store, the rows' texts.
         """
-        pyarrow = _needed("pyarrow", "to_arrow()")
+        pyarrow = needed("pyarrow", "to_arrow()")
         return pyarrow.Table.from_batches(self._arrow_batches(pyarrow, where, parameters, vectors), self._schema(pyarrow, vectors))
 
     def to_parquet(self, path: Any, where: Optional[Where] = None, *, parameters: Any = None) -> None:
         """Write the rows that match `where`, or all, to a Parquet file, page by page."""
-        pyarrow, parquet = _needed("pyarrow", "to_parquet()"), _needed("pyarrow.parquet", "to_parquet()")
+        pyarrow, parquet = needed("pyarrow", "to_parquet()"), needed("pyarrow.parquet", "to_parquet()")
         with parquet.ParquetWriter(os.fspath(path), self._schema(pyarrow, True)) as writer:
             for batch in self._arrow_batches(pyarrow, where, parameters, True):
                 writer.write_batch(batch)
@@ -134,46 +97,11 @@ class Frames:
             added += batch.num_rows
         return added
 
-    def save(self, path: Any, name: Optional[str] = None) -> None:
-        """Write the collection to a `Store` file as the collection `name` (by default its own name).
-
-        Writes rows, ids, payloads, texts and the model's description. The file is created if needed. Refuses a name that is taken, and
-        leaves nothing behind on failure. `Store(path)[name]` opens it.
-        """
-        from .store import Store
-
-        called = name if name is not None else self.name
-        if not called:
-            raise ValueError("save: the collection has no name; give name=")
-        with Store(path, device="cpu") as store:
-            copied = store.create(called, self.dim, self.metric, self.type)
-            try:
-                self._copy_model(store, called)
-                for page in self._live(self._everything(True)):
-                    there = np.flatnonzero(page._rows >= 0)
-                    if len(there) and page._vectors is not None:
-                        payloads, texts = page._all_payloads(), page._row_texts()[there]
-                        copied._write(c.ww_collection_add, "save", page._vectors[there], page._all_ids()[there], [payloads[i] for i in there], None,
-                                    texts if any(text is not None for text in texts) else None)
-            except BaseException:
-                store.drop(called)
-                raise
-
-    def _copy_model(self, store: Any, name: str) -> None:
-        """Copy the model's description of a collection of texts."""
-        source = getattr(self, "_store", None)
-        if source is None:
-            return
-        model = made(c.ww_store_model)
-        with source._handle as here, store._handle as there:
-            check(c.ww_store_get_model(here, self.name.encode(), byref(model)))
-            check(c.ww_store_set_model(there, name.encode(), byref(model)))
-
 
 def _batches(table: Any) -> Iterator[Any]:
-    pyarrow = _needed("pyarrow", "add_table()")
+    pyarrow = needed("pyarrow", "add_table()")
     if isinstance(table, (str, os.PathLike)):
-        return _needed("pyarrow.parquet", "add_table()").ParquetFile(os.fspath(table)).iter_batches(_BATCH)  # type: ignore[no-any-return]
+        return needed("pyarrow.parquet", "add_table()").ParquetFile(os.fspath(table)).iter_batches(_BATCH)  # type: ignore[no-any-return]
     if hasattr(table, "columns") and hasattr(table, "to_dict") and not isinstance(table, pyarrow.Table):  # pandas
         table = pyarrow.Table.from_pandas(table, preserve_index=False)
     if hasattr(table, "__arrow_c_stream__"):

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from . import _native as c
-from ._arrays import address, as_rows
+from ._arrays import as_rows
 from ._calls import Progress, interruptible
 from ._checked import integer
 from ._errors import NotFound, check
+from ._numpy import address
 from .device import from_struct, made
 
 

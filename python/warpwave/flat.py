@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import FloatArray, IntArray, device_tensor
+from ._arrays import device_tensor
+from ._numpy import FloatArray, IntArray
 from .device import DeviceLike
 from .results import FETCH_IDS, FETCH_VECTORS
 from .vectors import Collection

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, Optional, Se
 import numpy as np
 
 from . import _native as c
-from ._arrays import address
 from ._calls import Handle, NotPicklable, Progress, Worker, cancellable, interruptible
 from ._checked import integer, integers, text
 from ._errors import check
+from ._numpy import address
 from .device import Device, DeviceLike, from_struct, made, resolve
 
 if TYPE_CHECKING:

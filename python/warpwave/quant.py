@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional
 import numpy as np
 
 from . import _native as c
-from ._arrays import address, as_rows
+from ._arrays import as_rows
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._errors import check
+from ._numpy import address
 from .device import Device, DeviceLike, made, resolve
 from .tensor import Tensor, asarray
 

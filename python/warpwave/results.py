@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Optional
 import numpy as np
 
 from . import _native as c
-from ._arrays import FloatArray, IntArray
 from ._calls import Handle
+from ._optional import needed
+from ._numpy import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -405,9 +406,20 @@ class Results:
 
     def to_pandas(self) -> Any:
         """Return a data frame with one line per hit: query (if several), id, score, and everything that was fetched."""
-        from ._frames import results_frame
-
-        return results_frame(self)
+        pandas = needed("pandas", "to_pandas()")
+        columns: dict[str, Any] = {} if self._single else {"query": np.repeat(np.arange(len(self)), np.diff(self._starts))}
+        if self._id_places is not None:
+            columns["id"] = self._all_ids()
+        columns["score"] = self._scores
+        texts = self._row_texts()
+        if any(text is not None for text in texts):
+            columns["text"] = texts
+        if self._vectors is not None:
+            columns["vector"] = list(self._vectors)
+        frame = pandas.DataFrame(columns)
+        if self._payload_places is None:
+            return frame
+        return frame.join(_payload_frame(pandas, self._all_payloads(), set(frame.columns)))
 
     def __iter__(self) -> Iterator[Any]:
         if self._single:
@@ -441,6 +453,14 @@ class Results:
                 lines.append(f"<tr>{query}<td>{i + 1}</td><td>{html.escape(str(hit.id))}</td><td>{hit.score:.6g}</td>{payload}</tr>")
         head = ("" if self._single else "<th>query</th>") + "<th>rank</th><th>id</th><th>score</th>" + ("<th>payload</th>" if has_payloads else "")
         return f"<table><caption>{html.escape(repr(self).strip('<>'))}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _payload_frame(pandas: Any, payloads: list[Any], taken: set[str]) -> Any:
+    """Return one column per field if all payloads are objects and no field name is taken; otherwise one column `payload`."""
+    names = {name for payload in payloads if isinstance(payload, dict) for name in payload}
+    if names & taken or not all(payload is None or isinstance(payload, dict) for payload in payloads):
+        return pandas.DataFrame({"payload": pandas.Series(payloads, dtype=object)})
+    return pandas.DataFrame.from_records([payload or {} for payload in payloads], index=range(len(payloads)))
 
 
 def stats_of(value: Any) -> SearchStats:

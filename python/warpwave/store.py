@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Iterator, Optional, overload
 
 from . import _native as c
-from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._arrays import name_text
+from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._errors import InvalidArgument, check
+from ._file import created, opened_file
+from ._names import METRICS, PLACES, SCREENS, TYPES, chosen
 from .device import DeviceLike, from_struct, made, resolve
 from .text import TextCollection, open_text
-from .vectors import _METRICS, _PLACES, _SCREENS, _TYPES, Collection, _chosen, _taken
+from .vectors import Collection, _taken
 
 __all__ = ["Store", "StoreInfo"]
 
@@ -60,17 +62,10 @@ class Store(NotPicklable):
         if self.path == ":memory:":
             self._folder, synchronous = _Folder(), "off"
             path = os.path.join(self._folder.path, "store.db")
-        config = made(c.ww_store_config)
-        check(c.ww_store_config_init(byref(config), config.struct_size))
-        config.synchronous = _chosen(_LEVELS, synchronous, "synchronous")
-        config.busy_ms, config.filter_ms, config.page_bytes = busy_ms, filter_ms, page_bytes
-        config.must_exist, config.read_only, config.exclusive = int(must_exist), int(read_only), int(exclusive)
-        config.rows = _chosen(_PLACES, rows, "the place of rows")
-        opened, pointer = resolve(device), c_void_p()
-        handle = opened._open()
-        self._device = opened
-        check(c.ww_store_open(os.fsencode(path), handle.pointer, byref(config), byref(pointer)), str(self.path))
-        self._handle = Handle(pointer.value or 0, c.ww_store_close, f"the store {self.path}")
+        self._device = resolve(device)
+        self._handle = opened_file(path, self._device, self.path, synchronous=chosen(_LEVELS, synchronous, "synchronous"), busy_ms=busy_ms,
+                                   filter_ms=filter_ms, page_bytes=page_bytes, must_exist=int(must_exist), read_only=int(read_only),
+                                   exclusive=int(exclusive), rows=chosen(PLACES, rows, "the place of rows"))
         self._open_collections: dict[str, Collection] = {}
         self._given: weakref.WeakSet[Collection] = weakref.WeakSet()
         self._lock = threading.Lock()
@@ -102,19 +97,16 @@ class Store(NotPicklable):
             raise TypeError("dim is missing; give the number of dimensions, or a model")
         if exist_ok and name in self:
             return self._as_asked(self[name], dim, metric, type)
-        config = made(c.ww_collection_config, name=name_text(name, "the name"), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
-                      type=_chosen(_TYPES, type, "the type"), screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy),
-                      rows=_chosen(_PLACES, rows, "the place of rows"))
         with self._handle as store:
-            pointer = c_void_p()
-            check(c.ww_store_create(store, byref(config), byref(pointer)))
+            pointer = created(store, name, dim, chosen(METRICS, metric, "the metric"), chosen(TYPES, type, "the type"), keep_host_copy=int(keep_host_copy),
+                              screen=chosen(SCREENS, screen, "the screen"), rows=chosen(PLACES, rows, "the place of rows"))
             return self._keep(name, Collection._of_store(pointer, name))
 
     def _create_text(self, name: str, dim: Optional[int], metric: str, type: str, exist_ok: bool, model: Any, query_prefix: Optional[str],
                      document_prefix: Optional[str]) -> TextCollection:
         if not exist_ok and name in self:
             raise InvalidArgument(f"collection {name!r}: it exists already; choose another name, or give exist_ok=True")
-        text, held = open_text(self, name, self._device, model, True, _chosen(_METRICS, metric, "the metric"), _chosen(_TYPES, type, "the type"), query_prefix,
+        text, held = open_text(self, name, self._device, model, True, chosen(METRICS, metric, "the metric"), chosen(TYPES, type, "the type"), query_prefix,
                                document_prefix)
         found = self[name]
         if not isinstance(found, TextCollection):  # opened before it had a model

@@ -11,10 +11,10 @@ import numpy as np
 
 from . import _capsule
 from . import _native as c
-from ._arrays import address
 from ._calls import NotPicklable
 from ._checked import integer, integers
 from ._errors import check
+from ._numpy import address
 from .device import Device, DeviceLike, resolve
 
 if TYPE_CHECKING:

@@ -5,24 +5,23 @@ import os
 import threading
 from contextlib import nullcontext
 from ctypes import addressof, byref, c_int64, c_void_p, sizeof
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, Optional, Protocol, Sequence, Union
 
 import numpy as np
 
 from . import _native as c
-from ._arrays import Texts, _block_of, address, as_mask, as_payloads, as_texts, name_text
+from ._arrays import Texts, _block_of, as_mask, as_payloads, as_texts, name_text
 from ._calls import Handle, Progress, interruptible
 from ._checked import integer
 from ._errors import check
+from ._names import chosen
+from ._numpy import address
 from ._ranking import Ranking
 from ._select import Where
-from .device import Device
+from .device import Device, made
 from .model import Model
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results
-from .vectors import K_DEFAULT, Collection, _chosen, _taken
-
-if TYPE_CHECKING:
-    from .store import Store
+from .vectors import K_DEFAULT, Collection, _taken
 
 __all__ = ["TextCollection"]
 
@@ -49,6 +48,14 @@ def _initialised(kind: Any, init: Callable[..., int]) -> Any:
     return value
 
 
+class Opened(Protocol):
+    """What a collection of texts needs of its store."""
+
+    _handle: Handle
+
+    def list(self) -> dict[str, Any]: ...
+
+
 class TextCollection(Collection):
     """A collection of a `Store` with a model: add texts, and search by text.
 
@@ -58,14 +65,14 @@ class TextCollection(Collection):
     The first text opens the model from its recorded path; another model is refused.
     """
 
-    _store: Store
+    _store: Opened
     _device: Device
     _opening: threading.Lock
     _text: Optional[Handle]
     _held: Any
 
     @classmethod
-    def _of_text(cls, pointer: c_void_p, name: str, store: Store, device: Device) -> TextCollection:
+    def _of_text(cls, pointer: c_void_p, name: str, store: Opened, device: Device) -> TextCollection:
         self = cls._of_store(pointer, name)
         assert isinstance(self, TextCollection)
         self._store, self._device, self._opening, self._text, self._held = store, device, threading.Lock(), None, None
@@ -169,6 +176,12 @@ class TextCollection(Collection):
         self._refuse_missing(found, ids)
         return list(found.texts)
 
+    def _copy_model(self, store: int, name: str) -> None:
+        model = made(c.ww_store_model)
+        with self._store._handle as here:
+            check(c.ww_store_get_model(here, name_text(self.name, "the name"), byref(model)))
+            check(c.ww_store_set_model(store, name_text(name, "the name"), byref(model)))
+
     # ---- searching ----------------------------------------------------------------------------------------------------------------
 
     def search(self, queries: Any = None, k: Optional[int] = None, *, text: Any = None, mode: str = "vector", fusion: str = "ranks",
@@ -203,11 +216,11 @@ class TextCollection(Collection):
         if mask is not None:
             words, query.mask_rows = as_mask(mask)
             query.mask = address(words)
-        fuse.fusion = _chosen(_FUSIONS, fusion, "the fusion")
+        fuse.fusion = chosen(_FUSIONS, fusion, "the fusion")
         if weights is not None:
             fuse.weights[0], fuse.weights[1] = weights
         ranking = Ranking(mmr, None if rerank is not None else candidates, group_by, groups, group_size)
-        asked.texts, asked.count, asked.mode = block.pointers, block.count, _chosen(_MODES, mode, "the mode")
+        asked.texts, asked.count, asked.mode = block.pointers, block.count, chosen(_MODES, mode, "the mode")
         asked.query, asked.fuse, asked.candidates, asked.expand = addressof(query), addressof(fuse), ranking.candidates, integer(expand, "expand")
         if ranking.diversity is not None:
             asked.diversity = addressof(ranking.diversity)
@@ -238,7 +251,7 @@ def _reranked(found: Results, queries: list[str], rerank: Callable[[str, "list[s
     return _taken(again, found._single, None)
 
 
-def open_text(store: Store, name: str, device: Device, model: Union[None, str, "os.PathLike[str]", Model] = None, create: bool = False, metric: int = 0,
+def open_text(store: Opened, name: str, device: Device, model: Union[None, str, "os.PathLike[str]", Model] = None, create: bool = False, metric: int = 0,
               type: int = 0, query_prefix: Optional[str] = None, document_prefix: Optional[str] = None) -> tuple[Handle, Any]:
     """Open a collection with its model; also return the objects that must live as long."""
     config = _initialised(c.ww_text_config, c.ww_text_config_init)

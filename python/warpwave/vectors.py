@@ -12,15 +12,18 @@ from typing import Any, Callable, Iterator, Optional, Union, overload
 import numpy as np
 
 from . import _native as c
-from ._arrays import FloatArray, IntArray, address, as_mask, as_payloads, as_row_texts, as_rows, as_texts, device_tensor, id_text, is_one_id, name_text
+from ._arrays import as_mask, as_payloads, as_row_texts, as_rows, as_texts, device_tensor, id_text, is_one_id, name_text
 from ._calls import Handle, NotPicklable, Progress, interruptible
 from ._checked import integer
 from ._errors import NotFound, check
+from ._file import created, opened_file
 from .device import Device, DeviceLike, from_struct, made, resolve
 from ._frames import Frames
 from ._ranking import Ranking
 from ._ivf import Indexed
 from ._map import Mapped
+from ._names import METRIC_NAMES, METRICS, PLACES, SCREENS, TYPE_NAMES, TYPES, chosen
+from ._numpy import FloatArray, IntArray, address
 from ._select import Where, selected
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, NOT_FETCHED, Results, Row, SearchStats, stats_of
 
@@ -33,29 +36,7 @@ _LONG_ADD = 4_000_000
 _QUERY_TYPES = ("f32", "f16", "bf16", "i8", "u8")
 _BATCH = 1024  # rows fetched per call while iterating
 _SHOWN = 5
-
-
-def _names(prefix: tuple[str, ...], name_of: Callable[[int], Optional[bytes]]) -> dict[str, int]:
-    """Return the library's names for the values of an enum."""
-    values = [getattr(c, name) for name in prefix]
-    return {name.decode(): value for value in values for name in [name_of(value)] if name}
-
-
-_METRICS = _names(("WW_COSINE", "WW_L2", "WW_DOT"), c.ww_metric_name)
-_SCREENS = _names(("WW_SCREEN_INT8", "WW_SCREEN_NONE"), c.ww_screen_name)
-_PLACES = _names(("WW_ROWS_DEVICE", "WW_ROWS_HOST"), c.ww_row_place_name)
-_TYPES = _names(("WW_VECTOR_F32", "WW_VECTOR_F16", "WW_VECTOR_BF16", "WW_VECTOR_I8", "WW_VECTOR_U8"), c.ww_vector_type_name)
-_TYPE_NAMES = {value: name for name, value in _TYPES.items()}
 _NUMPY_TYPES = {"f16": "float16", "bf16": "bfloat16", "i8": "int8", "u8": "uint8"}
-_METRIC_NAMES = {value: name for name, value in _METRICS.items()}
-
-
-def _chosen(names: dict[str, int], name: str, what: str) -> int:
-    if not isinstance(name, str):
-        raise TypeError(f"{what} is {name!r}; it must be one of {', '.join(map(repr, names))}")
-    if name not in names:
-        raise ValueError(f"{what} is {name!r}; it must be one of {', '.join(names)}")
-    return names[name]
 
 
 @dataclass(frozen=True)
@@ -94,9 +75,9 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
     def __init__(self, dim: int, metric: str = "cosine", type: str = "f32", device: DeviceLike = "auto", *, name: str = "",
                  screen: str = "int8", keep_host_copy: bool = False, rows: str = "device") -> None:
-        config = made(c.ww_collection_config, name=name_text(name, "the name"), dim=dim, metric=_chosen(_METRICS, metric, "the metric"),
-                      screen=_chosen(_SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy), type=_chosen(_TYPES, type, "the type"),
-                      rows=_chosen(_PLACES, rows, "the place of rows"))
+        config = made(c.ww_collection_config, name=name_text(name, "the name"), dim=dim, metric=chosen(METRICS, metric, "the metric"),
+                      screen=chosen(SCREENS, screen, "the screen"), keep_host_copy=int(keep_host_copy), type=chosen(TYPES, type, "the type"),
+                      rows=chosen(PLACES, rows, "the place of rows"))
         opened = resolve(device)
         handle = opened._open()
         pointer = c_void_p()
@@ -121,8 +102,8 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         info = made(c.ww_collection_info)
         check(c.ww_collection_describe(pointer, byref(info)))
         self.dim: int = info.dim
-        self.metric: str = _METRIC_NAMES[info.metric]
-        self.type: str = _TYPE_NAMES[info.type]
+        self.metric: str = METRIC_NAMES[info.metric]
+        self.type: str = TYPE_NAMES[info.type]
         self._native = _NUMPY_TYPES.get(self.type)
         self._type = info.type
 
@@ -518,6 +499,42 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         """The name of the collection's device."""
         return self.info.device
 
+    def save(self, path: Any, name: Optional[str] = None) -> None:
+        """Write the collection to a `Store` file as the collection `name` (by default its own name).
+
+        Writes rows, ids, payloads, texts and the model's description. The file is created if needed. Refuses a name that is taken, and
+        leaves nothing behind on failure. `Store(path)[name]` opens it.
+        """
+        called = name if name is not None else self.name
+        if not called:
+            raise ValueError("save: the collection has no name; give name=")
+        file = opened_file(path, resolve("cpu"))
+        try:
+            with file as store:
+                copied = Collection._of_store(created(store, called, self.dim, chosen(METRICS, self.metric, "the metric"), self._type), called)
+                try:
+                    self._copy_into(store, copied)
+                except BaseException:
+                    check(c.ww_store_drop(store, name_text(called, "the name of a collection")))
+                    raise
+                finally:
+                    copied.close()
+        finally:
+            file.close()
+
+    def _copy_into(self, store: int, copied: Collection) -> None:
+        """Copy all rows, and the model's description, to an empty collection of an open file."""
+        self._copy_model(store, copied.name)
+        for page in self._live(self._everything(True)):
+            there = np.flatnonzero(page._rows >= 0)
+            if len(there) and page._vectors is not None:
+                payloads, texts = page._all_payloads(), page._row_texts()[there]
+                copied._write(c.ww_collection_add, "save", page._vectors[there], page._all_ids()[there], [payloads[i] for i in there], None,
+                              texts if any(text is not None for text in texts) else None)
+
+    def _copy_model(self, store: int, name: str) -> None:
+        """Copy the model's description; only collections of texts have one."""
+
     # ---- life ---------------------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -572,7 +589,7 @@ def score(metric: str, a: Any, b: Any) -> float:
     if x.shape != y.shape or x.shape[0] != 1:
         raise ValueError(f"the vectors are of shape {x.shape[1:]} and {y.shape[1:]}; two of one length are needed")
     result = c_float()
-    check(c.ww_score(_chosen(_METRICS, metric, "the metric"), address(x), address(y), x.shape[1], byref(result)))
+    check(c.ww_score(chosen(METRICS, metric, "the metric"), address(x), address(y), x.shape[1], byref(result)))
     return float(result.value)
 
 

@@ -1,65 +1,19 @@
 //! Callbacks: closures that C calls. A panic does not cross the boundary: it cancels the call and resumes once C has returned.
 use std::any::Any;
-use std::ffi::{c_int, c_longlong, c_uint, c_void};
+use std::ffi::{c_int, c_longlong, c_void};
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr;
-use std::sync::OnceLock;
 
 use warpwave_sys as sys;
 
-use crate::error::{Error, Result, Status};
+use crate::inside::{inside, set_inside};
 
 /// Receives the progress of a long call: units done, and units in total. `ControlFlow::Break(())` cancels the call, which then
 /// fails with [`Status::Cancelled`](crate::Status::Cancelled) and changes nothing. It runs on the calling thread and must not
 /// call this crate: such calls fail with [`Status::InvalidArgument`](crate::Status::InvalidArgument). For the same reason it
 /// leaks what it drops, except results and files. A panic in it cancels the call and resumes afterwards.
 pub type Progress<'a> = &'a mut dyn FnMut(i64, i64) -> ControlFlow<()>;
-
-extern "C" {
-    fn pthread_key_create(key: *mut c_uint, destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
-    fn pthread_getspecific(key: c_uint) -> *mut c_void;
-    fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
-}
-
-/// The value of this key is not NULL on threads that are in a callback. The first callback creates the key; None means that no
-/// key was left. `thread_local!` cannot be used: rustc 1.78 and older refuse it under `forbid(unsafe_op_in_unsafe_fn)`.
-static INSIDE: OnceLock<Option<c_uint>> = OnceLock::new();
-
-/// Whether this thread is in a callback.
-#[inline]
-pub(crate) fn inside() -> bool {
-    match INSIDE.get() {
-        // SAFETY: the key was made and is never deleted.
-        Some(Some(key)) => !unsafe { pthread_getspecific(*key) }.is_null(),
-        _ => false,
-    }
-}
-
-/// Records whether this thread is in a callback. Returns false if there is no memory for it.
-fn set_inside(is_inside: bool) -> bool {
-    let key = INSIDE.get_or_init(|| {
-        let mut key = 0;
-        // SAFETY: the key is written here, and what is kept under it needs no destructor.
-        (unsafe { pthread_key_create(&mut key, None) } == 0).then_some(key)
-    });
-    let mark = if is_inside { ptr::addr_of!(INSIDE).cast() } else { ptr::null() };
-    // SAFETY: the key was made; the mark is only compared with NULL.
-    key.is_some_and(|key| unsafe { pthread_setspecific(key, mark) } == 0)
-}
-
-/// Refuses calls made inside a callback: C holds locks while it calls back, and cannot detect a call that would take them
-/// again.
-#[inline]
-pub(crate) fn refuse_inside() -> Result<()> {
-    if inside() {
-        return Err(Error::new(
-            Status::InvalidArgument,
-            "called from within a callback, while the library holds its locks; return from the callback first",
-        ));
-    }
-    Ok(())
-}
 
 /// Runs a closure for C. A result other than 0 stops the call, and so does a panic, which is kept.
 fn caught(panic: &mut Option<Box<dyn Any + Send>>, closure: impl FnOnce() -> ControlFlow<()>) -> c_int {

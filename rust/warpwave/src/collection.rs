@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use warpwave_sys as sys;
 
-use crate::callback::{self, with_progress, Progress};
+use crate::callback::{with_progress, Progress};
 use crate::config::{CollectionConfig, CollectionInfo, DamageReport, Metric};
 use crate::device::Device;
 use crate::error::{call, number, Error, Result, Status};
 use crate::handle::Handle;
+use crate::inside::inside;
 use crate::query::{Query, SearchStats};
+use crate::ranking::{Diversity, Grouping};
 use crate::results::{Fetch, Results};
 use crate::rows::Rows;
 use crate::text::{with_text, Texts};
@@ -164,7 +166,7 @@ impl Collection {
 
     /// Returns the number of live rows; 0 inside a callback.
     pub fn len(&self) -> usize {
-        if callback::inside() {
+        if inside() {
             return 0;
         }
         // SAFETY: the collection is there.
@@ -237,6 +239,27 @@ impl Collection {
         })
     }
 
+    /// Finds `candidates` hits (0: 100, or four times k if that is more) and chooses k of them by maximal marginal relevance.
+    pub fn query_diverse(&self, query: &Query<'_>, how: &Diversity<'_>, candidates: usize) -> Result<Results> {
+        how.check(query.count(), self.info()?.dim() as usize)?;
+        let (raw_how, candidates) = (how.raw(Metric::Cosine)?, number(candidates, "the number of candidates")?);
+        self.with_query(query, |raw| {
+            // SAFETY: the collection is there, all that the query points to until the call returns, and as many vectors as it
+            // has queries.
+            Results::made(|made| unsafe { sys::ww_collection_rank(self.raw(), raw, &raw_how, ptr::null(), candidates, made) })
+        })
+    }
+
+    /// Finds enough hits to fill the groups.
+    pub fn query_grouped(&self, query: &Query<'_>, how: &Grouping<'_>) -> Result<Results> {
+        self.with_query(query, |raw| {
+            how.with_raw(|how| {
+                // SAFETY: the collection is there, and all that both structs point to until the call returns.
+                Results::made(|made| unsafe { sys::ww_collection_rank(self.raw(), raw, ptr::null(), how, 0, made) })
+            })
+        })
+    }
+
     /// Returns a snapshot of rows by id: one hit per id, with row -1 for ids that do not exist.
     pub fn get<T: AsRef<str>>(&self, ids: &[T], fetch: Fetch) -> Result<Results> {
         with_texts(ids, |ids, count| self.got(sys::ww_get { ids, count, ..Default::default() }, fetch))
@@ -304,7 +327,7 @@ impl Collection {
     /// rows that are removed; [`Collection::get_all`] is a snapshot. Inside a callback it visits no rows.
     pub fn rows(&self) -> impl Iterator<Item = i64> + '_ {
         let next = |row: i64| {
-            if callback::inside() {
+            if inside() {
                 return -1;
             }
             // SAFETY: the collection is there; any number may be given.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use warpwave_sys as sys;
 
-use crate::callback;
-use crate::text::text_of;
+use crate::field::text_of;
+use crate::inside::inside;
 
 /// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -204,10 +204,23 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
+/// Refuses calls made inside a callback: C holds locks while it calls back, and cannot detect a call that would take them
+/// again.
+#[inline]
+pub(crate) fn refuse_inside() -> Result<()> {
+    if inside() {
+        return Err(Error::new(
+            Status::InvalidArgument,
+            "called from within a callback, while the library holds its locks; return from the callback first",
+        ));
+    }
+    Ok(())
+}
+
 /// Makes a call of C: refuses it inside a callback, and turns its status into a result.
 #[inline]
 pub(crate) fn call(function: impl FnOnce() -> sys::ww_status) -> Result<()> {
-    callback::refuse_inside()?;
+    refuse_inside()?;
     match function() {
         sys::WW_OK => Ok(()),
         raw => Err(Error::last(raw)),

@@ -9,7 +9,7 @@ use warpwave_sys as sys;
 
 use crate::callback::{with_progress, Progress};
 use crate::device::Device;
-use crate::error::{call, failed, number, Error, Result, Status};
+use crate::error::{call, failed, number, refuse_inside, Error, Result, Status};
 use crate::handle::Handle;
 use crate::quant::{QuantType, Quantized};
 use crate::text::{with_path, with_text};
@@ -89,7 +89,7 @@ impl<'a> GgufTensor<'a> {
 
     /// Returns the bytes in memory; the first call reads them.
     pub fn data(&self) -> Result<&'a [u8]> {
-        crate::callback::refuse_inside()?;
+        refuse_inside()?;
         // SAFETY: the file is open and the number is one of its tensors.
         let data = unsafe { sys::ww_gguf_view(self.file.0.raw(), self.index) };
         if data.is_null() {

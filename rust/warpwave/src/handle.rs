@@ -3,8 +3,8 @@ use std::ptr::{self, NonNull};
 
 use warpwave_sys as sys;
 
-use crate::callback;
-use crate::error::{call, Result};
+use crate::error::{call, failed, Result};
+use crate::inside::inside;
 
 /// What a handle points to.
 ///
@@ -34,7 +34,7 @@ impl<T: Opaque> Handle<T> {
     pub(crate) fn make(function: impl FnOnce(*mut *mut T) -> sys::ww_status) -> Result<Self> {
         let mut pointer = ptr::null_mut();
         call(|| function(&mut pointer))?;
-        NonNull::new(pointer).map(Handle).ok_or_else(crate::error::failed)
+        NonNull::new(pointer).map(Handle).ok_or_else(failed)
     }
 
     /// Takes ownership of a pointer from the library; None if it is NULL.
@@ -50,7 +50,7 @@ impl<T: Opaque> Handle<T> {
 
 impl<T: Opaque> Drop for Handle<T> {
     fn drop(&mut self) {
-        if T::LOCKS && callback::inside() {
+        if T::LOCKS && inside() {
             return; // leaked: the call that is under way on this thread may hold the lock
         }
         // SAFETY: the pointer came from the library and is released once, here. Every user of it borrows the handle.

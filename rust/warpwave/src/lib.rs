@@ -51,9 +51,11 @@ mod config;
 mod device;
 mod element;
 mod error;
+mod field;
 mod files;
 mod gguf;
 mod handle;
+mod inside;
 mod ivf;
 #[cfg(feature = "serde_json")]
 mod json;

@@ -90,7 +90,7 @@ macro_rules! info {
     (@text [$($doc:tt)*] $field:ident) => {
         $($doc)*
         pub fn $field(&self) -> &str {
-            crate::text::text_of(&self.0.$field)
+            crate::field::text_of(&self.0.$field)
         }
     };
     (@count [$($doc:tt)*] $field:ident $type:ty) => {

@@ -3,11 +3,9 @@ use std::ptr;
 
 use warpwave_sys as sys;
 
-use crate::collection::Collection;
 use crate::config::Metric;
 use crate::error::{number, Error, Result, Status};
 use crate::handle::Handle;
-use crate::query::Query;
 use crate::results::Results;
 use crate::text::with_text;
 
@@ -161,28 +159,5 @@ impl Results {
         let limit = number(limit, "the limit")?;
         // SAFETY: the results are there, and there is a score for each hit.
         Results::made(|made| unsafe { sys::ww_results_rerank(self.raw(), scores.as_ptr(), limit, made) })
-    }
-}
-
-impl Collection {
-    /// Finds `candidates` hits (0: 100, or four times k if that is more) and chooses k of them by maximal marginal relevance.
-    pub fn query_diverse(&self, query: &Query<'_>, how: &Diversity<'_>, candidates: usize) -> Result<Results> {
-        how.check(query.count(), self.info()?.dim() as usize)?;
-        let (raw_how, candidates) = (how.raw(Metric::Cosine)?, number(candidates, "the number of candidates")?);
-        self.with_query(query, |raw| {
-            // SAFETY: the collection is there, all that the query points to until the call returns, and as many vectors as it
-            // has queries.
-            Results::made(|made| unsafe { sys::ww_collection_rank(self.raw(), raw, &raw_how, ptr::null(), candidates, made) })
-        })
-    }
-
-    /// Finds enough hits to fill the groups.
-    pub fn query_grouped(&self, query: &Query<'_>, how: &Grouping<'_>) -> Result<Results> {
-        self.with_query(query, |raw| {
-            how.with_raw(|how| {
-                // SAFETY: the collection is there, and all that both structs point to until the call returns.
-                Results::made(|made| unsafe { sys::ww_collection_rank(self.raw(), raw, ptr::null(), how, 0, made) })
-            })
-        })
     }
 }

@@ -11,9 +11,10 @@ use crate::collection::Collection;
 use crate::config::{CollectionConfig, RowPlace};
 use crate::device::Device;
 use crate::error::{call, number, Error, Result, Status};
+use crate::field::text_of;
 use crate::handle::Handle;
 use crate::results::Results;
-use crate::text::{text_of, with_path, with_text};
+use crate::text::{with_path, with_text};
 
 c_enum! {
     /// When a write is acknowledged. The levels differ in what a power failure can destroy; a process that ends loses nothing.

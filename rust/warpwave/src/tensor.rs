@@ -8,10 +8,10 @@ use std::ptr;
 
 use warpwave_sys as sys;
 
-use crate::callback;
 use crate::device::Device;
 use crate::element::{DType, Element};
 use crate::error::{call, Error, Result, Status};
+use crate::inside::inside;
 use crate::text::{with_path, with_text};
 
 /// Elements of one type in a shape, on a device. Results have the same bits on every device.
@@ -40,7 +40,7 @@ unsafe impl Sync for Tensor {}
 
 impl Drop for Tensor {
     fn drop(&mut self) {
-        if callback::inside() {
+        if inside() {
             return; // leaked, as handle.rs says
         }
         // SAFETY: the struct is one that the library filled in, or empty; it is released once.
