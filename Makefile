@@ -113,7 +113,7 @@ test-asan:
 
 test-tsan:
 	$(configure) -B '$(BUILD)-tsan' -DWARPWAVE_SANITIZE=thread $(same_kernels)
-	cmake --build '$(BUILD)-tsan' -j $(JOBS) --target threads_tests
+	cmake --build '$(BUILD)-tsan' -j $(JOBS) --target threads_suites
 	$(call run_tests,$(BUILD)-tsan,-L threads)
 
 test-gpu:
