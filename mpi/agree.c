@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "mpi/cluster.h"
 
-enum { REPORT_FORMAT = 3, REPORT_WORDS = sizeof(rank_report) / sizeof(int64_t) };
+enum { REPORT_FORMAT = 4, REPORT_WORDS = sizeof(rank_report) / sizeof(int64_t) };
 
 static int64_t version_word(void)
 {
@@ -44,19 +44,6 @@ static void answer_text(int64_t word, char *text, size_t capacity)
     text_copy(text, capacity, word == WW_ANSWER_ROOT ? "the root" : "all ranks");
 }
 
-static void mode_text(int64_t word, char *text, size_t capacity)
-{
-    text_copy(text, capacity,
-              word == WW_QUERY_NEAREST ? "the nearest"
-              : word == WW_QUERY_RANGE ? "a range"
-                                       : "an unknown mode");
-}
-
-static void bound_text(int64_t word, char *text, size_t capacity)
-{
-    snprintf(text, capacity, "%.9g", (double)canon_bits_float((uint32_t)word));
-}
-
 typedef struct agreed_field {
     size_t offset;
     const char *what; /* "dimension" */
@@ -71,15 +58,8 @@ static const agreed_field fields[] = {{FIELD(dim), "dimension", number_text, WW_
                                       {FIELD(metric), "metric", metric_text, WW_INVALID_ARGUMENT},
                                       {FIELD(root), "root", number_text, WW_INVALID_ARGUMENT},
                                       {FIELD(answer), "rank to answer on", answer_text, WW_INVALID_ARGUMENT},
-                                      {FIELD(mode), "mode", mode_text, WW_INVALID_ARGUMENT},
                                       {FIELD(k), "k", number_text, WW_INVALID_ARGUMENT},
-                                      {FIELD(query_count), "number of queries", number_text, WW_INVALID_ARGUMENT},
-                                      {FIELD(fetch), "fetch", number_text, WW_INVALID_ARGUMENT},
-                                      {FIELD(limit), "limit", number_text, WW_INVALID_ARGUMENT},
-                                      {FIELD(bound), "bound", bound_text, WW_INVALID_ARGUMENT},
-                                      {FIELD(nprobe), "nprobe", number_text, WW_INVALID_ARGUMENT},
-                                      {FIELD(recall), "recall", bound_text, WW_INVALID_ARGUMENT},
-                                      {FIELD(index), "index or its config", number_text, WW_INVALID_ARGUMENT}};
+                                      {FIELD(query_count), "number of queries", number_text, WW_INVALID_ARGUMENT}};
 
 static int64_t word_at(const rank_report *report, size_t offset)
 {

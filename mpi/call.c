@@ -66,12 +66,10 @@ ww_status mpi_usable(const char *function)
 
 const char *call_name(int64_t kind)
 {
-    static const char *const names[] = {
-        [CALL_CREATE] = "ww_cluster_create",       [CALL_DESCRIBE] = "ww_cluster_describe",
-        [CALL_SEARCH] = "ww_cluster_search",       [CALL_QUERY] = "ww_cluster_query",
-        [CALL_COLLECT] = "warpwave-mpi dedup",     [CALL_BUILD_IVF] = "ww_cluster_build_ivf",
-        [CALL_CALIBRATE] = "ww_cluster_calibrate", [CALL_DESCRIBE_IVF] = "ww_cluster_describe_ivf",
-        [CALL_DROP_IVF] = "ww_cluster_drop_ivf",   [CALL_COMPACT] = "ww_cluster_compact"};
+    static const char *const names[] = {[CALL_CREATE] = "ww_cluster_create",
+                                        [CALL_DESCRIBE] = "ww_cluster_describe",
+                                        [CALL_SEARCH] = "ww_cluster_search",
+                                        [CALL_COLLECT] = "warpwave-mpi dedup"};
     return kind > 0 && kind < (int64_t)(sizeof names / sizeof *names) ? names[kind] : NULL;
 }
 
@@ -105,17 +103,6 @@ void call_end(cluster_call *call)
             memory_free(block);
     }
     pthread_mutex_unlock(&call->cluster->lock);
-}
-
-ww_status call_run(ww_cluster *cluster, collective_call kind, call_work work, void *job)
-{
-    cluster_call call;
-    ww_status status = call_begin(&call, cluster, kind);
-    if (status != WW_OK)
-        return status;
-    status = work(&call, job);
-    call_end(&call);
-    return status;
 }
 
 void *call_memory(cluster_call *call, size_t bytes)

@@ -7,7 +7,6 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "vectors/internal/core.h"
 
 STRUCT_INIT(ww_cluster_config, {.first_row = -1, .timeout_ms = WW_CLUSTER_TIMEOUT_MS})
 STRUCT_INIT(ww_cluster_info, {0})
@@ -67,7 +66,7 @@ static ww_status make_communicators(ww_cluster *c, MPI_Comm callers)
 
 static ww_status check_config(const ww_cluster *c, const ww_cluster_config *config)
 {
-    if (ww_core()->version != CORE_VERSION || strcmp(ww_version(), WW_VERSION_TEXT) != 0)
+    if (strcmp(ww_version(), WW_VERSION_TEXT) != 0)
         return ww_fail(WW_UNSUPPORTED, "libwarpwave_mpi is of version %s, libwarpwave of %s; install both of one version",
                        WW_VERSION_TEXT, ww_version());
     if (config->root < 0 || config->root >= c->ranks)
@@ -88,7 +87,7 @@ static ww_status make_shard(ww_cluster *c, ww_device *device, const ww_cluster_c
         c->shard = config->collection;
         const ww_status status = ww_collection_describe(c->shard, &info);
         c->dim = info.dim;
-        c->metric = (int32_t)info.metric;
+        c->metric = info.metric;
         return status;
     }
     ww_collection_config shard = ww_collection_config_default();
@@ -100,7 +99,7 @@ static ww_status make_shard(ww_cluster *c, ww_device *device, const ww_cluster_c
     shard.rows = config->rows;
     shard.type = config->type;
     c->dim = config->dim;
-    c->metric = (int32_t)config->metric;
+    c->metric = config->metric;
     if (!device)
         return ww_fail(WW_INVALID_ARGUMENT, "ww_cluster_create: device is NULL, and there is no collection in the config");
     const ww_status status = ww_collection_create(device, &shard, &c->shard);
@@ -175,7 +174,7 @@ ww_collection *ww_cluster_collection(ww_cluster *cluster)
     return cluster ? cluster->shard : NULL;
 }
 
-static ww_status describe(cluster_call *call, void *info)
+static ww_status describe(cluster_call *call, ww_cluster_info *info)
 {
     ww_cluster *c = call->cluster;
     ww_collection_info shard = ww_collection_info_default();
@@ -193,7 +192,7 @@ static ww_status describe(cluster_call *call, void *info)
                             .ranks = c->ranks,
                             .root = c->root,
                             .dim = c->dim,
-                            .metric = (ww_metric)c->metric,
+                            .metric = c->metric,
                             .rows_end = c->first_rows[c->ranks],
                             .rank_rows_live = shard.rows_live,
                             .rank_first_row = c->first_rows[c->rank]};
@@ -205,7 +204,13 @@ static ww_status describe(cluster_call *call, void *info)
 ww_status ww_cluster_describe(ww_cluster *cluster, ww_cluster_info *info)
 {
     FLOAT_GUARD();
-    return call_run(cluster, CALL_DESCRIBE, describe, info);
+    cluster_call call;
+    ww_status status = call_begin(&call, cluster, CALL_DESCRIBE);
+    if (status != WW_OK)
+        return status;
+    status = describe(&call, info);
+    call_end(&call);
+    return status;
 }
 
 ww_status ww_cluster_locate(ww_cluster *cluster, int64_t row, int32_t *rank, int64_t *rank_row)

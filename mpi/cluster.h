@@ -28,29 +28,14 @@ typedef struct rank_report {
     int64_t call;    /* collective_call */
     int64_t status;  /* of this rank; all ranks return the first that is not WW_OK */
     int64_t dim, metric, root;
-    int64_t answer, mode, k, query_count, fetch, limit, bound; /* of the search; 0 if there is none */
-    int64_t queries_given, queries_hash;
-    int64_t rows_live, rows_end, first_row; /* of the shard */
-    int64_t bytes;                          /* that this rank will send */
-    int64_t rows_screened, rows_kept, rows_scored, fallback_queries, certificate, repeated_queries;
-    int64_t nprobe, recall, index; /* of a search by lists and its index; of a build, its config */
-    int64_t lists_read, list_rows_read, list_bytes_read;
+    int64_t answer, k, query_count, queries_given, queries_hash; /* of the search; 0 if there is none */
+    int64_t rows_live, rows_end, first_row;                      /* of the shard */
+    int64_t bytes;                                               /* that this rank will send */
     int64_t spare;
 } rank_report;
-_Static_assert(sizeof(rank_report) == 256, "versions must agree on the size of a report");
+_Static_assert(sizeof(rank_report) == 128, "versions must agree on the size of a report");
 
-typedef enum collective_call {
-    CALL_CREATE = 1,
-    CALL_DESCRIBE,
-    CALL_SEARCH,
-    CALL_QUERY,
-    CALL_COLLECT,
-    CALL_BUILD_IVF,
-    CALL_CALIBRATE,
-    CALL_DESCRIBE_IVF,
-    CALL_DROP_IVF,
-    CALL_COMPACT
-} collective_call;
+typedef enum collective_call { CALL_CREATE = 1, CALL_DESCRIBE, CALL_SEARCH, CALL_COLLECT } collective_call;
 
 struct ww_cluster {
     process_mark process;
@@ -60,7 +45,7 @@ struct ww_cluster {
     MPI_Op merge;
     int32_t rank, ranks, root;
     int32_t dim;
-    int32_t metric;
+    ww_metric metric;
     double timeout_seconds; /* 0: none */
     size_t piece_bytes;     /* no message is longer: MPI counts in int */
     ww_collection *shard;
@@ -98,10 +83,6 @@ typedef struct cluster_call {
 ww_status call_begin(cluster_call *call, ww_cluster *cluster, collective_call kind);
 void call_end(cluster_call *call);
 
-/* A collective call from start to end: calls `work` with `job` and returns its status. */
-typedef ww_status (*call_work)(cluster_call *call, void *job);
-ww_status call_run(ww_cluster *cluster, collective_call kind, call_work work, void *job);
-
 /* Returns the public name of a call, or NULL if there is no such call. */
 const char *call_name(int64_t kind);
 
@@ -136,34 +117,23 @@ ww_status cluster_mpi(ww_cluster *cluster, int code, const char *call);
 /* Sends `bytes` from the root to all, in pieces. */
 ww_status cluster_broadcast(ww_cluster *cluster, void *data, size_t bytes);
 
-/* Collects every rank's bytes at the root, or at all ranks: rank r's reports[r].bytes bytes go to starts[r] of `to`, which only
- * ranks that get the answer need. */
-typedef struct gathering {
-    const void *mine;
-    const int64_t *starts; /* ranks + 1 */
-    unsigned char *to;
-    bool to_all;
-} gathering;
-ww_status cluster_gather(ww_cluster *cluster, const gathering *g);
-
-/* Collects `bytes` of every rank at the root, or at all ranks, in order of ranks. The result is valid until call_end(). */
+/* Collects the bytes of every rank at the root, in order of ranks. The result is valid until call_end(). */
 typedef struct collecting {
     const void *mine;
     int64_t bytes;
-    bool to_all;
-    unsigned char *all; /* NULL on ranks that do not get it */
+    unsigned char *all; /* NULL on other ranks */
     int64_t *starts;    /* of each rank's bytes, and the end */
 } collecting;
 ww_status cluster_collect(cluster_call *call, collecting *what);
 
-/* Counts the live rows of all ranks, and those of the ranks before this one, from the last reports. */
-void cluster_count_rows(const ww_cluster *cluster, int64_t *total, int64_t *first);
-
-/* Returns true on a rank that gets the answer. */
-static inline bool answers_here(const ww_cluster *cluster, ww_answer answer)
-{
-    return answer == WW_ANSWER_ALL || cluster->rank == cluster->root;
-}
+/* Merges the lists of all ranks, `k` keys for each query, into `merged`, on every rank. */
+typedef struct reduction {
+    const rank_key *mine;
+    rank_key *merged;
+    int64_t query_count;
+    int32_t k;
+} reduction;
+ww_status cluster_reduce(ww_cluster *cluster, const reduction *r);
 
 /* Puts memory that MPI may still use on a list that is never freed. */
 void memory_abandon(call_block *block);

@@ -1,4 +1,6 @@
 /* Bytes between ranks, of any number: MPI counts in int, so they go in pieces. */
+#include <string.h>
+
 #include "base/integers.h"
 #include "mpi/cluster.h"
 
@@ -34,7 +36,7 @@ static ww_status send_to_root(ww_cluster *c, const char *mine, size_t bytes)
 }
 
 /* Receives one piece of every rank at a time, so that no rank waits for another rank's end. */
-static ww_status receive_at_root(ww_cluster *c, const gathering *g)
+static ww_status receive_at_root(ww_cluster *c, const collecting *what)
 {
     const int64_t piece_bytes = (int64_t)c->piece_bytes;
     ww_status status = WW_OK;
@@ -42,11 +44,11 @@ static ww_status receive_at_root(ww_cluster *c, const gathering *g)
     for (int64_t done = 0; waiting > 0 && status == WW_OK; done += piece_bytes) {
         waiting = 0;
         for (int32_t r = 0; r < c->ranks && status == WW_OK; r++) {
-            const int64_t left = g->starts[r + 1] - g->starts[r] - done;
+            const int64_t left = what->starts[r + 1] - what->starts[r] - done;
             if (r == c->rank || left <= 0)
                 continue;
             status = cluster_mpi(c,
-                                 MPI_Irecv(g->to + g->starts[r] + done, (int)min_i64(left, piece_bytes), MPI_BYTE, r,
+                                 MPI_Irecv(what->all + what->starts[r] + done, (int)min_i64(left, piece_bytes), MPI_BYTE, r,
                                            GATHER_TAG, c->communicator, &c->requests[waiting]),
                                  "MPI_Irecv");
             waiting++;
@@ -57,28 +59,15 @@ static ww_status receive_at_root(ww_cluster *c, const gathering *g)
     return status;
 }
 
-ww_status cluster_gather(ww_cluster *c, const gathering *g)
-{
-    const size_t own_bytes = (size_t)(g->starts[c->rank + 1] - g->starts[c->rank]);
-    ww_status status = WW_OK;
-    if (c->rank == c->root) {
-        __builtin_memcpy(g->to + g->starts[c->rank], g->mine, own_bytes);
-        status = receive_at_root(c, g);
-    } else {
-        status = send_to_root(c, g->mine, own_bytes);
-    }
-    return status == WW_OK && g->to_all ? cluster_broadcast(c, g->to, (size_t)g->starts[c->ranks]) : status;
-}
-
 ww_status cluster_collect(cluster_call *call, collecting *what)
 {
     ww_cluster *c = call->cluster;
-    unsigned char *copy = NULL;
+    char *copy = NULL;
     ww_status status = call_array(call, what->bytes, 1, "what a rank sends", &copy);
     if (status == WW_OK)
         status = call_array(call, (int64_t)c->ranks + 1, sizeof *what->starts, "what ranks send", &what->starts);
     if (status == WW_OK && what->bytes > 0)
-        __builtin_memcpy(copy, what->mine, (size_t)what->bytes);
+        memcpy(copy, what->mine, (size_t)what->bytes);
     call->report.bytes = what->bytes;
     status = call_agree(call, status);
     if (status != WW_OK || !what->starts)
@@ -86,17 +75,12 @@ ww_status cluster_collect(cluster_call *call, collecting *what)
     what->starts[0] = 0;
     for (int32_t r = 0; r < c->ranks; r++)
         what->starts[r + 1] = what->starts[r] + c->reports[r].bytes;
-    if (what->to_all || c->rank == c->root)
+    if (c->rank == c->root)
         status = call_array(call, what->starts[c->ranks], 1, "what ranks send", &what->all);
     status = call_agree(call, status);
-    return status == WW_OK ? cluster_gather(c, &(gathering){copy, what->starts, what->all, what->to_all}) : status;
-}
-
-void cluster_count_rows(const ww_cluster *c, int64_t *total, int64_t *first)
-{
-    *total = *first = 0;
-    for (int32_t r = 0; r < c->ranks; r++) {
-        *first += r < c->rank ? c->reports[r].rows_live : 0;
-        *total += c->reports[r].rows_live;
-    }
+    if (status != WW_OK || c->rank != c->root)
+        return status == WW_OK ? send_to_root(c, copy, (size_t)what->bytes) : status;
+    if (what->bytes > 0)
+        memcpy(what->all + what->starts[c->rank], copy, (size_t)what->bytes);
+    return receive_at_root(c, what);
 }

@@ -2,10 +2,6 @@
  * twice as fast. */
 #include "mpi/keys.h"
 
-#include <string.h>
-
-#include <warpwave/vectors.h>
-
 void rank_keys_merge(const rank_key *other, rank_key *kept, int64_t k)
 {
     rank_key best[WW_K_MAX]; /* 32 KiB */

@@ -1,7 +1,4 @@
-/* ww_cluster_search(), and the start of every search over ranks. */
-#include "mpi/search.h"
-#include "mpi/lists.h"
-
+/* ww_cluster_search(): every rank searches its shard, then the ranks merge their keys. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -11,6 +8,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/tables/hash.h"
+#include "mpi/cluster.h"
 
 /* ---- queries ------------------------------------------------------------------------------------------------------------- */
 
@@ -20,25 +18,21 @@ static int64_t hash_queries(const ww_query *query)
     uint64_t hash = FNV_BEGIN;
     for (int64_t q = 0; q < query->query_count; q++) {
         const float *row = query->queries + q * query->query_stride;
-        for (int32_t i = 0; i < query->dim; i++)
-            hash = fnv_word(hash, canon_float_bits(row[i]));
+        for (int32_t i = 0; i < query->dim; i++) {
+            uint32_t bits;
+            memcpy(&bits, &row[i], sizeof bits);
+            hash = fnv_word(hash, bits);
+        }
     }
     return (int64_t)hash;
 }
 
-static ww_status check_query(const cluster_call *call, const ww_query *query, ww_answer answer)
+static ww_status check_numbers(const cluster_call *call, const ww_query *query)
 {
     const ww_cluster *c = call->cluster;
-    if (answer != WW_ANSWER_ROOT && answer != WW_ANSWER_ALL)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: answer is %d; it is WW_ANSWER_ROOT or WW_ANSWER_ALL", call->function,
-                       (int)answer);
-    if (query->query_tensor)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_tensor is given; ranks take queries in host memory", call->function);
-    if (query->match)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: match is given; ranks search by vectors only", call->function);
-    if (query->query_count < 0)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: query_count is %" PRId64 "; it must not be negative", call->function,
-                       query->query_count);
+    if (query->query_count < 0 || query->query_count > INT64_MAX / WW_K_MAX / (int64_t)sizeof(rank_key))
+        return ww_fail(WW_OUT_OF_RANGE, "%s: query_count is %" PRId64 "; it must be a number of queries that memory can hold",
+                       call->function, query->query_count);
     if (query->dim != c->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "%s: the queries have dimension %d, the cluster has %d", call->function,
                        query->dim, c->dim);
@@ -47,12 +41,24 @@ static ww_status check_query(const cluster_call *call, const ww_query *query, ww
     if (query->query_stride != 0 && query->query_stride < query->dim)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: query_stride is %" PRId64 ", below the dimension %d", call->function,
                        query->query_stride, query->dim);
-    if (query->stats && struct_check(query->stats, call->function, "ww_search_stats") != WW_OK)
-        return WW_INVALID_ARGUMENT;
+    return WW_OK;
+}
+
+/* What ww_collection_search() refuses, the shard's own search refuses before anything is merged. */
+static ww_status check_query(const cluster_call *call, const ww_query *query, ww_answer answer)
+{
+    const ww_cluster *c = call->cluster;
+    if (answer != WW_ANSWER_ROOT && answer != WW_ANSWER_ALL)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: answer is %d; it is WW_ANSWER_ROOT or WW_ANSWER_ALL", call->function,
+                       (int)answer);
+    if (query->query_tensor)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_tensor is given; ranks take queries in host memory", call->function);
+    if (query->nprobe != 0 || query->recall != 0.0f)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: nprobe or recall is given; ranks search exactly", call->function);
     if (!query->queries && query->query_count > 0 && c->rank == c->root)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: queries is NULL on the root, rank %d, which must have them", call->function,
                        c->root);
-    return WW_OK;
+    return check_numbers(call, query);
 }
 
 /* Returns true if any rank has no queries, by the reports: the same on all ranks. */
@@ -81,23 +87,17 @@ static ww_status send_queries(cluster_call *call, ww_query *query)
     return status;
 }
 
-ww_status search_open(cluster_call *call, ww_query *query, ww_answer answer, ww_status first)
+/* Agrees on the query and sends it to the ranks that have none: then query->queries is what this rank searches with. Returns
+ * the same on all ranks. `first` is the status of the caller's own checks. */
+static ww_status agree_on_query(cluster_call *call, ww_query *query, ww_answer answer, ww_status first)
 {
     ww_status status = first == WW_OK ? check_query(call, query, answer) : first;
     if (status == WW_OK) {
         query->struct_size = sizeof *query; /* all fields are set here */
         query->query_stride = query->query_stride == 0 ? query->dim : query->query_stride;
         call->report.answer = answer;
-        call->report.mode = query->mode;
         call->report.k = query->k;
         call->report.query_count = query->query_count;
-        call->report.fetch = query->fetch;
-        call->report.limit = query->limit;
-        call->report.bound = canon_float_bits(query->bound);
-        call->report.nprobe = query->nprobe;
-        call->report.recall = canon_float_bits(query->recall);
-        if (query->nprobe > 0 || query->recall > 0.0f)
-            call->report.index = (int64_t)ww_core()->part_of(call->cluster->shard);
         call->report.queries_given = query->queries != NULL || query->query_count == 0;
         call->report.queries_hash = query->queries ? hash_queries(query) : 0;
     }
@@ -105,50 +105,7 @@ ww_status search_open(cluster_call *call, ww_query *query, ww_answer answer, ww_
     return status == WW_OK && queries_are_sent(call->cluster) ? send_queries(call, query) : status;
 }
 
-/* ---- after the shard's own search ---------------------------------------------------------------------------------------- */
-
-ww_status search_agree(cluster_call *call, ww_status mine, const ww_search_stats *stats, int64_t rows_found)
-{
-    ww_collection_info shard = ww_collection_info_default();
-    if (mine == WW_OK)
-        mine = ww_collection_describe(call->cluster->shard, &shard);
-    call->report.rows_live = shard.rows_live;
-    call->report.rows_end = max_i64(shard.mask_rows, rows_found);
-    call->report.rows_screened = stats->rows_screened;
-    call->report.rows_kept = stats->rows_kept;
-    call->report.rows_scored = stats->rows_scored;
-    call->report.fallback_queries = stats->fallback_queries;
-    call->report.certificate = canon_float_bits(stats->certificate);
-    call->report.repeated_queries = stats->repeated_queries;
-    call->report.lists_read = stats->lists_read;
-    call->report.list_rows_read = stats->list_rows_read;
-    call->report.list_bytes_read = stats->list_bytes_read;
-    const ww_status status = call_agree(call, mine);
-    return status == WW_OK ? cluster_number_rows(call->cluster) : status;
-}
-
-void search_stats_write(const cluster_call *call, ww_search_stats *stats)
-{
-    ww_search_stats all = {.certificate = INFINITY};
-    if (!stats)
-        return;
-    for (int32_t r = 0; r < call->cluster->ranks; r++) {
-        const rank_report *report = &call->cluster->reports[r];
-        const float certificate = canon_bits_float((uint32_t)report->certificate);
-        all.rows_screened += report->rows_screened;
-        all.rows_kept += report->rows_kept;
-        all.rows_scored += report->rows_scored;
-        all.fallback_queries += report->fallback_queries;
-        all.repeated_queries += report->repeated_queries;
-        all.lists_read = max_i64(all.lists_read, report->lists_read); /* all ranks read the same lists */
-        all.list_rows_read += report->list_rows_read;
-        all.list_bytes_read += report->list_bytes_read;
-        all.certificate = certificate < all.certificate ? certificate : all.certificate;
-    }
-    (void)struct_write(stats, &all, sizeof all, call->function, "ww_search_stats"); /* checked by search_open() */
-}
-
-/* ---- the reduction ------------------------------------------------------------------------------------------------------- */
+/* ---- merging ------------------------------------------------------------------------------------------------------------- */
 
 /* `list` is one query's whole list, because MPI may cut a message between elements, but never inside one. All ranks get the
  * result, even if only the root must answer: both MPIs reduce to all at least as fast as to one, because then every rank merges
@@ -179,7 +136,7 @@ ww_status cluster_reduce(ww_cluster *c, const reduction *r)
     return status;
 }
 
-/* ---- ww_cluster_search() ------------------------------------------------------------------------------------------------- */
+/* ---- the search ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct found {
     rank_key *mine, *merged;
@@ -190,18 +147,14 @@ typedef struct found {
 /* Allocates everything that is needed until the end, so that nothing can fail between exchanges. */
 static ww_status take_lists(cluster_call *call, const ww_query *s, found *f)
 {
+    static const char what[] = "the keys of a search over ranks";
     const int64_t places = s->query_count * s->k;
-    ww_status status = WW_OK;
-    if (s->query_count > INT64_MAX / WW_K_MAX / (int64_t)sizeof(rank_key))
-        return memory_failed("the keys of a search over ranks", SIZE_MAX / 2);
-    status = call_array(call, places, sizeof *f->mine, "the keys of a search over ranks", &f->mine);
+    ww_status status = call_array(call, places, sizeof *f->mine, what, &f->mine);
     if (status == WW_OK)
-        status = call_array(call, places, sizeof *f->merged, "the keys of a search over ranks", &f->merged);
+        status = call_array(call, places, sizeof *f->merged, what, &f->merged);
     if (status == WW_OK)
-        status = call_array(call, places, sizeof *f->rows, "the rows of a search over ranks", &f->rows);
-    if (status == WW_OK)
-        status = call_array(call, places, sizeof *f->scores, "the scores of a search over ranks", &f->scores);
-    return status;
+        status = call_array(call, places, sizeof *f->rows, what, &f->rows);
+    return status == WW_OK ? call_array(call, places, sizeof *f->scores, what, &f->scores) : status;
 }
 
 /* Returns a number larger than every row. */
@@ -216,6 +169,31 @@ static int64_t make_keys(const ww_cluster *c, const found *f, int64_t places)
     return end;
 }
 
+/* Searches the shard, tells the others how that went, and numbers the rows of all ranks. */
+static ww_status search_shard(cluster_call *call, const ww_query *query, found *f)
+{
+    ww_cluster *c = call->cluster;
+    ww_collection_info shard = ww_collection_info_default();
+    int64_t rows_found = 0;
+    ww_status status = take_lists(call, query, f);
+    if (status == WW_OK)
+        status = ww_collection_search(c->shard, query, f->rows, f->scores);
+    if (status == WW_OK) {
+        rows_found = make_keys(c, f, query->query_count * query->k);
+        status = ww_collection_describe(c->shard, &shard);
+    }
+    call->report.rows_live = shard.rows_live;
+    call->report.rows_end = max_i64(shard.mask_rows, rows_found); /* rows may have been removed since */
+    status = call_agree(call, status);
+    return status == WW_OK ? cluster_number_rows(c) : status;
+}
+
+/* Returns true on a rank that gets the answer. */
+static bool answers_here(const ww_cluster *c, ww_answer answer)
+{
+    return answer == WW_ANSWER_ALL || c->rank == c->root;
+}
+
 static void write_answer(const ww_cluster *c, const rank_key *merged, int64_t places, int64_t *rows, float *scores)
 {
     const float worst = c->metric == WW_L2 ? INFINITY : -INFINITY;
@@ -226,55 +204,22 @@ static void write_answer(const ww_cluster *c, const rank_key *merged, int64_t pl
     }
 }
 
-/* Runs this rank's own search, which fills f->rows and f->scores. */
-static ww_status search_own(cluster_call *call, const lists_plan *plan, const ww_query *query, const found *f)
-{
-    ww_results *results = NULL;
-    if (!plan->asked)
-        return ww_collection_search(call->cluster->shard, query, f->rows, f->scores);
-    const ww_status status = lists_query(call, plan, query, &results);
-    for (int64_t i = 0; status == WW_OK && i < query->query_count * query->k; i++) {
-        const int64_t q = i / query->k, hit = i % query->k;
-        const bool there = hit < ww_results_count(results, q);
-        f->rows[i] = there ? ww_results_rows(results, q)[hit] : -1;
-        f->scores[i] = there ? ww_results_scores(results, q)[hit] : 0.0f;
-    }
-    ww_results_destroy(results);
-    return status;
-}
-
 static ww_status search(cluster_call *call, const ww_query *given, ww_answer answer, int64_t *rows, float *scores)
 {
     ww_cluster *c = call->cluster;
     ww_query query = {0};
     found f = {0};
-    ww_search_stats stats = ww_search_stats_default();
-    int64_t rows_found = 0;
     ww_status status = struct_read(&query, sizeof query, given, call->function, "ww_query");
-    ww_search_stats *callers_stats = query.stats;
     if (status == WW_OK && answers_here(c, answer) && query.k > 0 && query.query_count > 0 && (!rows || !scores))
         status = ww_fail(WW_INVALID_ARGUMENT, "%s: rows or scores is NULL on rank %d, which is to get the answer",
                          call->function, c->rank);
-    status = search_open(call, &query, answer, status);
-    if (status != WW_OK)
-        return status;
-    lists_plan plan;
-    status = lists_plan_make(call, &query, &plan);
-    if (status != WW_OK)
-        return status;
-    query.stats = &stats;
-    status = take_lists(call, &query, &f);
+    status = agree_on_query(call, &query, answer, status);
     if (status == WW_OK)
-        status = search_own(call, &plan, &query, &f);
-    if (status == WW_OK)
-        rows_found = make_keys(c, &f, query.query_count * query.k);
-    status = search_agree(call, status, &stats, rows_found);
+        status = search_shard(call, &query, &f);
     if (status == WW_OK)
         status = cluster_reduce(c, &(reduction){f.mine, f.merged, query.query_count, query.k});
     if (status == WW_OK && answers_here(c, answer))
         write_answer(c, f.merged, query.query_count * query.k, rows, scores);
-    if (status == WW_OK)
-        search_stats_write(call, callers_stats);
     return status;
 }
 

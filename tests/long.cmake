@@ -28,20 +28,15 @@ set(LONG_TESTS
     "limits_tensor_sort: ${LIMITS}"
     "ranks_mpich_faults: ranks are killed while they work; ranks_openmpi_faults is quick"
     "ranks_mpich_mpi_faults: it waits for calls of MPI that fail; ranks_openmpi_mpi_faults is quick"
-    "ranks_mpich_ivf_devices: it has emulated devices; ranks_openmpi_ivf_devices is quick"
-    "ranks_mpich_ivf_faults: every allocation fails in turn; ranks_openmpi_ivf_faults is quick"
-    "ranks_mpich_ivf_growth_devices: as ranks_openmpi_ivf_growth_devices"
-    "ranks_mpich_ivf_16: 16 ranks on few cores; ranks_openmpi_ivf_16 and ranks_mpich_ivf_3 are quick"
     "ranks_openmpi_memory: every allocation fails in turn; ranks_mpich_memory is quick"
-    "rocm_gpu_planes: as gpu_planes, whose devices are emulated, too"
-    "ranks_openmpi_ivf_growth_devices: it has emulated devices; ranks_openmpi_ivf_3 has CPUs only")
+    "rocm_gpu_planes: as gpu_planes, whose devices are emulated, too")
 
 # Under the address sanitizer these are long, too: the largest suites that compare numbers, and the suites on the stand-in for ROCm, which executes the
 # code that the emulator executes. What stays quick on the stand-in are the suites that copy, allocate and make the driver fail. The thread sanitizer has
 # the suites of threads.
 set(LONG_UNDER_ADDRESS
     "^(attention|certificate|gpu_planes|grammar_model|ivf_exact|ivf_proof|ivf_query|kernels_search|model_bits|model_driver_faults|model_transformers)$"
-    "^(ivf_life|quant_product|quant_tile|range|ranks_mpich_ivf_3|record|row_types|tensor_reduce)$"
+    "^(ivf_life|quant_product|quant_tile|range|record|row_types|tensor_reduce)$"
     "^rocm_(attention|certificate|collection_|float|faults_device|gguf|group_search|ivf_|map|model_|quant_|range|record|row_types|screen|store_|tensor_|threads_)")
 string(JOIN "|" LONG_UNDER_ADDRESS ${LONG_UNDER_ADDRESS})
 
@@ -75,7 +70,6 @@ set(LONG_FORMS
     "rocm_faults_device: ${EVERY_FAULT}"
     "rocm_faults_memory: ${EVERY_FAULT}"
     "rocm_tensor_faults: ${EVERY_FAULT}"
-    "ranks_openmpi_ivf_faults: ${EVERY_FAULT}"
     "sqlite_faults: of the allocations of SQLite that fail in turn eight times as many"
     "tensor_faults: ${EVERY_FAULT}")
 

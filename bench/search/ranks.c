@@ -11,8 +11,7 @@
 #include <warpwave/cluster.h>
 
 #include "measure.h"
-#include "mpi/keys.h"
-#include "mpi/search.h"
+#include "mpi/cluster.h"
 
 enum { REPEATS = 7 };
 

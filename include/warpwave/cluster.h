@@ -28,8 +28,6 @@
 
 #include <warpwave/device.h>
 #include <warpwave/files.h>
-#include <warpwave/ivf.h>
-#include <warpwave/results.h>
 #include <warpwave/status.h>
 #include <warpwave/vectors.h>
 
@@ -122,44 +120,13 @@ WW_API ww_status ww_cluster_add_file(ww_cluster *cluster, const char *path, cons
 /* Collective. Describes the cluster into `info`, from ww_cluster_info_default(). */
 WW_API ww_status ww_cluster_describe(ww_cluster *cluster, ww_cluster_info *info);
 
-/* Collective. As ww_collection_search() over all shards, with row numbers of the cluster. The root has the queries; other ranks
- * set `queries` to NULL to receive them, or to the same queries; a query_tensor is refused. query_count, dim, mode, k, bound,
- * limit and fetch are given on all ranks. A mask is over the rows of the rank's own shard, and a `where` is the rank's own.
- * `rows` and `scores` are written on the ranks that `answer` names, and may be NULL on others. `stats` is of all ranks. */
+/* Collective. As ww_collection_search() over all shards, with row numbers of the cluster: exact, whatever indexes the shards
+ * have. The root has the queries; other ranks set `queries` to NULL to receive them, or to the same queries. A query_tensor,
+ * nprobe and recall are refused. query_count, dim and k are given on all ranks. A mask is over the rows of the rank's own
+ * shard, a `where` or `filter` is the rank's own, and `stats` are of its own search. `rows` and `scores` are written on the
+ * ranks that `answer` names, and may be NULL on others. For ids and payloads, look up the rows that ww_cluster_locate() gives a
+ * rank in its shard. */
 WW_API ww_status ww_cluster_search(ww_cluster *cluster, const ww_query *query, ww_answer answer, int64_t *rows, float *scores);
-
-/* Collective. As ww_collection_query() over all shards: `results` has row numbers of the cluster, handles of the row's own
- * shard, and what `fetch` names, as it was when that shard was searched; NULL on ranks that get no answer. For a range each
- * shard sends its best `limit` hits. Otherwise as ww_cluster_search(). */
-WW_API ww_status ww_cluster_query(ww_cluster *cluster, const ww_query *query, ww_answer answer, ww_results **results);
-
-/* Collective. Builds one index (ivf.h) over the rows of all shards and replaces an existing one. The lists are those of one
- * collection with all rows. Refuses shards of a store, whose lists every writer of the file changes by itself. The config is
- * the same on all ranks, except for `progress`; NULL: the defaults. Then searches may ask for `nprobe`, or after
- * ww_cluster_calibrate() for a `recall`: they read the lists that a search of one collection would, and results have its bits
- * and say how many hits are proven. No shard may be written during this call. After a failure every shard keeps its old index.
- *
- * Shards are written as without an index: new rows enter their nearest lists at once. The next collective call that uses the
- * index splits lists that have grown too large on all ranks together, as one collection does that gets all the new rows at
- * once; lists for which a rank has no memory are tried again after the next rows. A shard that is cleared keeps its part of the
- * index, without rows. */
-WW_API ww_status ww_cluster_build_ivf(ww_cluster *cluster, const ww_ivf_config *config);
-
-/* Collective. As ww_collection_calibrate() over all shards, whose index ww_cluster_build_ivf() has built. Queries are given on
- * all ranks, or on none. */
-WW_API ww_status ww_cluster_calibrate(ww_cluster *cluster, const ww_calibrate_config *config);
-
-/* Collective. Describes the index of all ranks into `info`, from ww_ivf_info_default(); `bytes` is the sum of all ranks.
- * WW_NOT_FOUND if there is none. The shard's own call, ww_collection_describe_ivf(), describes its part. */
-WW_API ww_status ww_cluster_describe_ivf(ww_cluster *cluster, ww_ivf_info *info);
-
-/* Collective. Removes the index on all ranks that have a part of it. WW_NOT_FOUND if none has. */
-WW_API ww_status ww_cluster_drop_ivf(ww_cluster *cluster);
-
-/* Collective. Compacts every shard, as ww_collection_compact() does, and merges lists of the index over ranks that are tiny on
- * all ranks together; compacting a shard by itself merges none. `progress`, of this rank's rows, may be NULL; a rank that
- * cancels ends the call on all. After a failure some shards may be compacted and others not; no row is lost. */
-WW_API ww_status ww_cluster_compact(ww_cluster *cluster, ww_progress progress, void *user);
 
 /* Finds which rank has a row, by its number in results of this cluster, and its number there, as of the last collective call.
  * WW_NOT_FOUND if no shard has that row. Does not communicate. */

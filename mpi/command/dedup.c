@@ -361,6 +361,7 @@ static ww_status open_run(dedup_job *j)
                              {.what = "--out-kept", .path = o->out_kept, .output = true},
                              {.what = "--out-groups", .path = o->out_groups, .output = true}};
     uint64_t print = FNV_BEGIN;
+    uint32_t bound_bits;
     ww_status status = file_uses_check(uses, sizeof uses / sizeof *uses);
     if (status == WW_OK && o->out_kept)
         status = part_file_rows(&j->out.files[0], "--out-kept", o->out_kept, j->data.rows);
@@ -372,7 +373,8 @@ static ww_status open_run(dedup_job *j)
         return status;
     fingerprint_text(&print, "dedup");
     fingerprint_text(&print, WW_VERSION_TEXT);
-    fingerprint_number(&print, canon_float_bits(o->bound));
+    memcpy(&bound_bits, &o->bound, sizeof bound_bits);
+    fingerprint_number(&print, bound_bits);
     fingerprint_number(&print, o->common.metric);
     fingerprint_number(&print, o->common.type);
     fingerprint_number(&print, o->common.block);

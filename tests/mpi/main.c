@@ -50,15 +50,6 @@ ww_cluster_config config_of_scene(ww_metric metric)
     return config;
 }
 
-ww_cluster *empty_cluster(const ranks *r, int32_t dim, ww_metric metric)
-{
-    ww_cluster *cluster = NULL;
-    ww_cluster_config config = config_of_scene(metric);
-    config.dim = dim;
-    EXPECT(ww_cluster_create(MPI_COMM_WORLD, r->device, &config, &cluster) == WW_OK);
-    return cluster;
-}
-
 ww_collection *empty_collection(const ranks *r, int32_t dim, ww_metric metric)
 {
     ww_collection *collection = NULL;
@@ -110,11 +101,10 @@ static const struct {
     const char *name;
     void (*run)(const ranks *r);
 } cases[] = {
-    {"bits", case_bits},         {"range", case_range},           {"file", case_file},         {"rows", case_rows},
-    {"store", case_store},       {"large", case_large},           {"disagree", case_disagree}, {"memory", case_memory},
-    {"misuse", case_misuse},     {"timeout", case_timeout},       {"mpi", case_mpi},           {"ivf", case_ivf},
-    {"ivf_life", case_ivf_life}, {"ivf_growth", case_ivf_growth}, {"ivf_end", case_ivf_end},   {"ivf_faults", case_ivf_faults},
-    {"killed", case_killed},     {"ivf_proven", case_ivf_proven}};
+    {"bits", case_bits},     {"masks", case_masks},     {"file", case_file},         {"rows", case_rows},
+    {"store", case_store},   {"large", case_large},     {"disagree", case_disagree}, {"memory", case_memory},
+    {"misuse", case_misuse}, {"timeout", case_timeout}, {"mpi", case_mpi},           {"killed", case_killed},
+};
 
 /* Devices that differ from rank to rank, as WARPWAVE_TEST_RANK_DEVICES lists them. */
 static void open_device(ranks *r)

@@ -36,8 +36,7 @@ int64_t share_first(const ranks *r, int rank);
 ww_cluster *cluster_of_scene(const ranks *r, ww_metric metric);
 ww_cluster_config config_of_scene(ww_metric metric);
 
-/* A cluster and a collection without rows. */
-ww_cluster *empty_cluster(const ranks *r, int32_t dim, ww_metric metric);
+/* A collection without rows. */
 ww_collection *empty_collection(const ranks *r, int32_t dim, ww_metric metric);
 
 /* Adds rows [first, end) of the scene. */
@@ -46,11 +45,14 @@ void add_rows(ww_collection *collection, int64_t first, int64_t end);
 /* One collection with all rows, for what should come out. */
 ww_collection *collection_of_scene(const ranks *r, ww_metric metric);
 
+/* Every rank sends `count` numbers for each rank up to its own to the root, which checks them. */
+ww_status collect_numbers(const ranks *r, ww_cluster *cluster, int64_t count);
+
 /* The same number on all ranks, or the test fails. */
 void expect_same(long long number);
 
 void case_bits(const ranks *r);
-void case_range(const ranks *r);
+void case_masks(const ranks *r);
 void case_file(const ranks *r);
 void case_rows(const ranks *r);
 void case_store(const ranks *r);
@@ -61,11 +63,5 @@ void case_misuse(const ranks *r_given);
 void case_timeout(const ranks *r);
 void case_mpi(const ranks *r);
 void case_killed(const ranks *r);
-void case_ivf(const ranks *r);
-void case_ivf_life(const ranks *r);
-void case_ivf_growth(const ranks *r);
-void case_ivf_proven(const ranks *r);
-void case_ivf_end(const ranks *r);
-void case_ivf_faults(const ranks *r);
 
 #endif

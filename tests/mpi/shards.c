@@ -164,6 +164,26 @@ static void remove_store(const char *path)
 }
 #endif
 
+#ifdef WARPWAVE_TEST_STORE
+/* Hits that are in this rank's shard have the ids of the rows that one collection finds. */
+static void expect_in_shards(const ranks *r, ww_cluster *cluster, const int64_t *rows, const int64_t *expected)
+{
+    for (int64_t i = 0; i < QUERIES * 20; i++) {
+        int32_t rank;
+        int64_t place;
+        char id[32];
+        EXPECT((rows[i] < 0) == (expected[i] < 0));
+        if (rows[i] < 0)
+            continue;
+        EXPECT(ww_cluster_locate(cluster, rows[i], &rank, &place) == WW_OK);
+        if (rank == r->rank) {
+            EXPECT(ww_collection_id(ww_cluster_collection(cluster), place, id, sizeof id, NULL) == WW_OK);
+            EXPECT(strcmp(id, scene_make()->ids[expected[i]]) == 0);
+        }
+    }
+}
+#endif
+
 /* Every rank opens its own store; row numbers are places there. */
 void case_store(const ranks *r)
 {
@@ -172,7 +192,8 @@ void case_store(const ranks *r)
     ww_store *store = NULL;
     ww_collection *shard = NULL;
     ww_cluster *cluster = NULL;
-    ww_results *got = NULL, *expected = NULL;
+    int64_t rows[QUERIES * 20], expected_rows[QUERIES * 20];
+    float scores[QUERIES * 20], expected[QUERIES * 20];
     snprintf(name, sizeof name, "store-%d.db", r->rank);
     path_of(r, name, path, sizeof path);
     ww_collection_config config = ww_collection_config_default();
@@ -190,29 +211,18 @@ void case_store(const ranks *r)
     query.query_count = QUERIES;
     query.dim = DIM;
     query.k = 20;
-    query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
     ww_collection *whole = collection_of_scene(r, WW_DOT);
-    EXPECT(ww_collection_query(whole, &query, &expected) == WW_OK);
-    EXPECT(ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &got) == WW_OK);
-    for (int64_t q = 0; q < QUERIES; q++)
-        for (int64_t i = 0; i < 20; i++) {
-            EXPECT(strcmp(ww_results_id(got, q, i), ww_results_id(expected, q, i)) == 0);
-            EXPECT(memcmp(&ww_results_scores(got, q)[i], &ww_results_scores(expected, q)[i], sizeof(float)) == 0);
-            int32_t rank;
-            int64_t place;
-            EXPECT(ww_cluster_locate(cluster, ww_results_rows(got, q)[i], &rank, &place) == WW_OK);
-            EXPECT(rank >= 0 && rank < r->count);
-        }
-    ww_results_destroy(got);
-    EXPECT(ww_cluster_build_ivf(cluster, NULL) == WW_UNSUPPORTED); /* a store's writer decides about its lists, not the ranks */
-    EXPECT(ww_cluster_compact(cluster, NULL, NULL) == WW_OK);
-    query.where = "payload->>'$.n' < 40"; /* every rank's own filter */
-    EXPECT(ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &got) == WW_OK);
-    for (int64_t i = 0; i < ww_results_count(got, 0); i++)
-        EXPECT(atoi(ww_results_id(got, 0, i) + 4) < 40);
-    EXPECT(ww_results_count(got, 0) == 20);
-    ww_results_destroy(got);
-    ww_results_destroy(expected);
+    EXPECT(ww_collection_search(whole, &query, expected_rows, expected) == WW_OK);
+    EXPECT(ww_cluster_search(cluster, &query, WW_ANSWER_ALL, rows, scores) == WW_OK);
+    EXPECT(memcmp(scores, expected, sizeof scores) == 0);
+    expect_in_shards(r, cluster, rows, expected_rows);
+    query.where = "payload->>'$.n' < 40"; /* every rank's own */
+    EXPECT(ww_cluster_search(cluster, &query, WW_ANSWER_ALL, rows, scores) == WW_OK);
+    query.where = NULL;
+    query.filter = "{\"n\": {\"$lt\": 40}}";
+    EXPECT(ww_collection_search(whole, &query, expected_rows, expected) == WW_OK);
+    EXPECT(memcmp(scores, expected, sizeof scores) == 0);
+    expect_in_shards(r, cluster, rows, expected_rows);
     ww_collection_destroy(whole);
     ww_cluster_destroy(cluster);
     /* It still belongs to the caller. */
@@ -224,6 +234,28 @@ void case_store(const ranks *r)
     if (r->rank == 0)
         printf("SKIP: SQLite is missing or too old, so there is no store in this build\n");
 #endif
+}
+
+ww_status collect_numbers(const ranks *r, ww_cluster *cluster, int64_t count)
+{
+    cluster_call call;
+    int64_t *mine = calloc((size_t)((r->rank + 1) * count + 1), sizeof *mine), at = 0;
+    for (int64_t i = 0; i < (r->rank + 1) * count; i++)
+        mine[i] = r->rank * INT64_C(1000000) + i;
+    collecting numbers = {.mine = mine, .bytes = (r->rank + 1) * count * (int64_t)sizeof *mine};
+    ww_status status = call_begin(&call, cluster, CALL_COLLECT);
+    if (status == WW_OK) {
+        status = cluster_collect(&call, &numbers);
+        EXPECT(status != WW_OK || (numbers.all != NULL) == (r->rank == 0));
+        for (int rank = 0; status == WW_OK && r->rank == 0 && rank < r->count; rank++)
+            for (int64_t i = 0; i < (rank + 1) * count; i++, at++) {
+                const int64_t expected = rank * INT64_C(1000000) + i;
+                EXPECT(memcmp(numbers.all + at * (int64_t)sizeof expected, &expected, sizeof expected) == 0);
+            }
+        call_end(&call);
+    }
+    free(mine);
+    return status;
 }
 
 void case_large(const ranks *r)
@@ -251,25 +283,10 @@ void case_large(const ranks *r)
         EXPECT(rank == owner && rank_row == like - share_first(r, owner));
         EXPECT(ww_cluster_locate(cluster, number + 4000000000, &rank, &rank_row) == WW_NOT_FOUND);
     }
-    ww_query query = ww_query_default();
-    ww_results *small = NULL, *whole = NULL;
-    query.queries = r->rank == 0 ? scene_make()->queries[0] : NULL;
-    query.query_count = QUERIES;
-    query.dim = DIM;
-    query.k = 50;
-    query.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS;
-    cluster->piece_bytes = 1000;
-    EXPECT(ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &small) == WW_OK);
-    cluster->piece_bytes = PIECE_BYTES_DEFAULT;
-    EXPECT(ww_cluster_query(cluster, &query, WW_ANSWER_ALL, &whole) == WW_OK);
-    for (int64_t q = 0; q < QUERIES; q++) {
-        EXPECT(memcmp(ww_results_rows(small, q), ww_results_rows(whole, q), 50 * sizeof(int64_t)) == 0);
-        EXPECT(memcmp(ww_results_vector(small, q, 0), ww_results_vector(whole, q, 0), 50 * DIM * sizeof(float)) == 0);
-        for (int64_t i = 0; i < 50; i++)
-            EXPECT(strcmp(ww_results_id(small, q, i), ww_results_id(whole, q, i)) == 0);
+    for (int64_t count = 0; count < 400; count += 133) {
+        cluster->piece_bytes = count % 2 ? 1000 : PIECE_BYTES_DEFAULT;
+        EXPECT(collect_numbers(r, cluster, count) == WW_OK);
     }
-    ww_results_destroy(small);
-    ww_results_destroy(whole);
     ww_cluster_destroy(cluster);
     if (r->count > 1) { /* numbers that run into the rows of the next rank, or backwards */
         config.first_row = r->rank == 1 ? 5 : -1;

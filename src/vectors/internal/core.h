@@ -1,4 +1,4 @@
-/* The functions of this folder that the libraries on top of this one, stores and ranks, use besides the public ones.
+/* The functions of this folder that the library of stores uses besides the public ones.
  *
  * They are linked separately, and names of this folder are not exported. So one function returns a table of functions. It may
  * change with every version: check CORE_VERSION before using anything else.
@@ -9,10 +9,9 @@
 #include "vectors/collection.h"
 #include "vectors/internal/lists.h"
 #include "vectors/internal/mirror.h"
-#include "vectors/internal/part.h"
 #include "vectors/query/results.h"
 
-enum { CORE_VERSION = 13 }; /* the version of this header and those it includes; incremented with every change */
+enum { CORE_VERSION = 14 }; /* the version of this header and those it includes; incremented with every change */
 
 typedef struct core_functions {
     int32_t version; /* CORE_VERSION of the running library; if it differs, nothing after this field may be used */
@@ -83,30 +82,6 @@ typedef struct core_functions {
     int64_t (*outline_lists)(const ww_collection *outline);
     list_record (*outline_record)(const ww_collection *outline, int64_t list);
     const float *(*outline_centroid)(const ww_collection *outline, int64_t list);
-
-    /* part.h, and from ivf.h the functions that check */
-    ww_status (*ivf_config_check)(const char *name, int64_t rows, ww_ivf_config *config);
-    ww_status (*ivf_calibrate_check)(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config);
-    ww_status (*part_draw_rows)(ww_collection *c, const part_draw *draw, part_rows *drawn);
-    ww_status (*part_train)(ww_collection *c, const ww_ivf_config *config, float *sample, float *centroids);
-    ww_status (*part_live_rows)(ww_collection *c, part_rows *all);
-    ww_status (*part_assign)(ww_collection *c, ww_collection *outline, const part_rows *rows);
-    ww_status (*part_copy)(ww_collection *c, part_rows *all, float **centroids, ivf_update *numbers);
-    ww_status (*part_vectors)(ww_collection *c, const int64_t *rows, int64_t count, float *vectors);
-    ww_status (*part_make)(ww_collection *c, const ivf_update *update, uint64_t part, ivf **made);
-    void (*part_take)(ww_collection *c, ivf *made);
-    uint64_t (*part_of)(ww_collection *c);
-    ww_status (*part_count_lists)(ww_collection *c, const ww_query *query, part_counts *counts);
-    ww_status (*part_count_all)(ww_collection *c, part_counts *counts);
-    bool (*part_has_large)(const part_counts *counts);
-    void (*part_settle)(ww_collection *c);
-    ww_status (*part_query)(ww_collection *c, const ww_query *query, const ivf_whole *whole, ww_results **results);
-    ww_status (*part_prove)(ww_collection *c, const ivf_hits *hits, const part_counts *counts, int64_t wanted, int64_t *proven);
-    bool (*part_reads_all)(ww_collection *c, const part_counts *counts);
-    ww_status (*part_row_lists)(ww_collection *c, uint32_t **lists);
-    ww_status (*part_learn)(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists,
-                            ivf_calibration *learnt);
-    void (*part_keep)(ww_collection *c, ivf_calibration *learnt);
 } core_functions;
 
 WW_API const core_functions *ww_core(void);

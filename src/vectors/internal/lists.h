@@ -25,10 +25,6 @@ typedef struct list_set {
     const list_record *records;
 } list_set;
 
-/* Makes a list's record; and from a record a list without rows. */
-list_record ivf_list_record(const ivf_list *list);
-ivf_list ivf_list_of(const list_record *record);
-
 /* ---- outline.c ----------------------------------------------------------------------------------------------------------- */
 
 /* Makes an outline on `device`: a collection without rows whose index has lists without rows. Destroyed like any collection. */
@@ -90,9 +86,6 @@ typedef struct ivf_update {
 /* Makes or updates the index of a collection in memory. The caller has checked the numbers. If it fails, the collection has no
  * index. */
 ww_status ivf_restore(ww_collection *c, const ivf_update *update);
-
-/* The same, called with the writer's lock. If it fails, the index is unusable. */
-ww_status ivf_apply(ww_collection *c, const ivf_update *update);
 
 /* What a file stores of a new index: the set of lists (memory_free() both arrays), and the rows of one list. */
 ww_status ivf_list_set(const ivf *index, list_set *lists);

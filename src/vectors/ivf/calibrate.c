@@ -48,7 +48,6 @@ typedef struct calibration {
     int64_t *numbers;           /* numbers of the drawn rows */
     int64_t *truth;             /* k + 1 rows for each query of a round */
     float *scores;
-    const uint32_t *given;     /* lists of the true neighbours of each query, query_count x k; NULL: they are found here */
     uint32_t *lists;           /* of each row of the collection */
     key_list *order;           /* the lists of each query of a round */
     uint32_t *places;          /* position of each list in the order of a query */
@@ -77,8 +76,11 @@ ivf_rule ivf_rule_of(const ivf *index, const ww_query *query)
 
 /* ---- checks and memory --------------------------------------------------------------------------------------------------- */
 
-ww_status ivf_calibrate_check(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config)
+static ww_status check_config(const ww_collection *c, ww_calibrate_config *config)
 {
+    static const char function[] = "ww_collection_calibrate";
+    const int64_t rows = c->store.rows_live;
+    const int32_t dim = c->dim;
     if (config->query_count == 0)
         config->query_count = config->queries || rows >= QUERIES_DEFAULT ? QUERIES_DEFAULT : QUERIES_MIN;
     if (config->query_count < QUERIES_MIN || config->query_count > QUERIES_MAX)
@@ -200,10 +202,7 @@ static void measure_query(const calibration *m, int64_t q, int64_t number)
     int32_t found = 0;
     for (int64_t i = 0; i < order->count; i++)
         m->places[canon_key_row(order->keys[i])] = (uint32_t)i;
-    for (int32_t i = 0; m->given && i < k; i++)
-        if (m->given[number * k + i] < order->count)
-            wanted[found++] = m->places[m->given[number * k + i]];
-    for (int32_t i = 0; !m->given && i <= k && found < k; i++)
+    for (int32_t i = 0; i <= k && found < k; i++)
         if (truth[i] >= 0 && (m->config.queries || truth[i] != m->numbers[number]))
             wanted[found++] = m->places[m->lists[truth[i]]];
     qsort(wanted, (size_t)found, sizeof *wanted, by_number);
@@ -239,7 +238,7 @@ static ww_status measure_round(calibration *m, int64_t first)
                       .rows = m->truth,
                       .scores = m->scores,
                       .screen = c->store.screen};
-    ww_status status = m->given ? WW_OK : c->device->backend->rows_search(c->device, &job);
+    ww_status status = c->device->backend->rows_search(c->device, &job);
     if (status == WW_OK)
         status = ivf_order_lists(m->index, &job, ivf_all_lists(m->index), m->order);
     for (int64_t q = 0; status == WW_OK && q < job.query_count; q++)
@@ -340,11 +339,14 @@ static ww_status calibrate(calibration *m)
     return status;
 }
 
-ww_status ivf_calibrate_by_lists(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists,
-                                 ivf_calibration *learnt)
+ww_status ivf_calibrate(ww_collection *c, const ww_calibrate_config *config, ivf_calibration *learnt)
 {
-    calibration m = {.collection = c, .index = c->index, .config = *config, .given = lists};
-    const ww_status status = calibrate(&m);
+    calibration m = {.collection = c, .index = c->index, .config = *config};
+    ww_status status = check_config(c, &m.config);
+    if (status == WW_OK)
+        status = check_queries(c, &m.config);
+    if (status == WW_OK)
+        status = calibrate(&m);
     if (status == WW_OK) {
         *learnt = (ivf_calibration){.k = m.config.k,
                                     .queries = m.config.query_count,
@@ -358,27 +360,11 @@ ww_status ivf_calibrate_by_lists(ww_collection *c, const ww_calibrate_config *co
     return status;
 }
 
-ww_status ivf_calibrate(ww_collection *c, const ww_calibrate_config *config, ivf_calibration *learnt)
-{
-    ww_calibrate_config checked = *config;
-    ww_status status = ivf_calibrate_check("ww_collection_calibrate", c->dim, c->store.rows_live, &checked);
-    if (status == WW_OK)
-        status = check_queries(c, &checked);
-    return status == WW_OK ? ivf_calibrate_by_lists(c, &checked, NULL, learnt) : status;
-}
-
 ww_status memory_calibrate(ww_collection *c, const ww_calibrate_config *config)
 {
     ivf_calibration learnt = {0};
     collection_lock_write(c);
-    ww_status status = WW_OK;
-    if (!c->index)
-        status = ivf_not_found(c, "ww_collection_calibrate");
-    else if (c->index->part != 0)
-        status = ww_fail(WW_UNSUPPORTED,
-                         "collection '%s' has a part of an index over ranks; calibrate it on all of them together", c->name);
-    if (status == WW_OK)
-        status = ivf_calibrate(c, config, &learnt);
+    const ww_status status = c->index ? ivf_calibrate(c, config, &learnt) : ivf_not_found(c, "ww_collection_calibrate");
     if (status == WW_OK) {
         memory_free(c->index->calibration.rules);
         c->index->calibration = learnt;

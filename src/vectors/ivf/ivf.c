@@ -94,10 +94,12 @@ void ivf_choose(uint64_t seed, const int64_t *from, int64_t count, int64_t wante
     }
 }
 
-ww_status ivf_config_check(const char *name, int64_t rows, ww_ivf_config *config)
+/* Checks the config and fills in the defaults. */
+static ww_status check_config(const ww_collection *c, ww_ivf_config *config)
 {
+    const int64_t rows = c->store.rows_live;
     if (rows == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has no rows that an index could be built from", name);
+        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has no rows that an index could be built from", c->name);
     if (config->nlist == 0)
         config->nlist = max_i64(min_i64((int64_t)(4.0 * sqrt((double)rows)), rows / LIST_ROWS_DEFAULT), 1);
     if (config->nlist < 0 || config->nlist > WW_IVF_LISTS_MAX || config->nlist > rows)
@@ -266,7 +268,7 @@ static void free_build(build *b)
 static ww_status build_index(build *b)
 {
     ww_collection *c = b->collection;
-    ww_status status = ivf_config_check(c->name, c->store.rows_live, &b->config);
+    ww_status status = check_config(c, &b->config);
     if (status != WW_OK)
         return status;
     b->progress = (ivf_progress){.told = b->config.progress, .user = b->config.progress_user};

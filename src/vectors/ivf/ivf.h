@@ -73,9 +73,7 @@ typedef struct ivf {
     double loss;
     ivf_calibration calibration;
     ivf_exact_state exact;
-    bool follows;                   /* a file or the ranks decide about its lists: it never splits or merges any */
-    uint64_t part;                  /* identifies the index over ranks that this is a part of; 0: not a part */
-    int64_t rows_settled;           /* for a part: rows_added when the ranks last checked for lists to split */
+    bool follows;                   /* a file decides about its lists: it never splits or merges any */
     atomic_uint_least64_t extremes; /* cached result of proof_extremes_of(); 0: lists have changed since */
     device_lists *held;             /* the lists on the device, or NULL */
     bool stale;                     /* lists have changed since they were copied to the device */
@@ -100,9 +98,6 @@ void ivf_destroy(ivf *index);
 
 /* The failure of every public call about indexes if there is no index. */
 ww_status ivf_not_found(const ww_collection *c, const char *function);
-
-/* Checks the config for an index of `rows` rows and fills in the defaults. */
-ww_status ivf_config_check(const char *name, int64_t rows, ww_ivf_config *config);
 
 /* Makes an index of the live rows, without changing the collection. Checks the config. */
 ww_status ivf_build(ww_collection *c, const ww_ivf_config *config, ivf **index);
@@ -215,10 +210,6 @@ ww_status kmeans_train(ivf *index, ww_collection *c, const kmeans_job *job);
 /* Returns the largest list that should and can be split, or NULL. */
 ivf_list *ivf_list_to_split(const ivf *index);
 
-/* Returns true if a list of `count` rows, with `equal_rows` as in ivf_list, is too large for an index with `nlist` lists of
- * `rows` rows. */
-bool ivf_is_large(int64_t count, int64_t equal_rows, int64_t nlist, int64_t rows);
-
 /* Splits a list, or records that all its rows are equal. If it fails, nothing changes. */
 ww_status ivf_split_list(ivf *index, const ww_collection *c, ivf_list *list);
 
@@ -258,7 +249,7 @@ ww_status ivf_rank(const ww_collection *c, int64_t **ranks);
 void ivf_compact(ww_collection *c, const int64_t *ranks);
 void ivf_compacted(ww_collection *c);
 
-/* Drops the index of a collection that loses all its rows. A part of an index over ranks is kept, without rows. */
+/* Drops the index of a collection that loses all its rows. */
 void ivf_empty(ww_collection *c);
 
 /* Copies the centroids to another device, or again to the same one; without an index, makes an empty store. */
@@ -266,30 +257,9 @@ ww_status ivf_place_centroids(const ww_collection *c, ww_device *device, device_
 
 /* ---- search.c ------------------------------------------------------------------------------------------------------------ */
 
-/* What the search of a part (part.h) needs to know about the whole index. */
-typedef struct ivf_whole {
-    int64_t wanted;          /* hits that each query should have */
-    const int64_t *admitted; /* admitted rows of each list */
-} ivf_whole;
-
 /* Runs the job by reading the lists that the rule chooses for each query, and writes its rows and scores. The queries are on
- * the host. `proven` receives the number of proven hits of each query, or is NULL. `whole` is NULL unless the collection has a
- * part of an index; in a part nothing is proven. */
-ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, const ivf_whole *whole, int64_t *proven);
-
-/* Returns true if a query with this rule reads all rows anyway, because its mask admits few of the `rows` in lists. */
-bool ivf_reads_all(const ivf *index, ivf_rule rule, bool masked, int64_t admitted, int64_t rows);
-
-/* Counts the live rows of each list that the job's mask admits. Returns their sum. */
-int64_t ivf_count_admitted(const ww_collection *c, const search_job *job, int64_t *admitted);
-
-/* Counts how many hits of one query, best first, are proven. The index's lists may be without rows. */
-typedef struct ivf_hits {
-    const float *query;
-    const float *scores;
-    int64_t count;
-} ivf_hits;
-ww_status ivf_prove(ivf *index, const ivf_hits *hits, ivf_rule rule, const ivf_whole *whole, int64_t *proven);
+ * the host. `proven` receives the number of proven hits of each query, or is NULL. */
+ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, int64_t *proven);
 
 /* Finds the lists whose centroid's score is at least as good as `bound` (infinite: all) for each query, nearest first, as keys.
  * The caller frees them, also after a failure. */
@@ -316,14 +286,6 @@ bool ivf_exact_pays(const ww_collection *c, const search_job *job);
 ww_status ivf_search_exactly(const ww_collection *c, const search_job *job, bool *done);
 
 /* ---- calibrate.c --------------------------------------------------------------------------------------------------------- */
-
-/* Checks the config of a calibration for a collection of `rows` rows and fills in the defaults. */
-ww_status ivf_calibrate_check(const char *function, int32_t dim, int64_t rows, ww_calibrate_config *config);
-
-/* ivf_calibrate() with a checked config. `lists` has the lists of the true neighbours of each query, query_count x k, padded
- * with a number larger than all lists; NULL: they are found here. */
-ww_status ivf_calibrate_by_lists(ww_collection *c, const ww_calibrate_config *config, const uint32_t *lists,
-                                 ivf_calibration *learnt);
 
 /* Returns the rule for a query with nprobe, or with a recall for which the index is calibrated. */
 ivf_rule ivf_rule_of(const ivf *index, const ww_query *query);

@@ -141,18 +141,7 @@ void ivf_compacted(ww_collection *c)
 
 void ivf_empty(ww_collection *c)
 {
-    ivf *index = c->index;
-    if (index && index->part != 0) {
-        ivf_forget(index);
-        for (int64_t l = 0; l < index->nlist; l++) {
-            ivf_list_free(&index->lists[l]);
-            index->lists[l].count = index->lists[l].capacity = 0;
-        }
-        index->rows = 0;
-        ivf_changed(index);
-        return;
-    }
-    ivf_destroy(index);
+    ivf_destroy(c->index);
     c->index = NULL;
 }
 

@@ -7,7 +7,7 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 
-list_record ivf_list_record(const ivf_list *list)
+static list_record record_of(const ivf_list *list)
 {
     return (list_record){.rows = list->count,
                          .farthest = list->farthest,
@@ -17,7 +17,8 @@ list_record ivf_list_record(const ivf_list *list)
                          .equal_rows = list->equal_rows};
 }
 
-ivf_list ivf_list_of(const list_record *record)
+/* A list without rows. */
+static ivf_list list_of(const list_record *record)
 {
     return (ivf_list){.count = record->rows,
                       .farthest = record->farthest,
@@ -32,7 +33,7 @@ void outline_set_records(ww_collection *outline, const list_record *records)
     ivf *index = outline->index;
     index->rows = 0;
     for (int64_t i = 0; i < index->nlist; i++) {
-        index->lists[i] = ivf_list_of(&records[i]);
+        index->lists[i] = list_of(&records[i]);
         index->rows += records[i].rows;
     }
 }
@@ -226,7 +227,7 @@ int64_t outline_lists(const ww_collection *outline)
 
 list_record outline_record(const ww_collection *outline, int64_t list)
 {
-    return ivf_list_record(&outline->index->lists[list]);
+    return record_of(&outline->index->lists[list]);
 }
 
 const float *outline_centroid(const ww_collection *outline, int64_t list)
@@ -248,7 +249,7 @@ ww_status ivf_list_set(const ivf *index, list_set *lists)
         return memory_failed("the lists of an index", nlist * sizeof *records + floats);
     }
     for (size_t i = 0; i < nlist; i++)
-        records[i] = ivf_list_record(&index->lists[i]);
+        records[i] = record_of(&index->lists[i]);
     memcpy(centroids, index->centroids, floats);
     *lists = (list_set){index->nlist, centroids, records};
     return WW_OK;

@@ -120,7 +120,8 @@ static ww_status check_rows(const ww_collection *c, const ivf_update *u)
                    (long long)live, (long long)c->store.rows_live);
 }
 
-ww_status ivf_apply(ww_collection *c, const ivf_update *u)
+/* Called with the writer's lock. If it fails, the index is unusable. */
+static ww_status apply(ww_collection *c, const ivf_update *u)
 {
     ww_status status = check_rows(c, u);
     if (status != WW_OK)
@@ -159,7 +160,7 @@ ww_status ivf_restore(ww_collection *c, const ivf_update *update)
 {
     FLOAT_GUARD();
     collection_lock_write(c);
-    const ww_status status = ivf_apply(c, update);
+    const ww_status status = apply(c, update);
     if (status != WW_OK) {
         ivf_destroy(c->index);
         c->index = NULL;

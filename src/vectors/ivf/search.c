@@ -31,7 +31,6 @@ typedef struct probing {
     const ivf *index;
     const search_job *job;
     ivf_rule rule;
-    const ivf_whole *whole;
     int64_t wanted;    /* hits that each query should have */
     int64_t *admitted; /* admitted rows of each list, -1: not counted yet; NULL: all rows are admitted */
     row_list *lists;   /* in the backend's format; set for lists that will be read */
@@ -63,20 +62,9 @@ static int64_t count_list(const ww_collection *c, const search_job *job, const i
     return count;
 }
 
-int64_t ivf_count_admitted(const ww_collection *c, const search_job *job, int64_t *admitted)
-{
-    const bool every = !job->mask && c->store.rows_live == c->store.rows_count;
-    int64_t all = 0;
-    for (int64_t l = 0; l < c->index->nlist; l++)
-        all += admitted[l] = every ? c->index->lists[l].count : count_list(c, job, &c->index->lists[l]);
-    return all;
-}
-
 static int64_t rows_admitted(probing *p, int64_t list)
 {
     const ivf_list *rows = &p->index->lists[list];
-    if (p->whole)
-        return p->whole->admitted[list];
     if (!p->admitted)
         return rows->count;
     if (p->admitted[list] < 0)
@@ -447,43 +435,27 @@ static int64_t lists_known(const ivf *index, ivf_rule rule)
     return known < index->nlist / 2 && known <= WW_K_MAX ? known : index->nlist;
 }
 
-bool ivf_reads_all(const ivf *index, ivf_rule rule, bool masked, int64_t admitted, int64_t rows)
+/* Returns true if a query with this rule reads all rows anyway, because its mask admits few of them. */
+static bool reads_all(const ivf *index, ivf_rule rule, bool masked, int64_t admitted)
 {
-    const bool few = masked && (double)admitted * (double)index->nlist <= (double)rule.nprobe * (double)rows;
+    const bool few = masked && (double)admitted * (double)index->nlist <= (double)rule.nprobe * (double)index->rows;
     return (rule.factor == 0.0 && rule.nprobe >= index->nlist) || few;
 }
 
-ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, const ivf_whole *whole, int64_t *proven)
+ww_status ivf_search(const ww_collection *c, const search_job *job, ivf_rule rule, int64_t *proven)
 {
     const ivf *index = c->index;
-    const int64_t admitted = whole ? 0 : count_admitted(c, job);
-    if (!whole && ivf_reads_all(index, rule, job->mask != NULL, admitted, index->rows))
+    const int64_t admitted = count_admitted(c, job);
+    if (reads_all(index, rule, job->mask != NULL, admitted))
         return search_exactly(c, job, proven);
     probing p = {.collection = c,
                  .index = index,
                  .job = job,
                  .rule = rule,
-                 .whole = whole,
-                 .wanted = whole ? whole->wanted : min_i64(job->k, admitted),
+                 .wanted = min_i64(job->k, admitted),
                  .known = lists_known(index, rule)};
     p.round_queries = min_i64(max_i64(ROUND_KEYS / p.known, 1), job->query_count);
     if (proven)
         p.extremes = proof_extremes_of(c->index);
     return search_rounds(&p, proven);
-}
-
-ww_status ivf_prove(ivf *index, const ivf_hits *hits, ivf_rule rule, const ivf_whole *whole, int64_t *proven)
-{
-    const search_job one = {
-        .metric = index->metric, .dim = index->dim, .queries = hits->query, .query_count = 1, .query_stride = index->dim};
-    key_list order = {0};
-    probing p = {.index = index, .rule = rule, .whole = whole, .wanted = whole->wanted, .extremes = proof_extremes_of(index)};
-    proving v = {.query = proof_query_of(index, hits->query), .scores = hits->scores, .hits = hits->count};
-    v.proven = v.hits;
-    const ww_status status = ivf_order_lists(index, &one, ivf_all_lists(index), &order);
-    if (status == WW_OK)
-        (void)prove(&p, &order, lists_to_read(&p, &order), &v);
-    *proven = v.proven;
-    key_list_free(&order);
-    return status;
 }

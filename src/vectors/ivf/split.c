@@ -234,9 +234,11 @@ ww_status ivf_split_list(ivf *index, const ww_collection *c, ivf_list *list)
     return status;
 }
 
-bool ivf_is_large(int64_t count, int64_t equal_rows, int64_t nlist, int64_t rows)
+/* Returns true if a list is too large and was not found to consist of equal rows. */
+static bool is_large(const ivf *index, const ivf_list *list)
 {
-    return count > 1 && count >= 2 * equal_rows && count * nlist > IVF_LIST_GROWTH * rows && nlist < WW_IVF_LISTS_MAX;
+    return list->count > 1 && list->count >= 2 * list->equal_rows &&
+           list->count * index->nlist > IVF_LIST_GROWTH * index->rows && index->nlist < WW_IVF_LISTS_MAX;
 }
 
 ivf_list *ivf_list_to_split(const ivf *index)
@@ -244,7 +246,7 @@ ivf_list *ivf_list_to_split(const ivf *index)
     ivf_list *found = NULL;
     for (int64_t i = 0; i < index->nlist; i++) {
         ivf_list *list = &index->lists[i];
-        if (ivf_is_large(list->count, list->equal_rows, index->nlist, index->rows) && (!found || list->count > found->count))
+        if (is_large(index, list) && (!found || list->count > found->count))
             found = list;
     }
     return found;

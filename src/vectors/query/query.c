@@ -281,24 +281,6 @@ static ww_status query_read(ww_collection *c, const char *function, const ww_que
 
 /* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
-ww_status part_count_lists(ww_collection *collection, const ww_query *query, part_counts *counts)
-{
-    FLOAT_GUARD();
-    ww_query asked;
-    query_held held = {0};
-    const ww_status status = query_read(collection, "ww_cluster_query", query, &asked, &held);
-    return status == WW_OK ? collection_count_part(collection, &asked, counts) : status;
-}
-
-ww_status part_query(ww_collection *collection, const ww_query *query, const ivf_whole *whole, ww_results **results)
-{
-    FLOAT_GUARD();
-    ww_query asked;
-    query_held held = {0};
-    const ww_status status = query_read(collection, "ww_cluster_query", query, &asked, &held);
-    return status == WW_OK ? collection_query_part(collection, &asked, whole, results) : status;
-}
-
 ww_status ww_collection_query(ww_collection *collection, const ww_query *query, ww_results **results)
 {
     FLOAT_GUARD();

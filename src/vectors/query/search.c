@@ -24,9 +24,8 @@ typedef struct search {
     const ww_query *query;
     search_job job;
     search_stats stats;
-    void *host_queries;     /* queries that were copied from a GPU, or NULL */
-    uint64_t *filter_mask;  /* the rows that the filter admits, or NULL */
-    const ivf_whole *whole; /* the index that this collection has a part of, or NULL */
+    void *host_queries;    /* queries that were copied from a GPU, or NULL */
+    uint64_t *filter_mask; /* the rows that the filter admits, or NULL */
 } search;
 
 /* Uses queries on the collection's GPU in place, after a check there; copies queries of other GPUs to the host. Called with the
@@ -180,7 +179,7 @@ static ww_status find_nearest(search *s, int64_t *rows, float *scores, int64_t *
     s->job.rows = rows;
     s->job.scores = scores;
     if (c->store.rows_live > 0 && asks_for_lists(s->query))
-        return ivf_search(c, &s->job, ivf_rule_of(c->index, s->query), s->whole, proven);
+        return ivf_search(c, &s->job, ivf_rule_of(c->index, s->query), proven);
     bool done = false;
     if (ivf_exact_pays(c, &s->job)) {
         const ww_status status = ivf_search_exactly(c, &s->job, &done);
@@ -201,7 +200,7 @@ static ww_status nearest_results(search *s, ww_results **results)
     ww_status status = results_create(job->query_count, job->query_count * job->k, results);
     if (status != WW_OK || job->query_count == 0 || job->k == 0)
         return status;
-    if (asks_for_lists(s->query) && !s->whole)
+    if (asks_for_lists(s->query))
         status = results_proven(*results);
     if (status == WW_OK)
         status = find_nearest(s, (*results)->rows, (*results)->scores, (*results)->proven);
@@ -285,14 +284,13 @@ static ww_status range_results(search *s, ww_results **results)
 
 /* ---- the calls ----------------------------------------------------------------------------------------------------------- */
 
-ww_status collection_query_part(ww_collection *c, const ww_query *query, const ivf_whole *whole, ww_results **results)
+ww_status collection_query(ww_collection *c, const ww_query *query, ww_results **results)
 {
     search s;
     ww_results *made = NULL;
     ww_status status = search_begin(&s, c, query);
     if (status != WW_OK)
         return status;
-    s.whole = whole;
     status = query->mode == WW_QUERY_RANGE ? range_results(&s, &made) : nearest_results(&s, &made);
     if (status == WW_OK)
         status = results_fetch(made, c, query->fetch);
@@ -301,22 +299,6 @@ ww_status collection_query_part(ww_collection *c, const ww_query *query, const i
         *results = made;
     else
         ww_results_destroy(made);
-    return status;
-}
-
-ww_status collection_query(ww_collection *c, const ww_query *query, ww_results **results)
-{
-    return collection_query_part(c, query, NULL, results);
-}
-
-ww_status collection_count_part(ww_collection *c, const ww_query *query, part_counts *counts)
-{
-    search s;
-    ww_status status = search_begin(&s, c, query);
-    if (status != WW_OK)
-        return status;
-    status = part_count(c, &s.job, query, counts);
-    search_end(&s, WW_CANCELLED); /* the caller gets no statistics of a failed search */
     return status;
 }
 

@@ -2,14 +2,10 @@
 #ifndef WW_VECTORS_SEARCH_H
 #define WW_VECTORS_SEARCH_H
 
-#include "vectors/internal/part.h"
+#include "vectors/collection.h"
 
 /* Runs a checked query and returns the results with the data of the hits. May wait for a writer. */
 ww_status collection_query(ww_collection *collection, const ww_query *query, ww_results **results);
-
-/* The same in a part of an index (internal/part.h), and the counts that the part must report before. */
-ww_status collection_query_part(ww_collection *collection, const ww_query *query, const ivf_whole *whole, ww_results **results);
-ww_status collection_count_part(ww_collection *collection, const ww_query *query, part_counts *counts);
 
 /* The same for the k nearest, to the caller's buffers, padded with row -1; at least one query, k at least 1. */
 ww_status collection_search(ww_collection *collection, const ww_query *query, int64_t *rows, float *scores);
