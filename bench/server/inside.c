@@ -106,7 +106,7 @@ static void measure_embed(char **argv)
     float *vectors = malloc(batch * (size_t)info.width * sizeof *vectors);
     const double begun = seconds_now(), cpu = cpu_seconds();
     for (size_t i = 0; seconds_now() < begun + atof(argv[5]); i = (i + batch) % (total - batch + 1), done += batch)
-        check(ww_model_embed(model, (const char *const *)texts + i, bytes + i, batch, vectors, NULL, NULL), "embedding");
+        check(ww_model_embed(model, (const char *const *)texts + i, bytes + i, batch, NULL, vectors), "embedding");
     printf("{\"rate\": %.2f, \"cpu_ms\": %.4f}\n", (double)done / (seconds_now() - begun),
            1e3 * (cpu_seconds() - cpu) / (double)done);
     free(vectors);

@@ -74,9 +74,13 @@ typedef struct ww_model_info {
     ww_pooling pooling;
     int32_t bos; /* tokens that begin and end a text; -1 if there is none */
     int32_t eos;
-    int32_t has_chat; /* 1: there is a chat template for ww_model_chat(), and it can be read */
-    int32_t embeds;   /* 1: ww_model_embed() accepts this model */
-    int32_t reranks;  /* 1: ww_model_rerank() accepts this model */
+    int32_t has_chat;        /* 1: there is a chat template for ww_model_chat(), and it can be read */
+    int32_t embeds;          /* 1: ww_model_embed() accepts this model */
+    int32_t reranks;         /* 1: ww_model_rerank() accepts this model */
+    char prompts[128];       /* names of the file's prompts, "query, document"; "": it has none */
+    char default_prompt[64]; /* the one that ww_model_embed() uses; "": none */
+    int32_t pooling_assumed; /* 1: the file was made of a folder that names no pooling, and the mean was taken */
+    int64_t texts_cut; /* texts that were longer than the context, of all that were embedded or reranked since it was opened */
 } ww_model_info;
 
 /* All fill in defaults; device.h says how ..._default() and ..._init() differ. Do not block. */
@@ -150,11 +154,31 @@ WW_API ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_messa
 /* ---- embeddings -----------------------------------------------------------------------------------------------------------
  */
 
+/* How texts are embedded; begin with ww_embedding_default(). */
+typedef struct ww_embedding {
+    size_t struct_size;
+    const char *prompt;   /* name of the prompt that is put before each text. NULL: the file's default, if it has one; "": none.
+                             Every model knows "query" and "document", which are empty if its file does not have them */
+    ww_progress progress; /* in texts; may be NULL */
+    void *progress_user;
+    int64_t *cut; /* gets the number of texts whose tokens beyond the context were cut off; may be NULL */
+} ww_embedding;
+WW_API ww_status ww_embedding_init(void *value, size_t struct_size);
+static inline ww_embedding ww_embedding_default(void)
+{
+    ww_embedding value;
+    ww_embedding_init(&value, sizeof value);
+    return value;
+}
+
 /* Embeds `count` texts: vectors[i] gets `width` floats of length 1, pooled as the model says. `bytes` may be NULL if texts
- * end with a NUL. Tokens beyond the context are cut off. `progress`, in texts, may be NULL. Refuses a model that does not embed
- * (ww_model_info.embeds). Blocks. */
-WW_API ww_status ww_model_embed(ww_model *model, const char *const *texts, const size_t *bytes, size_t count, float *vectors,
-                                ww_progress progress, void *user);
+ * end with a NUL, and `how` for the defaults. Refuses a model that does not embed (ww_model_info.embeds) and an unknown prompt.
+ * Blocks. */
+WW_API ww_status ww_model_embed(ww_model *model, const char *const *texts, const size_t *bytes, size_t count,
+                                const ww_embedding *how, float *vectors);
+
+/* The text of a prompt, by its name as in ww_embedding; it belongs to the model. Refuses an unknown one. Does not block. */
+WW_API ww_status ww_model_prompt(const ww_model *model, const char *name, const char **text);
 
 /* The same for tokens, with [CLS] and [SEP]: `ids` has counts[i] tokens of text i, at most the context, text after text. */
 WW_API ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_t *counts, size_t count, float *vectors);

@@ -38,8 +38,9 @@ typedef struct ww_text_config {
     int32_t create;    /* not 0: makes the collection if it does not exist, and keeps the model's new path and prefixes */
     ww_metric metric;  /* of a new collection */
     ww_vector_type type;
-    const char *query_prefix;    /* put before texts to search for, "query: " for some models. NULL: the kept one */
-    const char *document_prefix; /* put before texts to add. NULL: the kept one */
+    const char *query_prefix;    /* put before texts to search for, "query: " for some models. NULL: the kept one, and for a
+                                    new collection the model's prompt "query" */
+    const char *document_prefix; /* put before texts to add. NULL: the kept one, or the model's prompt "document" */
     ww_progress progress;        /* of loading the model, in bytes; may be NULL */
     void *progress_user;
 } ww_text_config;

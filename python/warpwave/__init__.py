@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from . import _native
-from ._errors import (Busy, Cancelled, CorruptFile, DimensionMismatch, DriverError, DuplicateId, Error, ErrorDetail, InternalError, InvalidArgument, IoError,
+from ._errors import (Busy, Cancelled, CorruptFile, CutText, DimensionMismatch, DriverError, DuplicateId, Error, ErrorDetail, InternalError, InvalidArgument, IoError,
                       MissingFile, NoDevice, NotFound, OtherProcess, OutOfMemory, OutOfRange, Status, Unsupported)
 from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
 from .results import Hit, Results, Row, SearchStats, TextHit
@@ -28,7 +28,7 @@ from .aio import AsyncCollection, AsyncModel, AsyncStore
 __version__: str = _native.ww_version().decode()
 
 __all__ = [
-    "AsyncCollection", "AsyncModel", "AsyncStore", "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
+    "AsyncCollection", "AsyncModel", "AsyncStore", "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "CutText", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
     "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat", "InternalError", "InvalidArgument", "IoError", "IvfInfo", "Map", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
     "OutOfMemory", "OutOfRange", "QuantMatrix", "Results", "Row", "SearchStats", "Session", "Status", "Store", "StoreInfo", "TextCollection", "TextHit", "Unsupported", "backend_absence", "devices", "load", "open_gguf", "score"
 ]

@@ -163,6 +163,10 @@ class Busy(Error, TimeoutError):
     status = Status.BUSY
 
 
+class CutText(UserWarning):
+    """Texts were longer than the model's context, so that their ends are not in their vectors or scores."""
+
+
 _KINDS: dict[int, type[Error]] = {
     int(kind.status): kind
     for kind in (InvalidArgument, DimensionMismatch, OutOfMemory, NoDevice, DriverError, NotFound, DuplicateId, Unsupported, CorruptFile, IoError,

@@ -1040,13 +1040,26 @@ class ww_model_info(Structure):
                 ("eos", c_int32),
                 ("has_chat", c_int32),
                 ("embeds", c_int32),
-                ("reranks", c_int32)]
+                ("reranks", c_int32),
+                ("prompts", c_char * 128),
+                ("default_prompt", c_char * 64),
+                ("pooling_assumed", c_int32),
+                ("texts_cut", c_int64)]
 
 
 @struct
 class ww_chat_message(Structure):
     _fields_ = [("role", c_char_p),
                 ("text", c_char_p)]
+
+
+@struct
+class ww_embedding(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("prompt", c_char_p),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p),
+                ("cut", c_void_p)]
 
 
 @struct
@@ -1087,8 +1100,10 @@ ww_model_chat = function("warpwave_model", "ww_model_chat", c_int, c_void_p, POI
                          c_char_p, ("capacity", c_size_t), c_void_p)
 ww_model_chat_tokens = function("warpwave_model", "ww_model_chat_tokens", c_int, c_void_p, POINTER(ww_chat_message),
                                 ("count", c_size_t), ("flags", c_uint32), c_void_p, ("capacity", c_size_t), c_void_p)
-ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t), c_void_p,
-                          ww_progress, c_void_p)
+ww_embedding_init = function("warpwave_model", "ww_embedding_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t),
+                          POINTER(ww_embedding), c_void_p)
+ww_model_prompt = function("warpwave_model", "ww_model_prompt", c_int, c_void_p, ("name", c_char_p), c_void_p)
 ww_model_embed_tokens = function("warpwave_model", "ww_model_embed_tokens", c_int, c_void_p, c_void_p, c_void_p,
                                  ("count", c_size_t), c_void_p)
 ww_embeddings_shorten = function("warpwave_model", "ww_embeddings_shorten", c_int, c_void_p, ("count", c_size_t),

@@ -4,7 +4,8 @@ from __future__ import annotations
 import json
 import os
 import queue
-from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
+import warnings
+from ctypes import POINTER, addressof, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, Optional, Sequence, Union, overload
 
@@ -13,7 +14,7 @@ import numpy as np
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, Worker, cancellable, interruptible
 from ._checked import integer, integers, text
-from ._errors import check
+from ._errors import CutText, check
 from ._numpy import address
 from .device import Device, DeviceLike, from_struct, made, resolve
 
@@ -56,6 +57,22 @@ class ModelInfo:
     window: int
     bos: int
     eos: int
+    prompts: str
+    default_prompt: str
+    pooling_assumed: int
+
+
+def warn_of_cut(cut: int, count: int, context: int) -> None:
+    """Warn the caller of the caller if texts were cut."""
+    if cut:
+        warnings.warn(f"{cut} of {count} texts have more than {context} tokens; what follows is ignored", CutText, stacklevel=3)
+
+
+def texts_cut(model: Any) -> int:
+    """Return how many texts the open model has cut so far."""
+    info = made(c.ww_model_info)
+    check(c.ww_model_describe(model, byref(info)))
+    return int(info.texts_cut)
 
 
 def _initialised(kind: Any, init: Callable[..., int]) -> Any:
@@ -265,24 +282,41 @@ class Model(NotPicklable):
             check(c.ww_model_chat_tokens(model, listed, len(messages), flags, ids, len(ids), byref(count)))
         return list(ids[:count.value])
 
-    def embed(self, texts: Union[str, Sequence[str]], *, dimensions: Optional[int] = None, progress: Progress = None) -> npt.NDArray[np.float32]:
+    def embed(self, texts: Union[str, Sequence[str]], *, prompt: Optional[str] = None, dimensions: Optional[int] = None,
+              progress: Progress = None) -> npt.NDArray[np.float32]:
         """Return a vector of length 1 for each text, shape [texts, width]; for a single text [width].
 
-        With `dimensions`, vectors are cut to that many numbers and scaled to length 1 again, for models trained for this.
+        `prompt` is the name of the model's prompt that is put before each text: "query", "document", or another one of `info.prompts`. ""
+        is none, and None the default of the model's file. Texts that are longer than the context give a warning, `CutText`. With
+        `dimensions`, vectors are cut to that many numbers and scaled to length 1 again, for models trained for this.
         """
-        if isinstance(texts, str):
-            single: npt.NDArray[np.float32] = self.embed([texts], dimensions=dimensions, progress=progress)[0]
-            return single
-        encoded, lengths = _encoded(texts)
+        single = isinstance(texts, str)
+        encoded, lengths = _encoded([texts] if isinstance(texts, str) else texts)
         pointers = (c_char_p * max(len(encoded), 1))(*encoded)
-        out = np.empty((len(encoded), self.info.width), np.float32)
+        out, cut, how = np.empty((len(encoded), self.info.width), np.float32), c_int64(), _initialised(c.ww_embedding, c.ww_embedding_init)
+        how.prompt = None if prompt is None else text(prompt.encode(), "prompt")
+        how.cut = addressof(cut)
+
+        def call(told: Any) -> int:
+            how.progress = told
+            return int(c.ww_model_embed(model, pointers, lengths, len(encoded), byref(how), address(out)))
+
         with self._handle as model:
-            interruptible(lambda told: int(c.ww_model_embed(model, pointers, lengths, len(encoded), address(out), told, None)), progress, "embedding")
-        if dimensions is None:
-            return out
-        size = integer(dimensions, "dimensions")
-        check(c.ww_embeddings_shorten(address(out), len(encoded), self.info.width, size))
-        return out.reshape(-1)[:len(encoded) * size].reshape(len(encoded), size).copy()
+            interruptible(call, progress, "embedding")
+        warn_of_cut(cut.value, len(encoded), self.info.context)
+        shortened = out if dimensions is None else self._shortened(out, integer(dimensions, "dimensions"))
+        return shortened[0] if single else shortened
+
+    def prompt(self, name: str) -> str:
+        """Return the text of a prompt."""
+        found = c_char_p()
+        with self._handle as model:
+            check(c.ww_model_prompt(model, text(name.encode(), "name"), byref(found)))
+        return (found.value or b"").decode()
+
+    def _shortened(self, out: npt.NDArray[np.float32], size: int) -> npt.NDArray[np.float32]:
+        check(c.ww_embeddings_shorten(address(out), len(out), self.info.width, size))
+        return out.reshape(-1)[:len(out) * size].reshape(len(out), size).copy()
 
     def rerank(self, query: str, texts: Sequence[str], *, progress: Progress = None) -> npt.NDArray[np.float32]:
         """Score how well each text answers a query; larger is better. 1 / (1 + exp(-score)) is a probability."""
@@ -297,8 +331,11 @@ class Model(NotPicklable):
         if b"\0" in asked:
             raise ValueError("the query has a NUL in it")
         with self._handle as model:
+            before = texts_cut(model)
             interruptible(lambda told: int(c.ww_model_rerank(model, asked, pointers, lengths, len(encoded), address(out), told, None)), progress,
                           "reranking")
+            cut = texts_cut(model) - before
+        warn_of_cut(cut, len(encoded), self.info.context)
         return out
 
     def session(self) -> Session:

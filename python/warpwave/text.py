@@ -19,7 +19,7 @@ from ._numpy import address
 from ._ranking import Ranking
 from ._select import Where
 from .device import Device, made
-from .model import Model
+from .model import Model, texts_cut, warn_of_cut
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results
 from .vectors import K_DEFAULT, Collection, _taken
 
@@ -142,7 +142,14 @@ class TextCollection(Collection):
             return int(write(pointer, byref(rows)))
 
         with self._open_text() as pointer, self._writing:
+            model = c.ww_text_model(pointer)
+            before = texts_cut(model)
             interruptible(call, progress, "embedding texts")
+            cut = texts_cut(model) - before
+        if cut:
+            info = made(c.ww_model_info)
+            check(c.ww_model_describe(model, byref(info)))
+            warn_of_cut(cut, block.count, info.context)
 
     def _add_documents(self, upsert: bool, documents: Any, ids: Any, payloads: Any, chunk: Optional[int], overlap: Optional[int], progress: Progress) -> None:
         if isinstance(documents, Mapping):

@@ -342,8 +342,11 @@ static void read_pooling(reader *r, ww_pooling given, model_sizes *s)
     s->pooling_given = given != WW_POOLING_NONE && (int64_t)given != pooling;
     pooling = given != WW_POOLING_NONE ? (int64_t)given : pooling;
     if (pooling > WW_POOLING_RANK || (pooling == WW_POOLING_NONE && r->architecture->kind == WW_MODEL_ENCODER)) {
-        FAIL(r, WW_UNSUPPORTED, "%s is %lld; 1 (mean), 2 (cls), 3 (last) and 4 (rank) are known", key_of(r, "pooling_type"),
-             (long long)pooling);
+        FAIL(
+            r, WW_UNSUPPORTED,
+            "%s is %lld; 1 (mean), 2 (cls), 3 (last) and 4 (rank) are known; --pooling, or `pooling`, gives one to a file that "
+            "names none",
+            key_of(r, "pooling_type"), (long long)pooling);
         return;
     }
     s->pooling = (ww_pooling)pooling;

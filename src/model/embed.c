@@ -5,7 +5,10 @@
 #include <warpwave/vectors.h>
 
 #include "base/float_guard.h"
+#include "base/structs.h"
 #include "model/passes.h"
+
+STRUCT_INIT(ww_embedding, {0})
 
 static ww_status check_embeds(const ww_model *model, const char *call)
 {
@@ -45,14 +48,31 @@ ww_status ww_model_embed_tokens(ww_model *model, const int32_t *ids, const size_
                                   .total = count});
 }
 
-ww_status ww_model_embed(ww_model *model, const char *const *all, const size_t *bytes, size_t count, float *vectors,
-                         ww_progress progress, void *user)
+ww_status ww_model_prompt(const ww_model *model, const char *name, const char **text)
+{
+    FLOAT_GUARD();
+    const ww_status status = model_check(model, "ww_model_prompt");
+    if (status == WW_OK && !text)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_model_prompt: text is NULL");
+    return status == WW_OK ? prompts_find(&model->prompts, name, text) : status;
+}
+
+ww_status ww_model_embed(ww_model *model, const char *const *all, const size_t *bytes, size_t count, const ww_embedding *how,
+                         float *vectors)
 {
     FLOAT_GUARD();
     const char *const call = "ww_model_embed";
+    ww_embedding read = ww_embedding_default();
+    const char *prompt = "";
     ww_status status = check_embeds(model, call);
     if (status == WW_OK && !model->tokenizer)
         status = ww_fail(WW_UNSUPPORTED, "%s: the model has no tokenizer", call);
+    if (status == WW_OK && how)
+        status = struct_read(&read, sizeof read, how, call, "ww_embedding");
+    if (status == WW_OK)
+        status = prompts_find(&model->prompts, read.prompt, &prompt);
+    if (status == WW_OK && read.cut)
+        *read.cut = 0;
     if (status != WW_OK || count == 0)
         return status;
     if (!all || !vectors)
@@ -60,9 +80,17 @@ ww_status ww_model_embed(ww_model *model, const char *const *all, const size_t *
     for (size_t i = 0; i < count; i++)
         if (!all[i] && !(bytes && bytes[i] == 0))
             return ww_fail(WW_INVALID_ARGUMENT, "%s: text %zu is NULL", call, i);
-    text_job job = {
-        .model = model, .results = vectors, .progress = progress, .progress_user = user, .doing = "embedding", .total = count};
-    return passes_run_texts(&job, &(text_batch){.model = model, .texts = all, .bytes = bytes, .call = call});
+    text_job job = {.model = model,
+                    .results = vectors,
+                    .progress = read.progress,
+                    .progress_user = read.progress_user,
+                    .doing = "embedding",
+                    .total = count};
+    status =
+        passes_run_texts(&job, &(text_batch){.model = model, .texts = all, .bytes = bytes, .prompt = prompt, .call = call});
+    if (status == WW_OK && read.cut)
+        *read.cut = job.cut;
+    return status;
 }
 
 ww_status ww_embeddings_shorten(float *vectors, size_t count, int32_t width, int32_t dimensions)

@@ -13,6 +13,7 @@
 #include "model/body/pages.h"
 #include "model/body/workspace.h"
 #include "model/grammar/grammar.h"
+#include "model/prompts.h"
 #include "model/template/template.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/weights.h"
@@ -28,9 +29,11 @@ struct ww_model {
     char *chat_template;    /* the options' or the file's; NULL: none */
     template_program *chat; /* also NULL if the file's template cannot be read */
     char *rerank_template;  /* the file's; NULL: none */
-    int64_t context;        /* of sessions */
+    model_prompts prompts;
+    int64_t context; /* of sessions */
     ww_activations activations;
     ww_model_info info;
+    atomic_llong texts_cut;
 
     pthread_mutex_t lock; /* held while anything below is used */
     page_pool pool;

@@ -39,6 +39,7 @@ void model_release(ww_model *model)
     template_free(model->chat);
     memory_free(model->chat_template);
     memory_free(model->rerank_template);
+    prompts_free(&model->prompts);
     weights_free(&model->weights);
     pthread_mutex_destroy(&model->lock);
     memory_free(model);
@@ -168,6 +169,12 @@ static void text_of(const ww_gguf *gguf, const char *key, char *to, size_t capac
         text_plain_copy(to, capacity, text);
 }
 
+static bool file_assumes_pooling(const ww_gguf *gguf)
+{
+    int32_t assumed = 0;
+    return ww_gguf_bool(gguf, "warpwave.pooling_assumed", &assumed) == WW_OK && assumed == 1;
+}
+
 static const char *const POOLING_MARKS[] = {"", "-mean", "-cls", "-last", ""};
 
 static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
@@ -201,6 +208,13 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
     text_copy(info->device, sizeof info->device, device.id);
     text_of(gguf, "general.name", info->name, sizeof info->name);
     text_of(gguf, "general.license", info->licence, sizeof info->licence);
+    for (size_t i = 0; i < model->prompts.count; i++) {
+        text_append(info->prompts, sizeof info->prompts, i > 0 ? ", " : "");
+        text_append(info->prompts, sizeof info->prompts, model->prompts.list[i].name);
+    }
+    info->pooling_assumed = !s->pooling_given && file_assumes_pooling(gguf);
+    if (model->prompts.usual)
+        text_copy(info->default_prompt, sizeof info->default_prompt, model->prompts.usual->name);
     if (status == WW_OK)
         status = fingerprint_of(gguf, info->fingerprint);
     if (s->pooling_given) /* vectors of another pooling must not be compared with the file's */
@@ -247,6 +261,8 @@ static ww_status open_file(ww_gguf *gguf, const ww_model_options *options, ww_mo
         status = make_tokenizer(gguf, model);
     if (status == WW_OK)
         status = make_rerank(gguf, model);
+    if (status == WW_OK)
+        status = prompts_read(gguf, &model->prompts);
     return status == WW_OK ? fill_info(gguf, model) : status;
 }
 
@@ -305,6 +321,9 @@ ww_status ww_model_describe(const ww_model *model, ww_model_info *info)
 {
     FLOAT_GUARD();
     const ww_status status = model_check(model, "ww_model_describe");
-    return status == WW_OK ? struct_write(info, &model->info, sizeof model->info, "ww_model_describe", "ww_model_info")
-                           : status;
+    if (status != WW_OK)
+        return status;
+    ww_model_info now = model->info;
+    now.texts_cut = (int64_t)atomic_load(&model->texts_cut);
+    return struct_write(info, &now, sizeof now, "ww_model_describe", "ww_model_info");
 }

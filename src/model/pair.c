@@ -52,8 +52,9 @@ static ww_status fill_template(const char *template, const char *query, pair_que
     return status;
 }
 
-static ww_status encode_in_template(const pair_query *pair, const char *text, size_t bytes, token_list *out, size_t *first)
+static ww_status encode_in_template(const pair_query *pair, const char *text, size_t bytes, const pair_tokens *to)
 {
+    token_list *out = to->list;
     const tokenizer *t = pair->model->tokenizer;
     text_buffer all = {0};
     ww_status status = text_buffer_add(&all, pair->before.text, pair->before.bytes);
@@ -68,8 +69,9 @@ static ww_status encode_in_template(const pair_query *pair, const char *text, si
         return status;
     if (pair->after.count >= pair->model->context)
         return ww_fail(WW_OUT_OF_RANGE, "a context of %lld tokens is too small for a query", (long long)pair->model->context);
+    *to->cut = out->count > pair->model->context - pair->after.count;
     out->count = min_i64(out->count, pair->model->context - pair->after.count);
-    *first = (size_t)out->count;
+    *to->first = (size_t)out->count;
     for (int64_t i = 0; i < pair->after.count && status == WW_OK; i++)
         status = token_list_add(out, pair->after.ids[i]);
     return status;
@@ -94,18 +96,19 @@ ww_status pair_query_make(const ww_model *model, const char *query, pair_query *
     return status;
 }
 
-/* Truncates the longer one to the length of the other, then both equally. */
-static void cut_pair(int64_t room, int64_t *query, int64_t *text)
+/* Truncates the longer one to the length of the other, then both equally. Returns false if both fit. */
+static bool cut_pair(int64_t room, int64_t *query, int64_t *text)
 {
     const int64_t half = room / 2;
     if (*query + *text <= room)
-        return;
+        return false;
     if (*query <= half)
         *text = room - *query;
     else if (*text <= room - half)
         *query = room - *text;
     else
         *query = half, *text = room - half;
+    return true;
 }
 
 static ww_status add_all(token_list *to, const int32_t *ids, int64_t count)
@@ -116,12 +119,13 @@ static ww_status add_all(token_list *to, const int32_t *ids, int64_t count)
     return status;
 }
 
-ww_status pair_encode(const pair_query *pair, const char *text, size_t bytes, token_list *out, size_t *first)
+ww_status pair_encode(const pair_query *pair, const char *text, size_t bytes, const pair_tokens *to)
 {
+    token_list *out = to->list;
     const tokenizer *t = pair->model->tokenizer;
     token_list second = {0};
     if (pair->model->architecture->kind == WW_MODEL_DECODER)
-        return encode_in_template(pair, text, bytes, out, first);
+        return encode_in_template(pair, text, bytes, to);
     const int32_t bos = tokenizer_bos(t), eos = tokenizer_eos(t);
     const int64_t added = (bos >= 0) + (int64_t)pair->between_count + (eos >= 0), room = pair->model->context - added;
     ww_status status = tokenizer_encode(t, text ? text : "", bytes, TOKENIZE_NO_ADD | TOKENIZE_PLAIN, &second);
@@ -129,14 +133,14 @@ ww_status pair_encode(const pair_query *pair, const char *text, size_t bytes, to
     if (status == WW_OK && room < 2)
         status = ww_fail(WW_OUT_OF_RANGE, "a context of %lld tokens is too small for a query and a text",
                          (long long)pair->model->context);
-    cut_pair(room, &query_count, &text_count);
+    *to->cut = cut_pair(room, &query_count, &text_count);
     if (status == WW_OK && bos >= 0)
         status = token_list_add(out, bos);
     if (status == WW_OK)
         status = add_all(out, pair->query.ids, query_count);
     if (status == WW_OK)
         status = add_all(out, pair->between, (int64_t)pair->between_count);
-    *first = (size_t)out->count;
+    *to->first = (size_t)out->count;
     if (status == WW_OK)
         status = add_all(out, second.ids, text_count);
     if (status == WW_OK && eos >= 0)

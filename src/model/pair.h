@@ -22,9 +22,16 @@ typedef struct pair_query {
 ww_status pair_query_make(const ww_model *model, const char *query, pair_query *out);
 void pair_query_free(pair_query *pair);
 
+/* Where the tokens of a pair go: `first` gets the number of those before the text, `cut` whether any were cut off. */
+typedef struct pair_tokens {
+    token_list *list;
+    size_t *first;
+    bool *cut;
+} pair_tokens;
+
 /* Appends the tokens of the query followed by a text, at most the model's context: an encoder truncates the longer of the two,
- * a decoder the text. `first` gets the number of tokens before the text. */
-ww_status pair_encode(const pair_query *pair, const char *text, size_t bytes, token_list *out, size_t *first);
+ * a decoder the text. */
+ww_status pair_encode(const pair_query *pair, const char *text, size_t bytes, const pair_tokens *out);
 
 /* Does the model distinguish the two texts by token types? False for NULL. */
 bool pair_has_types(const pair_query *pair);

@@ -189,6 +189,7 @@ static ww_status run_batches(text_job *job, text_batch batches[2], size_t count)
             status = text_batch_status(now);
         if (status != WW_OK)
             return status;
+        job->cut += now->cut;
         next->first = first + now->count;
         next->count = min_size(TEXTS_TOGETHER, count - next->first);
         if (next->count > 0)
@@ -219,5 +220,7 @@ ww_status passes_run_texts(text_job *job, const text_batch *batch)
     for (int i = 0; i < 2; i++)
         token_list_free(&batches[i].tokens);
     memory_free(counts);
+    if (status == WW_OK)
+        atomic_fetch_add(&job->model->texts_cut, (long long)job->cut);
     return status;
 }

@@ -18,6 +18,7 @@ typedef struct text_job {
     void *progress_user;
     const char *doing;  /* "embedding", for messages */
     size_t done, total; /* texts, for progress */
+    int64_t cut;        /* texts that were longer than the context */
 } text_job;
 
 /* A pass over the texts of a job starting at `first`, and its host memory. */

@@ -21,21 +21,41 @@ typedef struct share {
     text_batch *batch;
     size_t first, count;
     token_list tokens;
+    int64_t cut;
     ww_status status;
     char message[512];
     pthread_t thread;
     bool started;
 } share;
 
-static ww_status encode_text(const text_batch *b, size_t number, token_list *one, size_t *first)
+/* The tokens of the prompt and the text after it, as of one text. */
+static ww_status encode_with_prompt(const text_batch *b, const char *text, size_t bytes, token_list *one)
 {
+    text_buffer whole = {0};
+    if (b->prompt[0] == '\0')
+        return tokenizer_encode(b->model->tokenizer, text, bytes, 0, one);
+    ww_status status = text_buffer_add_text(&whole, b->prompt);
+    if (status == WW_OK)
+        status = text_buffer_add(&whole, text, bytes);
+    if (status == WW_OK)
+        status = tokenizer_encode(b->model->tokenizer, whole.text, whole.bytes, 0, one);
+    text_buffer_free(&whole);
+    return status;
+}
+
+static ww_status encode_text(share *s, size_t number, token_list *one, size_t *first)
+{
+    const text_batch *b = s->batch;
     const char *text = b->texts[number];
     const size_t bytes = b->bytes ? b->bytes[number] : strlen(text);
-    if (b->pair)
-        return pair_encode(b->pair, text, bytes, one, first);
-    ww_status status = tokenizer_encode(b->model->tokenizer, text, bytes, 0, one);
-    if (status == WW_OK)
+    bool cut = false;
+    ww_status status =
+        b->pair ? pair_encode(b->pair, text, bytes, &(pair_tokens){one, first, &cut}) : encode_with_prompt(b, text, bytes, one);
+    if (status == WW_OK && !b->pair) {
+        cut = one->count > b->model->context;
         tokenizer_truncate(b->model->tokenizer, 0, b->model->context, one);
+    }
+    s->cut += status == WW_OK && cut;
     if (status == WW_OK && one->count == 0)
         status = ww_fail(WW_INVALID_ARGUMENT, "%s: text %zu has no tokens", b->call, number);
     return status;
@@ -55,7 +75,7 @@ static void *encode_share(void *context)
     for (size_t i = s->first; i < s->first + s->count && s->status == WW_OK; i++) {
         token_list one = {0};
         size_t first = 0;
-        s->status = encode_text(s->batch, s->batch->first + i, &one, &first);
+        s->status = encode_text(s, s->batch->first + i, &one, &first);
         if (s->status == WW_OK)
             s->status = append(&s->tokens, &one);
         s->batch->counts[i] = (size_t)one.count;
@@ -86,6 +106,7 @@ void text_batch_encode(text_batch *b)
             shares[i].started = thread_start(&shares[i].thread, "ww-tokens", encode_share, &shares[i]) == 0;
     }
     b->tokens.count = 0;
+    b->cut = 0;
     b->status = WW_OK;
     for (size_t i = 0; i < count; i++) {
         if (shares[i].started)
@@ -96,6 +117,7 @@ void text_batch_encode(text_batch *b)
             b->status = shares[i].status;
             text_copy(b->message, sizeof b->message, shares[i].message);
         }
+        b->cut += shares[i].cut;
         if (b->status == WW_OK)
             b->status = append(&b->tokens, &shares[i].tokens);
         if (b->status != WW_OK && shares[i].status == WW_OK && b->message[0] == '\0')

@@ -10,16 +10,18 @@ typedef struct text_batch {
     const char *const *texts; /* of the whole call */
     const size_t *bytes;      /* of each, or NULL */
     const pair_query *pair;   /* a query that precedes each text, or NULL */
+    const char *prompt;       /* before each text; NULL with a query */
     const char *call;         /* the public call, for messages */
     size_t first, count;      /* of this batch */
     size_t *counts;           /* tokens of each text; the caller's */
     size_t *firsts;           /* of these, tokens of the query; the caller's, or NULL */
     token_list tokens;        /* of all texts, concatenated */
+    int64_t cut;              /* texts that were longer than the context */
     ww_status status;
     char message[512]; /* of a failure */
 } text_batch;
 
-/* Fills in counts, tokens, status and message. Truncates texts to the model's context. */
+/* Fills in counts, tokens, cut, status and message. Truncates texts to the model's context. */
 void text_batch_encode(text_batch *b);
 
 /* The same in a thread, until text_batch_wait(), which returns the status and sets its message. If no thread can be started,

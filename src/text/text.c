@@ -110,11 +110,16 @@ static ww_status describe_model(opening *o)
     const char *absolute = config->model ? realpath(config->model, whole) : NULL;
     if (absolute && strlen(absolute) < sizeof o->made.path && utf8_check(absolute, strlen(absolute)))
         text_copy(o->made.path, sizeof o->made.path, absolute);
+    const char *query = config->query_prefix, *document = config->document_prefix;
     ww_status status = WW_OK;
-    if (config->query_prefix)
-        status = take_text(o->made.query_prefix, sizeof o->made.query_prefix, config->query_prefix, "query_prefix");
-    if (status == WW_OK && config->document_prefix)
-        status = take_text(o->made.document_prefix, sizeof o->made.document_prefix, config->document_prefix, "document_prefix");
+    if (!query && !o->has_kept)
+        status = ww_model_prompt(t->model, "query", &query);
+    if (status == WW_OK && !document && !o->has_kept)
+        status = ww_model_prompt(t->model, "document", &document);
+    if (status == WW_OK && query)
+        status = take_text(o->made.query_prefix, sizeof o->made.query_prefix, query, "query_prefix");
+    if (status == WW_OK && document)
+        status = take_text(o->made.document_prefix, sizeof o->made.document_prefix, document, "document_prefix");
     return status;
 }
 
@@ -231,6 +236,10 @@ ww_status text_embed(ww_text *t, const text_list *list, float **vectors)
 {
     size_t bytes = 0;
     const char **prefixed = NULL;
+    ww_embedding how = ww_embedding_default();
+    how.prompt = ""; /* the collection's prefix is used */
+    how.progress = list->progress;
+    how.progress_user = list->progress_user;
     *vectors = NULL;
     for (int64_t i = 0; i < list->count; i++)
         if (!list->texts[i])
@@ -242,8 +251,7 @@ ww_status text_embed(ww_text *t, const text_list *list, float **vectors)
     *vectors = memory_alloc(bytes);
     ww_status status = *vectors ? WW_OK : memory_failed("vectors of texts", bytes);
     if (status == WW_OK)
-        status = ww_model_embed(t->model, prefixed ? prefixed : list->texts, NULL, (size_t)list->count, *vectors,
-                                list->progress, list->progress_user);
+        status = ww_model_embed(t->model, prefixed ? prefixed : list->texts, NULL, (size_t)list->count, &how, *vectors);
     memory_free(prefixed);
     return status;
 }

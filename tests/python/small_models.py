@@ -71,7 +71,7 @@ def write_decoder(path: pathlib.Path, context: int = 64, template: str = "") -> 
     write_gguf(path, keys, tensors)
 
 
-def write_encoder(path: pathlib.Path, seed: int = 4, context: int = 16, ranks: bool = False) -> None:
+def write_encoder(path: pathlib.Path, seed: int = 4, context: int = 16, ranks: bool = False, prompts: dict[str, str] | None = None) -> None:
     """An encoder of one layer that knows the words a, fox, dog and an s behind a word; one that embeds, or one that reranks."""
     rng = np.random.default_rng(seed)
     matrix = lambda rows, cols: (rng.standard_normal((rows, cols)) / np.sqrt(cols)).astype(np.float32)
@@ -80,6 +80,7 @@ def write_encoder(path: pathlib.Path, seed: int = 4, context: int = 16, ranks: b
             "bert.attention.head_count": 2, "bert.attention.layer_norm_epsilon": 1e-12, "bert.pooling_type": 4 if ranks else 1, "tokenizer.ggml.model": "bert",
             "tokenizer.ggml.tokens": words, "tokenizer.ggml.token_type": [3] * 5 + [1] * 4, "tokenizer.ggml.unknown_token_id": 1, "tokenizer.ggml.padding_token_id": 0,
             "tokenizer.ggml.cls_token_id": 2, "tokenizer.ggml.seperator_token_id": 3, "tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.eos_token_id": 3}
+    keys |= {f"warpwave.prompt.{name}": text for name, text in (prompts or {}).items()}
     vector = lambda size: (0.1 * rng.standard_normal(size)).astype(np.float32)
     tensors = {"token_embd.weight": matrix(len(words), WIDTH), "position_embd.weight": matrix(context, WIDTH), "token_types.weight": matrix(2, WIDTH)}
     for name in ("token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"):

@@ -138,7 +138,7 @@ static void encoder(ww_device *device, const char *path)
     tiny_write_words("bert", path);
     need(ww_model_open(path, device, NULL, &model), "encoder");
     need(ww_model_describe(model, &info), "describe");
-    need(ww_model_embed(model, TEXTS, NULL, 3, vectors, NULL, NULL), "embed");
+    need(ww_model_embed(model, TEXTS, NULL, 3, NULL, vectors), "embed");
     print_floats("embed", vectors, 3 * (size_t)info.width);
     ww_model_close(model);
 }

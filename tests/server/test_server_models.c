@@ -87,7 +87,7 @@ static void embeddings_have_the_bits_of_the_library(void **state)
     enum { WIDTH = 64 };
     float expected[2][WIDTH];
     unsigned char bytes[4 * WIDTH + 4];
-    CHECK_OK(ww_model_embed(encoder, texts, NULL, 2, expected[0], NULL, NULL));
+    CHECK_OK(ww_model_embed(encoder, texts, NULL, 2, NULL, expected[0]));
     json_t *answer = ASK(port, 200, "POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": [\"a fox\", \"dogs\"]}");
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < WIDTH; k++) {
@@ -179,7 +179,7 @@ static void check_vector(json_t *list, const char *text)
 {
     enum { WIDTH = 64 };
     float expected[WIDTH];
-    CHECK_OK(ww_model_embed(encoder, &text, NULL, 1, expected, NULL, NULL));
+    CHECK_OK(ww_model_embed(encoder, &text, NULL, 1, NULL, expected));
     assert_int_equal(json_array_size(list), WIDTH);
     for (size_t k = 0; k < WIDTH; k++) {
         const float value = (float)json_number_value(json_array_get(list, k));
@@ -206,7 +206,7 @@ static void prefixes_of_a_collection_are_put_before_its_texts(void **state)
         json_decref(point);
     }
     float query[64];
-    CHECK_OK(ww_model_embed(encoder, (const char *const[]){"fox a"}, NULL, 1, query, NULL, NULL));
+    CHECK_OK(ww_model_embed(encoder, (const char *const[]){"fox a"}, NULL, 1, NULL, query));
     json_t *answer = ASK(port, 200, "POST", "/collections/docs/points/query",
                          "{\"query\": {\"text\": \"a\"}, \"limit\": 1, \"with_vector\": true}");
     json_t *point = json_array_get(json_object_get(json_object_get(answer, "result"), "points"), 0);

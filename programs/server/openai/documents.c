@@ -154,6 +154,14 @@ bool documents_prefix(request *r)
     return true;
 }
 
+/* Takes a prompt of the model as a prefix; one that is too long is left out. */
+static void take_prompt(const served_model *m, const char *name, char *prefix, size_t capacity)
+{
+    const char *text = "";
+    if (ww_model_prompt(m->model, name, &text) == WW_OK && strlen(text) < capacity)
+        text_copy(prefix, capacity, text);
+}
+
 /* Reads the model of the collection; if it has none, uses that of the texts. */
 static ww_status read_model(const request *r, ww_store_model *kept)
 {
@@ -164,6 +172,8 @@ static ww_status read_model(const request *r, ww_store_model *kept)
     *kept = ww_store_model_default();
     text_copy(kept->name, sizeof kept->name, d->model->name);
     text_copy(kept->fingerprint, sizeof kept->fingerprint, d->model->info.fingerprint);
+    take_prompt(d->model, "query", kept->query_prefix, sizeof kept->query_prefix);
+    take_prompt(d->model, "document", kept->document_prefix, sizeof kept->document_prefix);
     return r->route->right == RIGHT_WRITE ? ww_store_set_model(r->server->store, r->entry->name, kept) : WW_OK;
 }
 

@@ -9,7 +9,9 @@
 typedef struct embedding_plan {
     embedding_inputs inputs;
     bool base64;
-    bool bare; /* the answer is only the list of vectors, as in TEI's API */
+    bool bare;          /* the answer is only the list of vectors, as in TEI's API */
+    const char *prompt; /* before each text; the model's */
+    size_t cut;         /* texts that are longer than the context */
     int32_t dimensions;
 } embedding_plan;
 
@@ -22,19 +24,37 @@ static void plan_free(void *plan)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
-static bool add_text(request *r, const char *value, const served_model *m, embedding_inputs *p)
+/* Puts the prompt before a text, which it frees. Returns NULL if there is not enough memory. */
+static char *with_prompt(const char *prompt, char *text)
 {
+    const size_t before = strlen(prompt), bytes = strlen(text) + 1;
+    char *both = memory_alloc(before + bytes);
+    if (both) {
+        memcpy(both, prompt, before);
+        memcpy(both + before, text, bytes);
+    }
+    memory_free(text);
+    return both;
+}
+
+static bool add_text(request *r, const char *value, const served_model *m, embedding_plan *plan)
+{
+    embedding_inputs *p = &plan->inputs;
     char *text = request_copy_text(r, value, "input");
     if (!text)
         return false;
+    const bool empty = text[0] == '\0';
+    if (!empty && plan->prompt[0] && !(text = with_prompt(plan->prompt, text)))
+        return request_fail_status(r, memory_failed("a text", strlen(plan->prompt)));
     p->texts[p->count] = text;
     p->bytes[p->count++] = strlen(text);
     size_t tokens = 0;
     const ww_status status = ww_model_tokenize(m->model, text, strlen(text), 0, NULL, 0, &tokens);
     if (status != WW_OK)
         return request_fail_status(r, status);
+    plan->cut += tokens > (size_t)m->info.context;
     p->token_count += tokens < (size_t)m->info.context ? tokens : (size_t)m->info.context;
-    return text[0] != '\0' ? true : request_fail(r, 400, "input: a text is empty");
+    return !empty ? true : request_fail(r, 400, "input: a text is empty");
 }
 
 static bool add_tokens(request *r, const char *list, const served_model *m, embedding_inputs *p)
@@ -53,8 +73,9 @@ static bool add_tokens(request *r, const char *list, const served_model *m, embe
 }
 
 /* Reads a text, a list of texts, a list of tokens, or a list of lists of tokens. */
-static bool read_input(request *r, const char *input, const served_model *m, embedding_inputs *p)
+static bool read_input(request *r, const char *input, const served_model *m, embedding_plan *plan)
 {
+    embedding_inputs *p = &plan->inputs;
     const bool list = input && json_type_of(input) == JSON_LIST;
     const char *first = list ? json_first(input) : input;
     if (!first)
@@ -74,9 +95,9 @@ static bool read_input(request *r, const char *input, const served_model *m, emb
     if (texts ? !p->texts || !p->bytes : !p->tokens || !p->counts)
         return request_fail_status(r, memory_failed("texts", room));
     if (!list || flat)
-        return texts ? add_text(r, input, m, p) : add_tokens(r, input, m, p);
+        return texts ? add_text(r, input, m, plan) : add_tokens(r, input, m, p);
     for (const char *at = json_first(input); at; at = json_next(at))
-        if (!(texts ? add_text(r, at, m, p) : add_tokens(r, at, m, p)))
+        if (!(texts ? add_text(r, at, m, plan) : add_tokens(r, at, m, p)))
             return false;
     return true;
 }
@@ -90,7 +111,17 @@ static embedding_plan *plan_create(request *r, const char *body, const served_mo
         request_fail(r, 400, "dimensions: is %lld; this model has %d", (long long)dimensions, (int)m->info.width);
         return NULL;
     }
+    const char *name = json_given(body, "prompt_name");
+    char *copy = name ? request_copy_text(r, name, "prompt_name") : NULL;
+    if (name && !copy)
+        return NULL;
     embedding_plan *p = request_plan_create(r, sizeof *p, plan_free);
+    const ww_status status = p ? ww_model_prompt(m->model, copy, &p->prompt) : WW_OK;
+    memory_free(copy);
+    if (status != WW_OK) {
+        request_fail(r, 400, "prompt_name: %s", ww_error_message());
+        return NULL;
+    }
     if (p)
         p->dimensions = (int32_t)dimensions;
     return p;
@@ -107,7 +138,7 @@ bool prepare_embeddings(request *r)
     p->base64 = format && json_type_of(format) == JSON_TEXT && json_text_is(format, "base64", 6);
     if (format && !p->base64 && (json_type_of(format) != JSON_TEXT || !json_text_is(format, "float", 5)))
         return request_fail(r, 400, "encoding_format: float or base64 is needed");
-    return read_input(r, json_given(body, "input"), m, &p->inputs);
+    return read_input(r, json_given(body, "input"), m, p);
 }
 
 bool prepare_embed(request *r)
@@ -121,7 +152,12 @@ bool prepare_embed(request *r)
     p->bare = true;
     if (!normalize)
         return request_fail(r, 400, "normalize: vectors always have length 1 here");
-    return read_input(r, json_given(body, "inputs"), m, &p->inputs);
+    if (!read_input(r, json_given(body, "inputs"), m, p))
+        return false;
+    return truncate || p->cut == 0
+               ? true
+               : request_fail(r, 413, "inputs: %zu of %zu texts have more than %lld tokens, and truncate is false", p->cut,
+                              p->inputs.count, (long long)m->info.context);
 }
 
 /* ---- answering ----------------------------------------------------------------------------------------------------------- */
@@ -180,7 +216,8 @@ static void answer(request *r, const served_model *m, float *vectors)
     }
     out_text(&r->answer, "],\"model\":");
     out_quoted(&r->answer, m->name, strlen(m->name));
-    out_format(&r->answer, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}}", p->token_count, p->token_count);
+    out_format(&r->answer, ",\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu,\"texts_cut\":%zu}}", p->token_count,
+               p->token_count, plan->cut);
 }
 
 /* ---- computing ----------------------------------------------------------------------------------------------------------- */
@@ -247,8 +284,12 @@ static ww_status embed(served_model *m, request *list, bool texts, float **vecto
     for (const request *r = list; status == WW_OK && r; r = r->next)
         if ((inputs_of(r)->texts != NULL) == texts)
             add_inputs(&all, inputs_of(r));
+    ww_embedding how = ww_embedding_default();
+    how.prompt = ""; /* the texts have theirs */
+    how.progress = all_have_left;
+    how.progress_user = list;
     if (status == WW_OK && all.count > 0)
-        status = texts ? ww_model_embed(m->model, all.texts, all.bytes, all.count, *vectors, all_have_left, list)
+        status = texts ? ww_model_embed(m->model, all.texts, all.bytes, all.count, &how, *vectors)
                        : ww_model_embed_tokens(m->model, all.tokens, all.counts, all.count, *vectors);
     memory_free(all.texts);
     memory_free(all.bytes);

@@ -325,11 +325,12 @@ _warpwave()
             esac
             ;;
         'model embed')
-            options='--in --out --field --dimensions --pooling --precise --device --quiet --json'
+            options='--in --out --field --prompt --dimensions --pooling --precise --device --quiet --json'
             case $previous in
             --in) return ;;
             --out) return ;;
             --field) compopt +o default 2>/dev/null; return ;;
+            --prompt) compopt +o default 2>/dev/null; return ;;
             --dimensions) compopt +o default 2>/dev/null; return ;;
             --pooling) choices='file mean cls last' ;;
             --device) choices='auto cpu cuda rocm' ;;
@@ -443,9 +444,10 @@ _warpwave()
             esac
             ;;
         'gguf from-safetensors')
-            options='--type --device --quiet --json'
+            options='--type --pooling --device --quiet --json'
             case $previous in
             --type) compopt +o default 2>/dev/null; return ;;
+            --pooling) choices='folder mean cls last' ;;
             --device) choices='auto cpu cuda rocm' ;;
             esac
             ;;

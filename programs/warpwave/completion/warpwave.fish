@@ -278,6 +278,7 @@ complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subc
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l in -r -F -d 'a file of texts, one per line, or one per JSON object (.jsonl); - is standard input'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l out -r -F -d 'where to write the vectors: .npy or .fbin; - is standard output, as .npy'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l field -x -d 'the field of the JSON objects that has the text; default: text'
+complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l prompt -x -d 'put one of the model'\''s prompts before each text: query, document, or another that `info` lists'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l dimensions -x -d 'keep the first N numbers of each vector'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l pooling -x -a "file mean cls last" -d 'how the vectors of the tokens become one; a decoder with one embeds; default: as the file says'
 complete -c warpwave -n "__fish_seen_subcommand_from model; and __fish_seen_subcommand_from embed" -l precise -d 'do not round activations to 8 bits: slower, with the accuracy of f32'
@@ -380,6 +381,7 @@ complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subco
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from quantize" -l json -d 'print one JSON object'
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from from-safetensors" -F
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from from-safetensors" -l type -x -d 'type of the matrices: f32, f16, q8_0, ...; default: as in the folder'
+complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from from-safetensors" -l pooling -x -a "folder mean cls last" -d 'of an embedder; default: as in the folder, and mean if it names none'
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from from-safetensors" -l device -x -a "auto cpu cuda:0 rocm:0" -d 'auto, cpu, cuda:0, ...; default: cpu'
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from from-safetensors" -l quiet -d 'show no progress bar and no notes'
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from from-safetensors" -l json -d 'print one JSON object'

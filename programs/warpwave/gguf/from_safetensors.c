@@ -22,6 +22,7 @@ static ww_status print_json(const gguf_folder *job, const convert_report *r)
     json_put_text(&kept.writer, "architecture", r->architecture);
     json_put_text(&kept.writer, "type", job->type ? job->type : "");
     json_put_integer(&kept.writer, "tensors", r->tensors);
+    json_put_bool(&kept.writer, "pooling_assumed", r->pooling_assumed);
     json_put_integer(&kept.writer, "bytes_before", r->bytes_before);
     json_put_integer(&kept.writer, "bytes_after", r->bytes_after);
     json_close(&kept.writer);
@@ -38,6 +39,12 @@ static void print(const gguf_folder *job, const convert_report *r)
     if (r->other > 0 && terminal_notes())
         fprintf(stderr, "warpwave gguf: %lld %s rows that are not a multiple of %s's block; it became q8_0, or f16\n",
                 (long long)r->other, r->other == 1 ? "matrix has" : "matrices have", job->type);
+    if (r->pooling_assumed && terminal_notes())
+        fprintf(stderr,
+                "warpwave gguf: the folder names no pooling; the mean is taken, as sentence-transformers does; --pooling "
+                "chooses another\n");
+    if (!terminal_notes())
+        return;
     print_plain(stdout, job->out_path);
     printf(": %s, %lld tensors, %s as they were, %s written\n", r->architecture, (long long)r->tensors,
            human_bytes(before, r->bytes_before), human_bytes(after, r->bytes_after));
@@ -51,6 +58,7 @@ ww_status gguf_from_safetensors(const gguf_folder *job)
     const convert_job work = {.folder = job->folder,
                               .out_path = job->out_path,
                               .type = job->type,
+                              .pooling = (ww_pooling)job->pooling,
                               .device = job->device,
                               .progress = progress_report,
                               .progress_user = &bar};

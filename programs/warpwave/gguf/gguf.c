@@ -11,6 +11,7 @@
 
 typedef struct gguf_settings {
     bool json, pure, quiet;
+    int pooling; /* a ww_pooling */
     const char *type;
     const char *device;
     int64_t differences; /* differences that `diff` found */
@@ -30,6 +31,8 @@ static const option quantize_options[] = {
     JSON_OPTION};
 static const option from_options[] = {OPTION_IS_TEXT(gguf_settings, type, false, "--type", "T",
                                                      "type of the matrices: f32, f16, q8_0, ...; default: as in the folder"),
+                                      OPTION_IS_CHOICE(gguf_settings, pooling, false, "--pooling", "folder|mean|cls|last",
+                                                       "of an embedder; default: as in the folder, and mean if it names none"),
                                       DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
 static const option diff_options[] = {DEVICE_OPTION, JSON_OPTION};
 static ww_status info_run(const char **files, gguf_settings *s)
@@ -92,7 +95,7 @@ static ww_status quantize_run(const char **files, gguf_settings *s)
 
 static ww_status from_run(const char **files, gguf_settings *s)
 {
-    gguf_folder job = {.folder = files[0], .out_path = files[1], .type = s->type, .json = s->json};
+    gguf_folder job = {.folder = files[0], .out_path = files[1], .type = s->type, .pooling = s->pooling, .json = s->json};
     ww_status status = command_line_wrong(gguf_from_safetensors_check(s->type));
     if (status == WW_OK)
         status = command_open_device(s->device ? s->device : "cpu", &job.device);

@@ -42,6 +42,7 @@ ww_status gguf_quantize_check(const char *type);
 typedef struct gguf_folder {
     const char *folder, *out_path;
     const char *type; /* for matrices; NULL: keep their types */
+    int pooling;      /* a ww_pooling; none: as in the folder */
     bool json;
     ww_device *device;
 } gguf_folder;

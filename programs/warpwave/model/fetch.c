@@ -289,7 +289,7 @@ static ww_status finish(const fetch *f)
         status = ww_fail(WW_CORRUPT_FILE, "%s: the sha256 is %s; it should be %s", f->source, digest, f->sha256);
     if (status == WW_OK)
         status = put_in_place(f);
-    if (status == WW_OK)
+    if (status == WW_OK && terminal_notes())
         printf("%s: %s, sha256 %s\n", f->out, human_bytes(size, bytes), digest);
     else if (other || !is_address(f->source))
         unlink(f->part);

@@ -40,6 +40,9 @@ static void print_json(const ww_model_info *i)
     json_put_integer(&w, "head_size", i->head_size);
     json_put_integer(&w, "window", i->window);
     json_put_text(&w, "pooling", pooling_name(i->pooling));
+    json_put_bool(&w, "pooling_assumed", i->pooling_assumed != 0);
+    json_put_text(&w, "prompts", i->prompts);
+    json_put_text(&w, "default_prompt", i->default_prompt);
     json_put_integer(&w, "bos", i->bos);
     json_put_integer(&w, "eos", i->eos);
     json_put_bool(&w, "chat", i->has_chat != 0);
@@ -74,9 +77,16 @@ static void print(const ww_model_info *i)
         printf(", %s for each 256 of a session", human_bytes(cache, i->cache_bytes));
     printf("\n%-14s%lld tokens, %s", "vocabulary", (long long)i->vocabulary, i->tokenizer);
     if (i->pooling != WW_POOLING_NONE)
-        printf("\n%-14s%s", "pooling", pooling_name(i->pooling));
+        printf("\n%-14s%s%s", "pooling", pooling_name(i->pooling),
+               i->pooling_assumed ? ", assumed: its folder names none" : "");
     else
         printf("\n%-14s%s", "chat", i->has_chat ? "has a template" : "has no template that can be read");
+    if (i->prompts[0]) {
+        printf("\n%-14s", "prompts");
+        print_plain(stdout, i->prompts);
+        printf(i->default_prompt[0] ? "; default: " : "; none by default");
+        print_plain(stdout, i->default_prompt);
+    }
     printf("\n%-14s%s\n", "fingerprint", i->fingerprint);
 }
 

@@ -32,6 +32,8 @@ static const option embed_options[] = {
     IN_OPTION(true),
     TEXT(out, true, "--out", "FILE", "where to write the vectors: .npy or .fbin; - is standard output, as .npy"),
     FIELD_OPTION,
+    TEXT(prompt_name, false, "--prompt", "NAME",
+         "put one of the model's prompts before each text: query, document, or another that `info` lists"),
     INTEGER(dimensions, false, "--dimensions", "N", 1, INT32_MAX, "keep the first N numbers of each vector"),
     OPTION_IS_CHOICE(model_settings, pooling, false, "--pooling", "file|mean|cls|last",
                      "how the vectors of the tokens become one; a decoder with one embeds; default: as the file says"),

@@ -9,7 +9,8 @@
 #include <warpwave/model.h>
 
 typedef struct model_settings {
-    const char *device, *prompt, *query, *system, *in, *out, *field, *grammar, *json_schema, *chat_template, *member, *sha256;
+    const char *device, *prompt, *query, *system, *in, *out, *field, *grammar, *json_schema, *chat_template, *member, *sha256,
+        *prompt_name;
     int64_t tokens; /* -1: not given */
     int64_t dimensions, top, seed, top_k, repetition_window;
     double temperature, top_p, min_p, repetition_penalty;

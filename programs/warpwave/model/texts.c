@@ -98,11 +98,34 @@ static ww_status write_vectors(const char *path, const float *vectors, int64_t c
     return status;
 }
 
+/* What a user may not expect of the vectors. */
+static void print_notes(const model_call *call, size_t texts, int64_t cut)
+{
+    const ww_model_info *info = &call->info;
+    if (!terminal_notes())
+        return;
+    if (cut > 0)
+        fprintf(stderr, "warpwave: note: %lld of %zu texts have more than %lld tokens; what follows is not in their vectors\n",
+                (long long)cut, texts, (long long)info->context);
+    if (info->pooling_assumed)
+        fprintf(stderr,
+                "warpwave: note: the model's folder names no pooling, and the mean is taken; --pooling chooses another\n");
+    if (info->prompts[0] && !info->default_prompt[0] && !call->settings.prompt_name)
+        fprintf(stderr, "warpwave: note: no prompt was put before the texts; --prompt chooses one of the model's: %s\n",
+                info->prompts);
+}
+
 static ww_status embed(model_call *call, const text_file *file, FILE *report)
 {
     const size_t width = (size_t)call->info.width;
     size_t elements = 0;
+    int64_t cut = 0;
     progress bar;
+    ww_embedding how = ww_embedding_default();
+    how.prompt = call->settings.prompt_name;
+    how.progress = progress_report;
+    how.progress_user = &bar;
+    how.cut = &cut;
     if (!size_multiply(file->count ? file->count : 1, width, &elements) || elements > SIZE_MAX / sizeof(float))
         return memory_failed("vectors", SIZE_MAX);
     float *vectors = memory_alloc(elements * sizeof *vectors);
@@ -110,7 +133,7 @@ static ww_status embed(model_call *call, const text_file *file, FILE *report)
         return memory_failed("vectors", elements * sizeof *vectors);
     const double begun = seconds_now();
     progress_begin(&bar, "embedding texts", (int64_t)file->count);
-    ww_status status = ww_model_embed(call->model, file->texts, NULL, file->count, vectors, progress_report, &bar);
+    ww_status status = ww_model_embed(call->model, file->texts, NULL, file->count, &how, vectors);
     progress_end(&bar);
     const double seconds = seconds_now() - begun;
     const int32_t size = call->settings.dimensions ? (int32_t)call->settings.dimensions : call->info.width;
@@ -119,15 +142,18 @@ static ww_status embed(model_call *call, const text_file *file, FILE *report)
     if (status == WW_OK)
         status = write_vectors(call->settings.out, vectors, (int64_t)file->count, size);
     memory_free(vectors);
+    if (status == WW_OK)
+        print_notes(call, file->count, cut);
     if (status == WW_OK && call->settings.json) {
         json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
         json_open(&w, NULL, '{');
         json_put_integer(&w, "texts", (int64_t)file->count);
+        json_put_integer(&w, "cut", cut);
         json_put_integer(&w, "dim", size);
         json_put_text(&w, "fingerprint", call->info.fingerprint);
         json_put_real(&w, "seconds", seconds);
         json_close(&w);
-    } else if (status == WW_OK) {
+    } else if (status == WW_OK && terminal_notes()) {
         fprintf(report, "%zu texts, %d numbers each, in %.2f s\n", file->count, (int)size, seconds);
     }
     return status;

@@ -1243,6 +1243,10 @@ mod model {
         pub has_chat: i32,
         pub embeds: i32,
         pub reranks: i32,
+        pub prompts: [c_char; 128],
+        pub default_prompt: [c_char; 64],
+        pub pooling_assumed: i32,
+        pub texts_cut: i64,
     }
     impl Default for ww_model_info {
         fn default() -> Self {
@@ -1254,6 +1258,20 @@ mod model {
     pub struct ww_chat_message {
         pub role: *const c_char,
         pub text: *const c_char,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_embedding {
+        pub struct_size: usize,
+        pub prompt: *const c_char,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+        pub cut: *mut i64,
+    }
+    impl Default for ww_embedding {
+        fn default() -> Self {
+            initialized(ww_embedding_init)
+        }
     }
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
@@ -1299,7 +1317,9 @@ mod model {
         pub fn ww_model_token_ends(model: *const ww_model, token: i32) -> i32;
         pub fn ww_model_chat(model: *const ww_model, messages: *const ww_chat_message, count: usize, text: *mut c_char, capacity: usize, bytes: *mut usize) -> ww_status;
         pub fn ww_model_chat_tokens(model: *const ww_model, messages: *const ww_chat_message, count: usize, flags: u32, ids: *mut i32, capacity: usize, token_count: *mut usize) -> ww_status;
-        pub fn ww_model_embed(model: *mut ww_model, texts: *const *const c_char, bytes: *const usize, count: usize, vectors: *mut f32, progress: ww_progress, user: *mut c_void) -> ww_status;
+        pub fn ww_embedding_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_model_embed(model: *mut ww_model, texts: *const *const c_char, bytes: *const usize, count: usize, how: *const ww_embedding, vectors: *mut f32) -> ww_status;
+        pub fn ww_model_prompt(model: *const ww_model, name: *const c_char, text: *mut *const c_char) -> ww_status;
         pub fn ww_model_embed_tokens(model: *mut ww_model, ids: *const i32, counts: *const usize, count: usize, vectors: *mut f32) -> ww_status;
         pub fn ww_embeddings_shorten(vectors: *mut f32, count: usize, width: i32, dimensions: i32) -> ww_status;
         pub fn ww_model_rerank(model: *mut ww_model, query: *const c_char, texts: *const *const c_char, bytes: *const usize, count: usize, scores: *mut f32, progress: ww_progress, user: *mut c_void) -> ww_status;

@@ -225,16 +225,38 @@ impl Model {
         })
     }
 
-    /// Embeds texts: one vector of `width` numbers and length 1 per text, one after the other. `progress` counts texts.
+    /// Embeds texts: one vector of `width` numbers and length 1 per text, one after the other. `progress` counts texts. The
+    /// model's default prompt, if it has one, is put before each text.
     pub fn embed<T: AsRef<str>>(&self, texts: &[T], progress: Option<Progress<'_>>) -> Result<Vec<f32>> {
+        self.embed_with(texts, None, progress).map(|(vectors, _)| vectors)
+    }
+
+    /// Embeds texts with one of the model's prompts before each, `"query"` or `"document"` for example; `""` is none, and `None`
+    /// the default. Also returns how many texts were longer than the context, so that their ends are not in their vectors.
+    pub fn embed_with<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        prompt: Option<&str>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<(Vec<f32>, u64)> {
         let (pointers, bytes) = texts_of(texts);
         let mut vectors = vec![0.0; texts.len() * self.info()?.width() as usize];
-        with_progress(progress, |told, user| {
-            let (first, sizes, count, out) = (pointers.as_ptr(), bytes.as_ptr(), texts.len(), vectors.as_mut_ptr());
-            // SAFETY: each text has this many bytes; there is room for a vector of each.
-            call(|| unsafe { sys::ww_model_embed(self.raw(), first, sizes, count, out, told, user) })
+        let mut cut = 0i64;
+        let (first, sizes, count, out) = (pointers.as_ptr(), bytes.as_ptr(), texts.len(), vectors.as_mut_ptr());
+        with_text(prompt.unwrap_or(""), "the prompt", |name| {
+            with_progress(progress, |told, user| {
+                let how = sys::ww_embedding {
+                    struct_size: std::mem::size_of::<sys::ww_embedding>(),
+                    prompt: if prompt.is_some() { name } else { ptr::null() },
+                    progress: told,
+                    progress_user: user,
+                    cut: &mut cut,
+                };
+                // SAFETY: each text has this many bytes; there is room for a vector of each; `how` lives during the call.
+                call(|| unsafe { sys::ww_model_embed(self.raw(), first, sizes, count, &how, out) })
+            })
         })?;
-        Ok(vectors)
+        Ok((vectors, cut as u64))
     }
 
     /// Embeds texts given as tokens.

@@ -7,13 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <warpwave/model.h>
-
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "model/convert/conversion.h"
+#include "model/convert/sentence_keys.h"
 
 static ww_status find_architecture(conversion *c)
 {
@@ -52,31 +51,6 @@ static int64_t file_type(const conversion *c)
         if (numbers[i].type == type)
             return numbers[i].number;
     return -1;
-}
-
-/* The pooling of a sentence encoder, which a subfolder describes. */
-static void keys_of_pooling(const conversion *c, key_writer *w)
-{
-    json_t *pooling = NULL, *limits = NULL;
-    const ww_status found = folder_json(c->job->folder, "1_Pooling/config.json", &pooling);
-    if (c->architecture->ranks) {
-        key_u32(w, ".pooling_type", WW_POOLING_RANK);
-    } else if (found == WW_OK) {
-        const bool mean = json_member_bool(pooling, "pooling_mode_mean_tokens", false);
-        const bool cls = json_member_bool(pooling, "pooling_mode_cls_token", false);
-        const bool last = json_member_bool(pooling, "pooling_mode_lasttoken", false);
-        if (mean + cls + last != 1 && w->status == WW_OK)
-            w->status =
-                ww_fail(WW_UNSUPPORTED, "%s/1_Pooling/config.json: neither mean nor cls nor last pooling", c->job->folder);
-        key_u32(w, ".pooling_type", mean ? WW_POOLING_MEAN : cls ? WW_POOLING_CLS : WW_POOLING_LAST);
-    } else if (found != WW_NOT_FOUND && w->status == WW_OK) {
-        w->status = found;
-    }
-    if (folder_json(c->job->folder, "sentence_bert_config.json", &limits) == WW_OK &&
-        json_is_integer(json_object_get(limits, "max_seq_length")))
-        key_u32(w, "warpwave.embedding_tokens", json_member_integer(limits, "max_seq_length", -1));
-    json_decref(pooling);
-    json_decref(limits);
 }
 
 /* Reads "license: apache-2.0" in the head of the README. */
@@ -120,7 +94,7 @@ static ww_status write_keys(conversion *c)
     key_name(c, &w);
     key_licence(c, &w);
     keys_of_config(&w, c->config);
-    keys_of_pooling(c, &w);
+    keys_of_sentences(c, &w);
     if (file_type(c) >= 0)
         key_u32(&w, "general.file_type", file_type(c));
     key_u32(&w, "general.quantization_version", 2);
@@ -183,6 +157,8 @@ static ww_status prepare(conversion *c)
         status = ww_quant_find(c->job->type, &c->type);
     if (status == WW_OK)
         status = folder_json(c->job->folder, "config.json", &c->config);
+    if (status == WW_NOT_FOUND)
+        status = folder_refuse(c->job->folder);
     if (status == WW_OK)
         status = find_architecture(c);
     if (status == WW_OK)

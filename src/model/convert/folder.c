@@ -1,10 +1,12 @@
 /* The files of a model's folder. */
 #include "model/convert/folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -87,6 +89,61 @@ ww_status folder_json(const char *folder, const char *name, json_t **value)
     return status;
 }
 
+static bool has_file(const char *folder, const char *name)
+{
+    char path[FOLDER_PATH_BYTES];
+    return path_of(folder, name, path) == WW_OK && access(path, F_OK) == 0;
+}
+
+/* ---- folders that are refused -------------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), tail = strlen(ending);
+    return length >= tail && strcmp(name + length - tail, ending) == 0;
+}
+
+/* Copies the first name with the ending, in alphabetical order, to `found`; leaves it empty if the folder has none. */
+static void find_file(const char *folder, const char *ending, char found[256])
+{
+    DIR *directory = opendir(folder);
+    found[0] = '\0';
+    for (const struct dirent *e = directory ? readdir(directory) : NULL; e; e = readdir(directory))
+        if (ends_with(e->d_name, ending) && (found[0] == '\0' || strcmp(e->d_name, found) < 0))
+            text_copy(found, 256, e->d_name);
+    if (directory)
+        closedir(directory);
+}
+
+ww_status folder_refuse(const char *folder)
+{
+    char name[256];
+    find_file(folder, ".gguf", name);
+    if (name[0])
+        return ww_fail(WW_NOT_FOUND, "%s has no config.json; open the GGUF file in it: %s/%s", folder, folder, name);
+    find_file(folder, ".onnx", name);
+    return ww_fail(WW_NOT_FOUND,
+                   "%s has no config.json%s%s; a model is a GGUF file, or a folder with config.json, tokenizer.json and "
+                   "*.safetensors",
+                   folder, name[0] ? ", and ONNX files are not read: " : "", name);
+}
+
+/* Refuses a folder without safetensors. Files of PyTorch are programs that build tensors, so they are not read. */
+static ww_status refuse_weights(const char *folder)
+{
+    char name[256];
+    find_file(folder, ".bin", name);
+    if (!name[0])
+        find_file(folder, ".pt", name);
+    if (name[0])
+        return ww_fail(WW_NOT_FOUND,
+                       "%s has its weights in %s, a pickle of PyTorch, which is not read because it can run programs; write "
+                       "safetensors first: python3 -c \"from transformers import AutoModel as M; "
+                       "M.from_pretrained('%s').save_pretrained('%s', safe_serialization=True)\"",
+                       folder, name, folder, folder);
+    return ww_fail(WW_NOT_FOUND, "%s has no model.safetensors and no model.safetensors.index.json", folder);
+}
+
 /* ---- tensors ------------------------------------------------------------------------------------------------------------- */
 
 static ww_status open_one(const char *folder, const char *name, folder_tensors *tensors)
@@ -142,6 +199,8 @@ ww_status folder_open(const char *folder, folder_tensors *tensors)
     ww_status status = folder_json(folder, "model.safetensors.index.json", &index);
     if (status == WW_OK) {
         status = open_indexed(folder, index, tensors);
+    } else if (status == WW_NOT_FOUND && !has_file(folder, "model.safetensors")) {
+        status = refuse_weights(folder);
     } else if (status == WW_NOT_FOUND) {
         tensors->files = memory_alloc_zeroed(1, sizeof *tensors->files);
         status = tensors->files ? open_one(folder, "model.safetensors", tensors)

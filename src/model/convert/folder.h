@@ -14,6 +14,9 @@ enum { FOLDER_PATH_BYTES = 4096 };
  * file. */
 ww_status folder_json(const char *folder, const char *name, json_t **value);
 
+/* Refuses a folder that is not a model's: the message lists which models can be read and what the folder has instead. */
+ww_status folder_refuse(const char *folder);
+
 /* Reads a file of the folder as NUL-terminated text; free it with memory_free(). WW_NOT_FOUND if there is no such file. */
 ww_status folder_text(const char *folder, const char *name, char **text);
 

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "model/tokenizer/unicode_tables.h"
 
 /* Options of utf8proc, which declares bits as an enum. */
 static const utf8proc_option_t DECOMPOSE = (utf8proc_option_t)((unsigned)UTF8PROC_DECOMPOSE | (unsigned)UTF8PROC_STABLE);
@@ -83,9 +84,37 @@ ww_status unicode_encode(const uint32_t *values, size_t count, text_buffer *out)
 
 /* ---- normal forms -------------------------------------------------------------------------------------------------------- */
 
+#define IN(table, c) in_ranges(table, sizeof(table) / sizeof(table)[0], c)
+
+/* Is the character in one of the ranges, which are sorted? */
+static bool in_ranges(const character_range *ranges, size_t count, uint32_t c)
+{
+    size_t first = 0;
+    while (count > 0) {
+        const size_t half = count / 2;
+        if (c > ranges[first + half].last) {
+            first += half + 1;
+            count -= half + 1;
+        } else {
+            if (c >= ranges[first + half].first)
+                return true;
+            count = half;
+        }
+    }
+    return false;
+}
+
 static int combining_class(uint32_t c)
 {
-    return c < 0x300 ? 0 : (int)utf8proc_get_property((utf8proc_int32_t)c)->combining_class;
+    enum { IOTA = 0x345 }; /* not in the table */
+    return c >= 0x300 && (c == IOTA || IN(COMBINING, c)) ? (int)utf8proc_get_property((utf8proc_int32_t)c)->combining_class : 0;
+}
+
+/* Was the character added to Unicode with its decomposition after version 8? */
+static bool decomposes_since_8(uint32_t c)
+{
+    return c == 0x11938 || (c >= 0x11383 && c <= 0x113C8) || (c >= 0x105C9 && c <= 0x105E4) || (c >= 0x16121 && c <= 0x16128) ||
+           (c >= 0x16D68 && c <= 0x16D6A);
 }
 
 /* Stable counting sort of marks by their class, in two passes. `spare` has room for as many marks. */
@@ -137,7 +166,7 @@ ww_status unicode_decompose(const uint32_t *values, size_t count, characters *ou
     for (size_t i = 0; status == WW_OK && i < count; i++) {
         utf8proc_int32_t parts[8]; /* no character has more than four */
         int boundary = 0;
-        if (values[i] < 0xC0) {
+        if (values[i] < 0xC0 || decomposes_since_8(values[i])) {
             status = characters_add(out, values[i]);
             continue;
         }
@@ -191,21 +220,19 @@ bool unicode_is_control(uint32_t c)
 {
     if (c < 0x80)
         return (c < 32 && c != '\t' && c != '\n' && c != '\r') || c == 127;
-    const utf8proc_category_t kind = category(c);
-    return kind == UTF8PROC_CATEGORY_CC || kind == UTF8PROC_CATEGORY_CF || kind == UTF8PROC_CATEGORY_CO;
+    return IN(CONTROLS, c);
 }
 
 bool unicode_is_punctuation(uint32_t c)
 {
     if (c < 0x80)
         return (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
-    const utf8proc_category_t kind = category(c);
-    return kind >= UTF8PROC_CATEGORY_PC && kind <= UTF8PROC_CATEGORY_PO;
+    return IN(PUNCTUATION, c);
 }
 
 bool unicode_is_mark(uint32_t c)
 {
-    return c >= 0x300 && category(c) == UTF8PROC_CATEGORY_MN;
+    return c >= 0x300 && IN(MARKS, c);
 }
 
 uint32_t unicode_lower(uint32_t c)

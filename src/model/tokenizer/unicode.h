@@ -1,4 +1,5 @@
-/* Unicode as tokenizers need it: repaired UTF-8, normal forms, and the classes of characters. Tables are utf8proc's. */
+/* Unicode as tokenizers need it: repaired UTF-8, normal forms, and the classes of characters. Punctuation, controls and marks
+ * are those of Unicode 8, which the tokenizers of published models know; decompositions and lower case come from utf8proc. */
 #ifndef WW_MODEL_TOKENIZER_UNICODE_H
 #define WW_MODEL_TOKENIZER_UNICODE_H
 

@@ -134,12 +134,13 @@ static void model_function(sqlite3_context *context, int count, sqlite3_value **
         function_fail(context, status, "ww_model");
 }
 
-/* ww_embed(text): the vector as a blob of f32. */
+/* ww_embed(text) and ww_embed(text, prompt): the vector as a blob of f32. The prompt is the name of one of the model's. */
 static void embed_function(sqlite3_context *context, int count, sqlite3_value **arguments)
 {
     FLOAT_GUARD();
     embedder *e = sqlite3_user_data(context);
-    (void)count;
+    const ww_embedding how = {.struct_size = sizeof how,
+                              .prompt = count > 1 ? (const char *)sqlite3_value_text(arguments[1]) : NULL};
     if (sqlite3_value_type(arguments[0]) == SQLITE_NULL)
         return;
     const char *text = (const char *)sqlite3_value_text(arguments[0]);
@@ -151,7 +152,7 @@ static void embed_function(sqlite3_context *context, int count, sqlite3_value **
     if (status == WW_OK && !e->made && !(e->made = memory_alloc_zeroed(HASHES_KEPT, sizeof *e->made)))
         status = memory_failed("the vectors that ww_embed() made", HASHES_KEPT * sizeof *e->made);
     if (status == WW_OK)
-        status = e->embed(e->model, &text, &bytes, 1, vector, NULL, NULL);
+        status = e->embed(e->model, &text, &bytes, 1, &how, vector);
     if (status == WW_OK) {
         const uint64_t hash = hash_of(vector, (size_t)e->width * sizeof *vector);
         e->made[hash % HASHES_KEPT] = hash;
@@ -168,7 +169,10 @@ int models_register(sqlite3 *db, embedder **shared)
         const char *name;
         int arguments;
         void (*function)(sqlite3_context *, int, sqlite3_value **);
-    } FUNCTIONS[] = {{"ww_model", 1, model_function}, {"ww_model", 2, model_function}, {"ww_embed", 1, embed_function}};
+    } FUNCTIONS[] = {{"ww_model", 1, model_function},
+                     {"ww_model", 2, model_function},
+                     {"ww_embed", 1, embed_function},
+                     {"ww_embed", 2, embed_function}};
     embedder *e = memory_alloc_zeroed(1, sizeof *e);
     if (!e)
         return SQLITE_NOMEM;

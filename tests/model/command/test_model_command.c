@@ -64,6 +64,30 @@ static void embed_and_logits_write_arrays(void **state)
                  scratch_path("decoder.gguf"));
 }
 
+static void embed_counts_texts_that_are_cut(void **state)
+{
+    (void)state;
+    static char text[4096];
+    for (size_t i = 0; i + 2 < sizeof text; i += 2)
+        memcpy(text + i, "a ", 2);
+    memcpy(text + sizeof text - 8, "\na fox\n", 7);
+    scratch_write("long.txt", text, sizeof text - 1);
+    json_t *told = COMMAND_JSON("model", "embed", scratch_path("encoder.gguf"), "--in", scratch_path("long.txt"), "--out",
+                                scratch_path("long.npy"), "--device", "cpu", "--json", "--quiet");
+    assert_int_equal(json_integer_value(json_object_get(told, "texts")), 2);
+    assert_int_equal(json_integer_value(json_object_get(told, "cut")), 1);
+    json_decref(told);
+    command_result noted =
+        command_run((const char *[]){"model", "embed", scratch_path("encoder.gguf"), "--in", scratch_path("long.txt"), "--out",
+                                     scratch_path("long.npy"), "--device", "cpu", NULL});
+    assert_non_null(strstr(noted.err, "1 of 2 texts have more than 1024 tokens"));
+    command_free(&noted);
+    COMMAND_SAYS(0, "", "model", "embed", scratch_path("encoder.gguf"), "--in", scratch_path("long.txt"), "--out",
+                 scratch_path("long.npy"), "--device", "cpu", "--quiet"); /* and nothing on stderr */
+    COMMAND_SAYS(1, "no prompt 'nothing'; it has none", "model", "embed", scratch_path("encoder.gguf"), "--in",
+                 scratch_path("long.txt"), "--out", scratch_path("long.npy"), "--device", "cpu", "--prompt", "nothing");
+}
+
 static void rerank_prints_the_best_first(void **state)
 {
     (void)state;
@@ -322,6 +346,7 @@ int main(void)
         cmocka_unit_test(info_describes_a_model),
         cmocka_unit_test(tokenize_prints_a_line_for_each_text),
         cmocka_unit_test(embed_and_logits_write_arrays),
+        cmocka_unit_test(embed_counts_texts_that_are_cut),
         cmocka_unit_test(rerank_prints_the_best_first),
         cmocka_unit_test(embeddings_are_shortened),
         cmocka_unit_test(generate_prints_the_same_for_the_same_seed),

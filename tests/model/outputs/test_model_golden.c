@@ -220,7 +220,7 @@ static void check_encoder(ww_device *device, const char *type, double least)
     ww_model *model = open_model(device, job.out_path, WW_ACTIVATIONS_CODED, WW_QUANT_F16);
     for (size_t i = 0; i < count; i++)
         texts[i] = json_string_value(json_array_get(sentences, i));
-    CHECK_OK(ww_model_embed(model, texts, NULL, count, vectors, NULL, NULL));
+    CHECK_OK(ww_model_embed(model, texts, NULL, count, NULL, vectors));
     for (size_t i = 0; i < count; i++) {
         double dot = 0.0;
         for (size_t d = 0; d < width; d++)

@@ -221,9 +221,11 @@ static void the_longer_of_query_and_text_is_cut(void **state)
         pair_query pair;
         token_list list = {0};
         size_t first = 0;
+        bool cut = i == 3;
         CHECK_OK(pair_query_make(model, cases[i].query, &pair));
-        CHECK_OK(pair_encode(&pair, cases[i].text, strlen(cases[i].text), &list, &first));
+        CHECK_OK(pair_encode(&pair, cases[i].text, strlen(cases[i].text), &(pair_tokens){&list, &first, &cut}));
         assert_int_equal(first, cases[i].before + 2);
+        assert_int_equal(cut, i < 3);
         assert_int_equal(list.count, cases[i].before + cases[i].behind + 3);
         assert_int_equal(list.ids[list.count - 1], 3);
         token_list_free(&list);
@@ -303,7 +305,7 @@ static void invalid_requests_to_rerank_are_refused(void **state)
     CHECK_REFUSED(ww_model_rerank(model, "a", texts, NULL, 1, NULL, NULL, NULL), WW_INVALID_ARGUMENT, "scores is NULL");
     CHECK_REFUSED(ww_model_rerank(model, "a", texts, NULL, 2, scores, NULL, NULL), WW_INVALID_ARGUMENT, "text 1 is NULL");
     CHECK_OK(ww_model_rerank(model, "a", NULL, NULL, 0, NULL, NULL, NULL));
-    CHECK_REFUSED(ww_model_embed(model, texts, NULL, 1, vector, NULL, NULL), WW_UNSUPPORTED, "compares them with a query");
+    CHECK_REFUSED(ww_model_embed(model, texts, NULL, 1, NULL, vector), WW_UNSUPPORTED, "compares them with a query");
     assert_true(scores[0] == 7.0f && scores[1] == 7.0f);
     ww_model_close(model);
     tiny_write_words("bert", scratch_path("model.gguf"));

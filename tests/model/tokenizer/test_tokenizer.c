@@ -50,6 +50,24 @@ static void words_are_cut_into_the_longest_pieces(void **state)
     tokenizer_destroy(t);
 }
 
+static void characters_newer_than_unicode_8_are_neither_punctuation_nor_marks(void **state)
+{
+    (void)state;
+    const test_vocabulary v = words();
+    tokenizer *t = open_vocabulary(&v);
+    CHECK_TEXT(t, "the\xE2\xB9\x82the", IDS(THE, UNK, THE)); /* U+2E42, of Unicode 7 */
+    CHECK_TEXT(t, "the\xE2\xB9\x83the", IDS(UNK));           /* U+2E43, of Unicode 9 */
+    CHECK_TEXT(t, "the\xE1\x99\xADthe", IDS(THE, UNK, THE)); /* U+166D, which became a symbol later */
+    CHECK_TEXT(t, "cafe\xE1\xB7\xB5", IDS(CAFE));            /* U+1DF5, of Unicode 7 */
+    CHECK_TEXT(t, "cafe\xE1\xB7\xB6", IDS(UNK));             /* U+1DF6, of Unicode 10 */
+    CHECK_TEXT(t, "the\xD8\x9Cthe", IDS(UNK));               /* U+061C, a control of Unicode 6.3, is removed */
+    CHECK_TEXT(t,
+               "ca\xF0\x93\x90\xB0"
+               "fe",
+               IDS(UNK)); /* U+13430, a control of Unicode 12, stays */
+    tokenizer_destroy(t);
+}
+
 static void the_word_mark_of_vocabularies_is_an_ordinary_character_in_texts(void **state)
 {
     (void)state;
@@ -400,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_cut_into_the_longest_pieces),
+        cmocka_unit_test(characters_newer_than_unicode_8_are_neither_punctuation_nor_marks),
         cmocka_unit_test(the_word_mark_of_vocabularies_is_an_ordinary_character_in_texts),
         cmocka_unit_test(a_word_of_more_than_100_characters_is_unknown),
         cmocka_unit_test(case_and_accents_are_kept_if_the_file_says_so),

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import warnings
 
 import numpy as np
 import pytest
@@ -261,3 +262,28 @@ def test_a_schema_or_a_grammar_says_what_the_text_is(tmp_path: pathlib.Path) -> 
         decoder.generate("the", grammar=3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="no option"):
         decoder.session().sample(grammar=3)
+
+
+def test_prompts_are_put_before_texts(tmp_path: pathlib.Path) -> None:
+    write_encoder(tmp_path / "words.gguf", prompts={"query": "fox ", "clustering": "dog dog "})
+    model = warpwave.Model(tmp_path / "words.gguf", device="cpu")
+    assert model.info.prompts == "query, clustering" and model.prompt("query") == "fox "
+    assert (model.embed("a dog", prompt="query") == model.embed("fox a dog")).all()
+    assert (model.embed(["a"], prompt="clustering") == model.embed(["dog dog a"])).all()
+    assert (model.embed("a", prompt="document") == model.embed("a")).all()
+    with pytest.raises(warpwave.NotFound, match="query, clustering"):
+        model.embed("a", prompt="nothing")
+
+
+def test_a_text_that_is_cut_gives_a_warning(tmp_path: pathlib.Path) -> None:
+    write_encoder(tmp_path / "words.gguf", context=6)
+    write_encoder(tmp_path / "ranker.gguf", context=8, ranks=True)
+    model, ranker = warpwave.Model(tmp_path / "words.gguf", device="cpu"), warpwave.Model(tmp_path / "ranker.gguf", device="cpu")
+    with pytest.warns(warpwave.CutText, match="2 of 3 texts have more than 6 tokens") as seen:
+        model.embed(["a", "a fox a fox a", "dogs dogs dogs"])
+    assert seen[0].filename == __file__
+    with pytest.warns(warpwave.CutText, match="1 of 2 texts"):
+        ranker.rerank("a fox", ["a", "a fox a fox a fox"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.embed(["a fox", "dogs"])

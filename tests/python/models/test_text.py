@@ -157,3 +157,20 @@ def test_tables_have_the_texts(store: warpwave.Store, model: str, tmp_path: path
     assert copied.add_table(tmp_path / "notes.parquet") == 3 and copied.to_arrow().equals(notes.to_arrow())
     with pytest.raises(warpwave.Error, match="text"):
         warpwave.Collection(notes.dim, device="cpu").add_table(tmp_path / "notes.parquet")
+
+
+def test_a_new_collection_takes_the_prompts_of_its_model(store: warpwave.Store, tmp_path: pathlib.Path) -> None:
+    write_encoder(tmp_path / "words.gguf", prompts={"query": "fox ", "passage": "dog "})
+    model = warpwave.Model(tmp_path / "words.gguf", device="cpu")
+    notes = store.create("notes", model=tmp_path / "words.gguf")
+    assert notes.model["query_prefix"] == "fox " and notes.model["document_prefix"] == "dog "
+    notes.add(texts=["a"], ids=["a"])
+    assert (notes.get("a").vector == model.embed("dog a")).all()
+    plain = store.create("plain", model=tmp_path / "words.gguf", query_prefix="", document_prefix="")
+    assert plain.model["document_prefix"] == ""
+
+
+def test_texts_that_are_cut_give_a_warning(store: warpwave.Store, model: str) -> None:
+    notes = store.create("notes", model=model)
+    with pytest.warns(warpwave.CutText, match="1 of 2 texts have more than 16 tokens"):
+        notes.add(texts=["a fox " * 20, "a dog"], ids=["long", "short"])

@@ -83,8 +83,8 @@ static void many_texts_have_the_same_embeddings_as_single_texts(void **state)
         many[i] = words[i * 7 % 5];
     float alone[5][WIDTH], *vectors = malloc(sizeof(float) * TEXTS * WIDTH);
     for (int i = 0; i < 5; i++)
-        CHECK_OK(ww_model_embed(model, &words[i], NULL, 1, alone[i], NULL, NULL));
-    CHECK_OK(ww_model_embed(model, many, NULL, TEXTS, vectors, NULL, NULL));
+        CHECK_OK(ww_model_embed(model, &words[i], NULL, 1, NULL, alone[i]));
+    CHECK_OK(ww_model_embed(model, many, NULL, TEXTS, NULL, vectors));
     for (int i = 0; i < TEXTS; i++)
         if (memcmp(vectors + (size_t)i * WIDTH, alone[i * 7 % 5], sizeof alone[0]) != 0)
             fail_msg("text %d of %d has another vector than alone", i, (int)TEXTS);
