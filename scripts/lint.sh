@@ -8,8 +8,6 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build}
 clang_format=${CLANG_FORMAT:-clang-format-19}
-clang_tidy=${CLANG_TIDY:-clang-tidy-19}
-states=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang "--extra-arg=max-nodes=${LINT_STATES:-100000}")
 failed=()
 
 check() {
@@ -29,21 +27,12 @@ formatting() {
     [ -z "$crooked" ] || { echo "$crooked"; echo "the first of each file; make format repairs them"; return 1; }
 }
 
-# tidy PATTERN OPTION ...: the files that the build compiles and whose path is so, each with its own flags. Two at a time on two cores;
-# quiet unless there is something to say.
-tidy() {
-    local pattern=$1
-    shift
-    scripts/tidy-files.py "$build" | grep -zE "$pattern" | xargs -0 -r -n 4 -P "$(nproc)" "$clang_tidy" -p "$build" --quiet "$@" 2> >(
-        grep -vE '^([0-9]+ warnings?( and [0-9]+ errors?)? generated\.|Suppressed [0-9]+ warnings.*|Use -header-filter.*|\[[0-9]+/[0-9]+\] Processing file .*)$' >&2)
-}
-
+# With LINT_STATES files that are compiled in several forms are checked in each, too.
 static_analysis() {
-    [ -s "$build/compile_commands.json" ] || { echo "$build/compile_commands.json is not there: run cmake first"; return 1; }
     if [ -n "${LINT_STATES:-}" ]; then
-        tidy . "${states[@]}"
+        scripts/tidy.py "$build" --states "$LINT_STATES" --every-form
     else
-        tidy '^(src|programs|mpi|examples)/' "${states[@]}" && tidy '^(tests|testing|bench)/' '--checks=-clang-analyzer-*'
+        scripts/tidy.py "$build"
     fi
 }
 
