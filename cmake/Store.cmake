@@ -38,7 +38,7 @@ target_link_options(warpwave_store PRIVATE -Wl,--no-undefined -Wl,--exclude-libs
 # (sqlite3ext.h). It links libwarpwave.so, where what is in memory is shared with programs that use the library. It is never unloaded, because
 # its threads outlive the connection that loaded it.
 set(extension_sources ${store_sources})
-list(FILTER extension_sources EXCLUDE REGEX "/src/store/(store|connect|collections|readers|reading|selecting|writing|compact|backup|check|page_size|models|maps/maps|ivf/indexing)\\.c$") # the C door
+list(FILTER extension_sources EXCLUDE REGEX "/src/store/(store|transaction|connect|collections|readers|reading|selecting|writing|compact|backup|check|page_size|models|maps/maps|ivf/indexing)\\.c$") # the C door
 # Compiled once for the extension and for Python's store (cmake/Python.cmake).
 add_library(warpwave_sqlite_objects OBJECT ${extension_sources} ${store_entry})
 target_compile_definitions(warpwave_sqlite_objects PRIVATE WARPWAVE_SQLITE_EXTENSION)

@@ -147,6 +147,17 @@ WW_API ww_status ww_store_rename(ww_store *store, const char *name, const char *
  * that a newer version wrote, or whose entry in the file is damaged; that one can only be dropped. May wait for a lock. */
 WW_API ww_status ww_store_list(ww_store *store, ww_results **results);
 
+/* Begin a transaction on the calling thread, and end it. The writes and removals of rows that this thread makes in between, in
+ * any number of this store's collections, become visible together with the commit, or not at all. A write that fails is undone
+ * alone; the caller goes on or rolls back. Lookups by id, handle or row on this thread see the rows as they are in the
+ * transaction; searches, counts and other threads see those before it. Refused in between: rows chosen by a selection, and
+ * every other change of the store. Other threads and processes that want to write wait for the end, as for any write.
+ * ww_store_begin() waits for them; WW_UNSUPPORTED if this thread has begun one already. ww_store_commit() rolls back if it
+ * fails. The other two calls return WW_INVALID_ARGUMENT on a thread without a transaction. */
+WW_API ww_status ww_store_begin(ww_store *store);
+WW_API ww_status ww_store_commit(ww_store *store);
+WW_API ww_status ww_store_rollback(ww_store *store);
+
 /* Makes an index over the values at `path`, such as "$.lang", in the payloads of a collection, so that a `where` with
  * payload->>'$.lang' need not look at every row. Does nothing if the index exists already. May wait for a lock. */
 WW_API ww_status ww_store_index(ww_store *store, const char *collection, const char *path);

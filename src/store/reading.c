@@ -83,6 +83,10 @@ static ww_status stored_search(ww_collection *base, const ww_query *query, int64
 static ww_status look_up(stored *c, const view_list *list, ww_results **results)
 {
     reader *r = NULL;
+    if (store_is_mine(c->store)) { /* with the writes of the transaction so far */
+        const ww_status status = view_begin(c->written, false);
+        return status == WW_OK ? view_get(c->written, list, results) : status;
+    }
     ww_status status = reading_begin(c, false, &r);
     if (status != WW_OK)
         return status;

@@ -28,9 +28,16 @@ const char *ww_synchronous_name(ww_synchronous level)
 
 /* ---- transactions -------------------------------------------------------------------------------------------------------- */
 
-ww_status store_check_writable(const ww_store *store)
+ww_status store_check_writable(ww_store *store)
 {
-    return store->config.read_only ? ww_fail(WW_INVALID_ARGUMENT, "%s was opened read-only", store->path) : WW_OK;
+    if (store->config.read_only)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s was opened read-only", store->path);
+    if (store_is_mine(store))
+        return ww_fail(WW_UNSUPPORTED,
+                       "%s: this thread has begun a transaction, which can only write and remove rows; commit "
+                       "it or roll it back first",
+                       store->path);
+    return WW_OK;
 }
 
 static int64_t now_ms(void)
@@ -42,6 +49,8 @@ static int64_t now_ms(void)
 
 ww_status store_lock(ww_store *store)
 {
+    if (store_is_mine(store)) /* it has the lock */
+        return WW_OK;
     const int64_t until = now_ms() + store->config.busy_ms;
     const struct timespec deadline = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
     bool late = store->config.busy_ms == 0;
@@ -60,6 +69,8 @@ ww_status store_lock(ww_store *store)
 
 void store_lock_for_good(ww_store *store)
 {
+    if (store_is_mine(store))
+        return;
     pthread_mutex_lock(&store->lock);
     while (store->locked)
         pthread_cond_wait(&store->unlocked, &store->lock);
@@ -69,6 +80,8 @@ void store_lock_for_good(ww_store *store)
 
 void store_unlock(ww_store *store)
 {
+    if (store_is_mine(store))
+        return;
     pthread_mutex_lock(&store->lock);
     store->locked = false;
     pthread_cond_signal(&store->unlocked);

@@ -29,9 +29,11 @@ struct ww_store {
     bool unchanging; /* the file is opened as immutable; the next two are its size and time then */
     int64_t unchanged_size;
     struct timespec unchanged_time;
-    pthread_mutex_t lock; /* protects the next two; store_lock() waits for it at most busy_ms */
+    pthread_mutex_t lock; /* protects the next four; store_lock() waits for it at most busy_ms */
     pthread_cond_t unlocked;
-    bool locked; /* `writer` is in use */
+    bool locked;      /* `writer` is in use */
+    bool transaction; /* by ww_store_begin(): until its end the lock is that of the thread `owner` */
+    pthread_t owner;
     sqlite3 *writer;
     sqlite3_stmt *begin, *commit; /* statements of `writer` */
 };
@@ -80,19 +82,28 @@ ww_status store_enter_wal(ww_store *store);
 /* ---- store.c ---- */
 ww_status store_check_handle(const ww_store *store, const char *function);
 void store_retain(ww_store *store);
-/* WW_INVALID_ARGUMENT if the store is read-only. */
-ww_status store_check_writable(const ww_store *store);
+/* WW_INVALID_ARGUMENT if the store is read-only, WW_UNSUPPORTED in a transaction of ww_store_begin(). */
+ww_status store_check_writable(ww_store *store);
 /* Locks the writing connection. WW_BUSY if another thread holds the lock for busy_ms. SQLite may wait for other connections for
  * the rest of that time. */
 ww_status store_lock(ww_store *store);
 void store_lock_for_good(ww_store *store); /* waits without a limit, for calls that cannot fail */
 void store_unlock(ww_store *store);
 /* Begin and end a write transaction; the lock is held between them. store_end() commits if `status` is WW_OK and rolls back
- * otherwise; it returns `status`, or why the commit failed. */
+ * otherwise; it returns `status`, or why the commit failed. Checks with
+ * store_check_writable(). */
 ww_status store_begin(ww_store *store);
 ww_status store_end(ww_store *store, ww_status status);
 /* Commits, unless another file is at the store's path now: nobody would find what was written. */
 ww_status store_commit_write(ww_store *store);
+
+/* ---- transaction.c ---- */
+/* Does the calling thread own the transaction of ww_store_begin()? */
+bool store_is_mine(ww_store *store);
+/* Like store_begin() and store_end(), for writes of rows. In a transaction of ww_store_begin() they make a savepoint: a write
+ * that fails is undone alone. */
+ww_status store_begin_write(ww_store *store);
+ww_status store_end_write(ww_store *store, ww_status status);
 
 /* ---- collections.c ---- */
 /* Reads the record of a collection. */

@@ -18,6 +18,7 @@ enum { TOLD_ROWS = 4096 }; /* between two calls of a progress callback */
 typedef struct change {
     stored *c;
     bool loaded; /* there is a mirror to bring up to date */
+    bool joined; /* this is part of a transaction of ww_store_begin() */
     collection_record before;
     int64_t *places; /* of added rows */
     int64_t *handles;
@@ -38,7 +39,7 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
     stored *c = w->c;
     ww_status status = process_check(c->store->made_in, c->store->path);
     if (status == WW_OK)
-        status = store_begin(c->store);
+        status = store_begin_write(c->store);
     if (status != WW_OK)
         return status;
     const uint32_t version = data_version(c->store->writer);
@@ -54,6 +55,9 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
         status = view_reserve(c->written, &w->before, rows_more, &w->loaded);
     if (ivf_is_there(&w->before))
         w->loaded = false; /* the next search reads the rows with their lists */
+    w->joined = store_is_mine(c->store);
+    if (w->joined)
+        w->loaded = false; /* the next search reads the rows after the commit */
     if (status == WW_OK && w->loaded) {
         const size_t bytes = (size_t)rows * sizeof *w->places;
         w->places = memory_alloc(bytes);
@@ -67,7 +71,7 @@ static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
     if (status == WW_OK)
         return WW_OK;
     writer_forget(c->writer);
-    return store_end(c->store, status);
+    return store_end_write(c->store, status);
 }
 
 /* Commits if `status` is WW_OK, and updates the mirror. `rows`, the added rows, may be NULL. */
@@ -76,7 +80,7 @@ static ww_status change_end(change *w, ww_status status, const ww_rows *rows)
     stored *c = w->c;
     if (status == WW_OK)
         status = writer_flush(c->writer);
-    if (status == WW_OK)
+    if (status == WW_OK && !w->joined)
         status = store_commit_write(c->store);
     if (status == WW_OK && w->loaded) {
         const view_commit commit = {.before = &w->before,
@@ -91,11 +95,11 @@ static ww_status change_end(change *w, ww_status status, const ww_rows *rows)
                                     .removed_count = w->removed_count};
         view_committed(c->written, &commit);
     }
-    if (status == WW_OK)
+    if (status == WW_OK && !w->joined) /* a joined write may still be rolled back, so the writer forgets it */
         c->written_version = data_version(c->store->writer);
     else
         writer_forget(c->writer);
-    return store_end(c->store, status); /* nothing is left to commit after a success */
+    return store_end_write(c->store, status); /* nothing is left to commit after a success */
 }
 
 static void change_free(change *w)
@@ -229,14 +233,23 @@ ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t cou
     return status;
 }
 
-/* Nobody else writes while the transaction is open, so the rows that a reader sees now are the rows to change. */
+/* Nobody else writes while the transaction is open, so the rows that a reader sees now are the rows to change. In a transaction
+ * of several writes a reader does not see those before this one. */
+static ww_status find_selected(const change *w, const ww_selection *selection, filter_places *handles)
+{
+    if (w->joined)
+        return ww_fail(WW_UNSUPPORTED, "collection '%s': rows cannot be selected by a filter in a transaction; name their ids",
+                       w->c->base.name);
+    return stored_select_handles(w->c, selection, handles);
+}
+
 ww_status stored_select_remove(ww_collection *base, const ww_selection *selection, int64_t *removed)
 {
     change w = {.c = stored_of(base)};
     filter_places handles = {0};
     ww_status status = change_begin(&w, 0, 0);
     if (status == WW_OK) {
-        status = stored_select_handles(w.c, selection, &handles);
+        status = find_selected(&w, selection, &handles);
         if (status == WW_OK && w.loaded) {
             memory_free(w.removed);
             w.removed = memory_alloc((size_t)handles.count * sizeof *w.removed);
@@ -290,7 +303,7 @@ ww_status stored_set_payloads(ww_collection *base, const payload_change *asked, 
     ww_status status = change_begin(&w, 0, 0);
     if (status == WW_OK) {
         if (asked->selection)
-            status = stored_select_handles(w.c, asked->selection, &handles);
+            status = find_selected(&w, asked->selection, &handles);
         *changed = asked->selection ? handles.count : asked->count;
         for (int64_t i = 0; status == WW_OK && i < *changed; i++)
             status = asked->selection
