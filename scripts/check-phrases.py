@@ -16,7 +16,14 @@ def phrases():
     for line in (ROOT / "scripts/phrases.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             pattern, better = line.split("\t")
-            yield re.compile(re.sub(r"(?<!^) ", SPACE, pattern), flags=re.I), better
+            yield literals(pattern), re.compile(re.sub(r"(?<!^) ", SPACE, pattern), flags=re.I), better
+
+
+def literals(pattern):
+    """Words that every match contains, in lower case: looking for them takes a hundredth of the time of the expression."""
+    plain = re.sub(r"\(\?<[!=].*?\)", " ", pattern)
+    plain = re.sub(r"\(.*\)|\[.*?\]|\\.|.[?*+{][^ ]*|[|^$.]", " ", plain)
+    return plain.lower().split()
 
 
 def main():
@@ -26,7 +33,10 @@ def main():
         if not (ROOT / path).exists():
             continue
         text = (ROOT / path).read_text(encoding="utf-8")
-        for pattern, better in known:
+        lower = text.lower()
+        for words, pattern, better in known:
+            if not all(word in lower for word in words):
+                continue
             for match in pattern.finditer(text):
                 found += 1
                 said = re.sub(r"\s+\*?\s*", " ", match.group())

@@ -1257,6 +1257,9 @@ ww_store_collection = function("warpwave_store", "ww_store_collection", c_int, c
 ww_store_drop = function("warpwave_store", "ww_store_drop", c_int, c_void_p, ("name", c_char_p))
 ww_store_rename = function("warpwave_store", "ww_store_rename", c_int, c_void_p, ("name", c_char_p), ("to", c_char_p))
 ww_store_list = function("warpwave_store", "ww_store_list", c_int, c_void_p, c_void_p)
+ww_store_begin = function("warpwave_store", "ww_store_begin", c_int, c_void_p)
+ww_store_commit = function("warpwave_store", "ww_store_commit", c_int, c_void_p)
+ww_store_rollback = function("warpwave_store", "ww_store_rollback", c_int, c_void_p)
 ww_store_index = function("warpwave_store", "ww_store_index", c_int, c_void_p, ("collection", c_char_p), ("path", c_char_p))
 ww_store_set_model = function("warpwave_store", "ww_store_set_model", c_int, c_void_p, ("collection", c_char_p),
                               POINTER(ww_store_model))

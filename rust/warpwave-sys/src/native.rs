@@ -1515,6 +1515,9 @@ mod store {
         pub fn ww_store_drop(store: *mut ww_store, name: *const c_char) -> ww_status;
         pub fn ww_store_rename(store: *mut ww_store, name: *const c_char, to: *const c_char) -> ww_status;
         pub fn ww_store_list(store: *mut ww_store, results: *mut *mut ww_results) -> ww_status;
+        pub fn ww_store_begin(store: *mut ww_store) -> ww_status;
+        pub fn ww_store_commit(store: *mut ww_store) -> ww_status;
+        pub fn ww_store_rollback(store: *mut ww_store) -> ww_status;
         pub fn ww_store_index(store: *mut ww_store, collection: *const c_char, path: *const c_char) -> ww_status;
         pub fn ww_store_set_model(store: *mut ww_store, collection: *const c_char, model: *const ww_store_model) -> ww_status;
         pub fn ww_store_get_model(store: *mut ww_store, collection: *const c_char, model: *mut ww_store_model) -> ww_status;
