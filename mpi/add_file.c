@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "mpi/cluster.h"
 #include "mpi/slices.h"
-#include "vectors/file_rows.h"
 
 enum { READ_BYTES = 64 << 20 };
 
@@ -18,17 +17,14 @@ typedef struct slice {
     const char *path;
     int64_t first, count; /* rows of the file */
     int64_t dim;
-    ww_vector_type type; /* of the shard */
     ww_progress progress;
     void *user;
 } slice;
 
-/* The shard must be empty; its type becomes the slice's. */
-static ww_status check_shard(ww_collection *shard, slice *s)
+static ww_status check_shard(ww_collection *shard)
 {
     ww_collection_info info = ww_collection_info_default();
     const ww_status status = ww_collection_describe(shard, &info);
-    s->type = info.type;
     if (status == WW_OK && info.mask_rows > 0)
         return ww_fail(
             WW_INVALID_ARGUMENT,
@@ -59,13 +55,14 @@ static ww_status open_slice(const ww_cluster *c, const ww_matrix_options *option
     return WW_OK;
 }
 
-/* Adds `count` rows from `done` of the slice on. */
+/* Adds `count` rows from `done` of the slice on. Rows of smaller types lose nothing on their way through f32. */
 static ww_status add_piece(ww_collection *shard, const slice *s, int64_t done, int64_t count, float *piece)
 {
     const int64_t row = s->first + done;
     const char **ids = NULL;
-    file_rows from = {.file = s->file, .type = s->type, .room = piece};
-    ww_status status = file_rows_read(&from, row, count);
+    ww_status status = ww_matrix_read_f32(s->file, row, count, piece);
+    if (status == WW_OK)
+        status = ww_matrix_check_finite(s->file, row, count, piece);
     if (status == WW_OK && count > 0 && ww_matrix_id(s->file, row)) {
         ids = memory_alloc((size_t)count * sizeof *ids);
         status = ids ? WW_OK : memory_failed("ids of a file", (size_t)count * sizeof *ids);
@@ -76,7 +73,7 @@ static ww_status add_piece(ww_collection *shard, const slice *s, int64_t done, i
         ww_rows rows = ww_rows_default();
         rows.count = count;
         rows.dim = (int32_t)s->dim;
-        file_rows_give(&from, &rows);
+        rows.vectors = piece;
         rows.ids = ids;
         status = ww_collection_add(shard, &rows);
         if (status != WW_OK)
@@ -113,7 +110,7 @@ ww_status ww_cluster_add_file(ww_cluster *cluster, const char *path, const ww_ma
         return ww_fail(WW_INVALID_ARGUMENT, "ww_cluster_add_file: %s is NULL", cluster ? "path" : "cluster");
     ww_status status = process_check(cluster->process, "cluster");
     if (status == WW_OK)
-        status = check_shard(cluster->shard, &s);
+        status = check_shard(cluster->shard);
     if (status == WW_OK)
         status = open_slice(cluster, options, &s);
     if (status == WW_OK) {

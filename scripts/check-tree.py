@@ -59,7 +59,7 @@ ARROWS = {
     "tensor": ["device", "arithmetic", "base"],
     "quant": ["tensor", "device", "arithmetic", "base"],
     "gguf": ["quant", "tensor", "files", "device", "arithmetic", "base"],
-    "mpi": ["vectors/file_rows.h", "base"],
+    "mpi": ["base"],  # a library of its own, on public headers
     "mpi/command": ["warpwave/.", "mpi", "files/matrix.h", "base"],
     "text": ["vectors/internal", "base"],
     "model": ["gguf", "quant", "tensor", "files", "device", "arithmetic", "base"],
@@ -323,6 +323,39 @@ def check_float_guards(files):
             offend("include", 1, f"{name}: no definition that begins with FLOAT_GUARD(); was found in src")
 
 
+# State of the process: what a file keeps between calls. Functions, constants and types are not meant.
+STATE = re.compile(r"^(static )?(?!extern\b|typedef\b|return\b|goto\b|struct \w+;|enum\b|union\b|_Static_assert\b)(?P<type>(?:_Atomic\([^)]*\)|[\w ])+?[ *]+)(?P<name>\w+)(\[[^=;]*\])*(, \*?\w+)*( = .*)?[;{,]?$")
+
+
+def check_state(path, lines):
+    """Variables that outlive a call are shared by all users in a process, so each is gone or has a comment that says why it may be there: on its
+    line, or above the group of variables that it is in."""
+    depth, justified, code = 0, False, code_lines(lines)
+    for number, (line, source) in enumerate(zip(code, lines), 1):
+        line = re.sub(r"'(?:\\.|[^'\\])'", "   ", line)
+        text = line.rstrip()
+        inside = re.match(r"^ +static (?!inline)", text)
+        match = STATE.match(text.strip()) if (inside or (depth == 0 and text and not text[0].isspace() and text[0] not in "#}")) else None
+        ends_struct = re.match(r"^\} (\w+);$", text)
+        is_state = (match and not is_constant(match.group("type"))) or (ends_struct and state_struct)
+        if is_state and not justified and "/*" not in source and "*/" not in source:
+            offend(path, number, f"{(match or ends_struct).group('name' if match else 1)} is state of the process: say in a line why it may be, or do without it")
+        if depth == 0 and re.match(r"^(static )?struct \{$", text):
+            state_struct = True
+        elif ends_struct or depth == 0:
+            state_struct = False
+        if source.strip().endswith("*/"):
+            justified = True
+        elif not is_state and not (depth > 0 and not inside):
+            justified = False
+        depth += text.count("{") - text.count("}")
+
+
+def is_constant(kind):
+    """Whether an object of this type cannot be written: a pointer must be constant itself."""
+    return kind.rstrip().endswith("const") if "*" in kind else bool(re.search(r"\bconst\b", kind))
+
+
 def parameters_of(text):
     """The number of parameters in a list, in which function pointers have their own lists."""
     while "(" in text:
@@ -355,6 +388,8 @@ def check_file(path, lines):
         if not path.startswith(("programs/warpwave/", "mpi/command/", "src/kernels/", "src/arithmetic/", "testing/")):
             check_library_manners(path, lines)
         check_messages(path, lines)
+        if path.endswith(".c") and not path.startswith(("src/kernels/", "testing/")):
+            check_state(path, lines)
     if is_code and path.startswith((*ROOMS, "bench/")):
         check_parameters(path, lines)
     if is_code and len(lines) - 1 > FILE_LINES_MAX:

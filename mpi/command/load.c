@@ -31,7 +31,7 @@ static void share_cores(void)
 static bool find_gpu(char *name, size_t capacity)
 {
     enum { DEVICES_MAX = 64 };
-    static ww_device_info infos[DEVICES_MAX];
+    ww_device_info infos[DEVICES_MAX];
     const char *const backends[] = {"cuda", "rocm"};
     size_t count = 0;
     for (size_t i = 0; i < DEVICES_MAX; i++)

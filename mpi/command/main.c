@@ -9,7 +9,7 @@
 #include "mpi/command/mpi.h"
 #include "warpwave/terminal.h"
 
-rank_place here;
+rank_place here; /* of this process; main() sets it once */
 
 static const command *const commands[] = {&mpi_search, &mpi_knn_graph, &mpi_dedup};
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };

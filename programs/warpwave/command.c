@@ -13,6 +13,7 @@
 #include "warpwave/json.h"
 #include "warpwave/terminal.h"
 
+/* Of this run of the program; main() sets them before anything else runs. */
 static bool line_is_wrong, failures_as_json;
 static const char *program = "warpwave";
 

@@ -21,8 +21,8 @@ static const double paint_every_seconds = 0.1;
 /* Before this much time has passed, an estimate of the rest would be a guess. */
 static const double estimate_after_seconds = 1.0;
 
+/* A process has one terminal, and signals come to the process. */
 static bool quiet;
-
 static volatile sig_atomic_t interrupt_came;
 
 static void on_interrupt(int number)

@@ -20,6 +20,7 @@
 
 enum { MESSAGE_BYTES = 1024 };
 
+/* Of each thread, as ww_error_message() promises. */
 static _Thread_local char message[MESSAGE_BYTES];
 static _Thread_local ww_status last_status;
 static _Thread_local vendor_failure noted;

@@ -65,7 +65,7 @@ static ww_status find_target(output *o, const char *path, mode_t *mode)
 /* The new file has a short name in the target's directory: a name made from the target's could be too long. */
 ww_status output_open(output *o, const char *path)
 {
-    static atomic_uint serial;
+    static atomic_uint serial; /* so that two threads do not try the same name */
     mode_t mode;
     o->descriptor = -1;
     o->failed = false;

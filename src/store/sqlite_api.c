@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+/* Set once, while the library is loaded, by a build that brings its own SQLite. */
 ww_status (*sqlite_file_check)(const char *path);
 
 ww_status sqlite_check_file(const char *path)

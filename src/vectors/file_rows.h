@@ -1,5 +1,5 @@
-/* Adds rows of a file to a collection: unconverted if the file has the collection's type, else as f32. Everything is inline,
- * because the library of ranks, which sees only the public calls of the core, also reads files. */
+/* Adds rows of a file to a collection: unconverted if the file has the collection's type, else as f32. Everything is
+ * inline, on public calls, for the commands that add files. */
 #ifndef WW_VECTORS_FILE_ROWS_H
 #define WW_VECTORS_FILE_ROWS_H
 

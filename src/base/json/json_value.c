@@ -133,6 +133,7 @@ enum { INTEGER_DIGITS = 18, REAL_DIGITS = 15, POWER_MAX = 22 };
 static const double POWERS[POWER_MAX + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
+/* A copy of the C locale, made once and never changed. */
 static pthread_once_t locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
 

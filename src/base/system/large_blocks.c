@@ -24,6 +24,7 @@ typedef struct large_block {
     size_t used; /* bytes known to be written, in whole pages; increases up to `bytes` */
 } large_block;
 
+/* Memory that Linux has promised belongs to the process, whoever asked for it. `lock` protects all of it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
 static large_block *blocks;

@@ -18,6 +18,7 @@
 
 #undef memory_failed
 
+/* For tests: how many blocks there are, and which allocation fails. Nothing else depends on them. */
 static atomic_int_least64_t blocks_held;
 static atomic_int_least64_t fail_countdown; /* 0: off */
 static atomic_int_least64_t failures_made;

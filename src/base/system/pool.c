@@ -54,7 +54,7 @@ struct pool {
     worker workers[];
 };
 
-static atomic_int_least64_t fail_countdown;
+static atomic_int_least64_t fail_countdown; /* for tests: which thread cannot be started; 0: off */
 
 void pool_fail_at(int64_t n)
 {

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-_Atomic process_mark process_number = 1;
+_Atomic process_mark process_number = 1; /* one for the process: it tells it from its children */
 
 static void count_in_child(void)
 {
@@ -18,7 +18,7 @@ static void notice_forks(void)
 
 process_mark process_here(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* handlers are added once, for the process */
     pthread_once(&once, notice_forks);
     return atomic_load_explicit(&process_number, memory_order_relaxed);
 }

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+/* Made once and never changed: all tables share the key, which only makes collisions unpredictable. */
 static hash_key process_key;
 static pthread_once_t made = PTHREAD_ONCE_INIT;
 

@@ -10,11 +10,12 @@
 #include "gpu/blas/cublas_api.h"
 #include "gpu/blas/load.h"
 
+/* A process loads cuBLAS once, with its functions. */
 static struct {
 #define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
     CUBLAS_FUNCTIONS(FUNCTION)
 #undef FUNCTION
-} cublas;
+} cublas; /* filled in once, by load_once() */
 
 static const blas_symbol symbols[] = {
 #define FUNCTION(name, symbol, parameters) {#symbol, (void **)&cublas.name},
@@ -23,7 +24,7 @@ static const blas_symbol symbols[] = {
         {NULL, NULL},
 };
 static const char *const files[] = {"libcublas.so.13", "libcublas.so.12", NULL};
-static blas_loading loading = {.once = PTHREAD_ONCE_INIT};
+static blas_loading loading = {.once = PTHREAD_ONCE_INIT}; /* of the process, as above */
 
 static void *open_now(const char *name)
 {

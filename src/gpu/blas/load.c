@@ -62,7 +62,7 @@ int blas_loaded(blas_loading *loading, void (*load_once)(void), char *why, size_
     return loading->number;
 }
 
-static _Thread_local const char *failed_call = "";
+static _Thread_local const char *failed_call = ""; /* of each thread, for its next message */
 
 int blas_answer(const char *call, int number)
 {

@@ -9,11 +9,12 @@
 #include "gpu/blas/rocblas_api.h"
 #include "gpu/driver/rocm_library.h"
 
+/* A process loads rocBLAS once, with its functions. */
 static struct {
 #define FUNCTION(name, symbol, parameters) int(*name) parameters; // NOLINT(bugprone-macro-parentheses)
     ROCBLAS_FUNCTIONS(FUNCTION)
 #undef FUNCTION
-} rocblas;
+} rocblas; /* filled in once, by load_once() */
 
 static const blas_symbol symbols[] = {
 #define FUNCTION(name, symbol, parameters) {#symbol, (void **)&rocblas.name},
@@ -22,7 +23,7 @@ static const blas_symbol symbols[] = {
         {NULL, NULL},
 };
 static const char *const files[] = {"librocblas.so.5", "librocblas.so.4", "librocblas.so.3", "librocblas.so.0", NULL};
-static blas_loading loading = {.once = PTHREAD_ONCE_INIT};
+static blas_loading loading = {.once = PTHREAD_ONCE_INIT}; /* of the process, as above */
 
 static void load_once(void)
 {

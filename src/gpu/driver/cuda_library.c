@@ -14,11 +14,12 @@ enum {
     NOT_LOADED = -1 /* the library is missing; NVIDIA's numbers start at 0 */
 };
 
+/* A process loads the library once, and starts it once in each process of a fork. */
 cuda_library cuda;
 _Atomic process_mark cuda_started_in;
-
 static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
 
+/* Of each thread: the call that failed last there. */
 static _Thread_local const char *failed_call = "";
 _Thread_local char cuda_detail[DRIVER_DETAIL_BYTES];
 

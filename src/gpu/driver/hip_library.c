@@ -14,11 +14,12 @@
 
 enum { NOT_LOADED = -1 }; /* the library is missing; AMD's numbers start at 0 */
 
+/* A process loads the library once, and starts it once in each process of a fork. */
 hip_library hip;
 _Atomic process_mark hip_started_in;
-
 static pthread_once_t hip_once = PTHREAD_ONCE_INIT;
 
+/* Of each thread: the call that failed last there. */
 static _Thread_local const char *failed_call = "";
 _Thread_local char hip_detail[DRIVER_DETAIL_BYTES];
 

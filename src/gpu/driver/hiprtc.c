@@ -45,9 +45,10 @@ typedef struct compiler {
     char why[256]; /* why it is not available */
 } compiler;
 
+/* A process loads the library once, with the HIP that it has. `rtc_lock` protects the search for it. */
 static compiler rtc;
 static void *rtc_hip_library;
-static pthread_mutex_t rtc_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the search for it */
+static pthread_mutex_t rtc_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool rtc_looked;
 
 enum { HEADERS_MAX = 128, LOG_BYTES_SHOWN = 400 };

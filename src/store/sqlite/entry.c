@@ -12,13 +12,13 @@
 
 #include "store/sqlite/module.h"
 
-const sqlite3_api_routines *sqlite3_api;
+const sqlite3_api_routines *sqlite3_api; /* SQLite's headers call through this name; entered once */
 
 WW_API int sqlite3_warpwave_init(sqlite3 *db, char **message, const sqlite3_api_routines *api);
 
 int sqlite3_warpwave_init(sqlite3 *db, char **message, const sqlite3_api_routines *api)
 {
-    static _Atomic(const sqlite3_api_routines *) host;
+    static _Atomic(const sqlite3_api_routines *) host; /* the one SQLite that has loaded this library */
     const sqlite3_api_routines *before = NULL;
     if (!api)
         return SQLITE_MISUSE;

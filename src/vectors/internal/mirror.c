@@ -41,6 +41,7 @@ typedef struct file_use {
     process_mark made_in;
 } file_use;
 
+/* The stores of a process share copies of the same collection in memory, so it has one table of them, and of its files. */
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static mirror *table;
 static file_use *files;
@@ -96,7 +97,7 @@ ww_status mirror_create(ww_device *device, const ww_collection_config *config, m
         memory_free(m);
         return status;
     }
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static pthread_once_t once = PTHREAD_ONCE_INIT; /* handlers are added once, for the process */
     pthread_once(&once, survive_forks);
     m->made_in = process_here();
     m->users = 1;
