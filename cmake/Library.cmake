@@ -4,6 +4,7 @@ find_library(JANSSON_LIBRARY jansson REQUIRED)
 find_path(JANSSON_INCLUDE jansson.h REQUIRED)
 find_library(ZSTD_LIBRARY zstd REQUIRED)
 find_path(ZSTD_INCLUDE zstd.h REQUIRED)
+find_path(XXHASH_INCLUDE xxhash.h REQUIRED) # header only: src/base/checksum.c
 
 set(room_sources "")
 foreach(room base device cpu gpu vectors map tensor quant gguf files)
@@ -52,7 +53,7 @@ add_library(warpwave_objects OBJECT ${library_sources})
 # library, past locks and workers: it ends the program where it was thrown.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/float_guard.c PROPERTIES COMPILE_OPTIONS
                             "-fno-exceptions;-fno-unwind-tables;-fno-asynchronous-unwind-tables")
-target_include_directories(warpwave_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/programs ${CMAKE_SOURCE_DIR}/testing ${CMAKE_SOURCE_DIR} ${JANSSON_INCLUDE} ${ZSTD_INCLUDE})
+target_include_directories(warpwave_objects PUBLIC ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/programs ${CMAKE_SOURCE_DIR}/testing ${CMAKE_SOURCE_DIR} ${JANSSON_INCLUDE} ${ZSTD_INCLUDE} ${XXHASH_INCLUDE})
 target_link_libraries(warpwave_objects PUBLIC Threads::Threads ${CMAKE_DL_LIBS} m ${JANSSON_LIBRARY} ${ZSTD_LIBRARY})
 
 add_library(warpwave SHARED $<TARGET_OBJECTS:warpwave_objects>)

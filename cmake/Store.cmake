@@ -14,7 +14,7 @@ set(store_entry ${CMAKE_SOURCE_DIR}/src/store/sqlite/entry.c) # of the extension
 list(REMOVE_ITEM store_sources ${store_entry})
 # Small things of base that have no state to share with the core's; status.c, whose messages are the core's, is exported there.
 set(store_base ${CMAKE_SOURCE_DIR}/src/base)
-set(store_base_sources ${store_base}/system/memory.c ${store_base}/json/json.c ${store_base}/text.c ${store_base}/message.c ${store_base}/structs.c ${store_base}/system/process.c ${store_base}/float_guard.c
+set(store_base_sources ${store_base}/system/memory.c ${store_base}/json/json.c ${store_base}/text.c ${store_base}/checksum.c ${store_base}/message.c ${store_base}/structs.c ${store_base}/system/process.c ${store_base}/float_guard.c
     ${store_base}/system/large_blocks.c ${store_base}/system/limits.c ${store_base}/system/threads.c ${store_base}/json/json_value.c ${store_base}/instant.c
     ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_read.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_match.c
     ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_qdrant.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_qdrant_match.c ${CMAKE_SOURCE_DIR}/src/vectors/filter/filter_geo.c
@@ -26,7 +26,7 @@ target_include_directories(warpwave_store_objects PUBLIC ${CMAKE_SOURCE_DIR}/inc
 target_link_libraries(warpwave_store_objects PUBLIC SQLite::SQLite3)
 
 add_library(warpwave_store_base OBJECT ${store_base_sources})
-target_include_directories(warpwave_store_base PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+target_include_directories(warpwave_store_base PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${XXHASH_INCLUDE})
 
 add_library(warpwave_store SHARED $<TARGET_OBJECTS:warpwave_store_objects> $<TARGET_OBJECTS:warpwave_store_base>)
 target_link_libraries(warpwave_store PUBLIC warpwave PRIVATE SQLite::SQLite3 Threads::Threads m)

@@ -12,7 +12,7 @@ FOLDERS = "src|tests|include|examples|bench|scripts|cmake|docs|python|data|tools
 CHIP = re.compile(r"\b(gfx\d[0-9a-f]*(?:-\d)?(?:-generic)?|sm_\d+a?)\b")
 # Chips that documents name and that are not compiled for: hipRTC compiles for these two in tests; the driver finishes PTX for any NVIDIA chip.
 OTHER_CHIPS = {"gfx90c", "gfx1031", "gfx11", "gfx12", "gfx9", "gfx10", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"}
-OTHER_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdio.h", "jansson.h", "zstd.h"}  # not ours
+OTHER_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdio.h", "jansson.h", "zstd.h", "xxhash.h"}  # not ours
 # Names in code style that belong to other projects.
 OTHER_NAMES = set("""
     __builtin_amdgcn_global_load_lds __restrict__ global_load_dword global_load_lds_dword pshufb tbl v_perm_b32

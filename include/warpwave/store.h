@@ -31,9 +31,9 @@
 extern "C" {
 #endif
 
-/* The newest format of tables that this version reads; a collection in a newer one is refused. A collection has format 1, and 2
- * while it has an index. */
-#define WW_STORE_FORMAT 2
+/* The newest format of tables that this version reads; a collection in a newer one is refused. A collection has format 3, and 4
+ * while it has an index; 1 and 2 are those of an earlier version, without checksums (ww_store_upgrade()). */
+#define WW_STORE_FORMAT 4
 
 /* When a write is acknowledged. A process that ends or crashes loses nothing at any level. The levels differ in what a power
  * failure or a crash of the operating system can do. */
@@ -65,7 +65,7 @@ typedef struct ww_store_config {
 
 typedef struct ww_store_info {
     size_t struct_size;
-    int64_t format; /* the highest format of its collections, 1 without any */
+    int64_t format; /* the highest format of its collections, 3 without any */
     int64_t collections;
     int64_t page_bytes;
     int64_t bytes_file;   /* the database itself */
@@ -174,8 +174,14 @@ WW_API ww_status ww_store_get_model(ww_store *store, const char *collection, ww_
  * meanwhile; the copy is a snapshot. `progress`, in pages, may be NULL. An incomplete copy is removed. */
 WW_API ww_status ww_store_backup(ww_store *store, const char *path, ww_progress progress, void *user);
 
-/* Reads and checks everything: SQLite's own integrity check, that rows and vectors belong together, lengths, finite values,
- * numbers and counts, payloads. The message of WW_CORRUPT_FILE has the first fault and their number. Writes nothing.
+/* Brings all collections that an earlier version wrote to the newest format, each in a transaction of its own: their rows get
+ * checksums. The first write to such a collection does the same; until then the earlier version can still use it. Needs room
+ * for the changed pages, about as much as the file has. Collections that are damaged or newer are left as they are. `progress`,
+ * in rows of one collection after the other, may be NULL. May wait for a lock. */
+WW_API ww_status ww_store_upgrade(ww_store *store, ww_progress progress, void *user);
+
+/* Reads and checks everything: SQLite's own integrity check, that rows and vectors belong together, checksums, lengths, finite
+ * values, numbers and counts, payloads. The message of WW_CORRUPT_FILE has the first fault and their number. Writes nothing.
  * `progress`, in rows, may be NULL. */
 WW_API ww_status ww_store_check(ww_store *store, ww_progress progress, void *user);
 

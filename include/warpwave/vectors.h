@@ -410,6 +410,13 @@ WW_API ww_status ww_collection_move(ww_collection *collection, ww_device *device
 /* Returns the number of live rows, 0 for NULL. May wait for a writer. */
 WW_API int64_t ww_collection_count(ww_collection *collection);
 
+/* Returns in `digest` a number by which two collections are compared: the sum, modulo 2^64, of a checksum of each row's id,
+ * vector (its bits), payload and text. It does not depend on the order of the rows, on their handles, or on where they are
+ * kept. Equal rows have equal digests; collections that differ have equal ones only by an accident of 1 in 2^64, not against an
+ * attacker. A store keeps it up to date with every write. In memory all rows are read. Refuses NULL, and a collection of a
+ * store that an earlier version wrote and no one has written to or upgraded since (WW_UNSUPPORTED). May wait for a writer. */
+WW_API ww_status ww_collection_digest(ww_collection *collection, uint64_t *digest);
+
 /* Describes the collection into `info`. Refuses NULL. May wait for a writer. */
 WW_API ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info);
 

@@ -868,6 +868,7 @@ ww_collection_check = function("warpwave", "ww_collection_check", c_int, c_void_
 ww_collection_reserve = function("warpwave", "ww_collection_reserve", c_int, c_void_p, ("rows", c_int64))
 ww_collection_move = function("warpwave", "ww_collection_move", c_int, c_void_p, c_void_p)
 ww_collection_count = function("warpwave", "ww_collection_count", c_int64, c_void_p)
+ww_collection_digest = function("warpwave", "ww_collection_digest", c_int, c_void_p, c_void_p)
 ww_collection_describe = function("warpwave", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
 ww_collection_query = function("warpwave", "ww_collection_query", c_int, c_void_p, POINTER(ww_query), c_void_p)
 ww_collection_search = function("warpwave", "ww_collection_search", c_int, c_void_p, POINTER(ww_query), c_void_p, c_void_p)
@@ -1201,7 +1202,7 @@ ww_collection_merge_payloads = function("warpwave", "ww_collection_merge_payload
                                         ("count", c_int64))
 
 # ---- warpwave/store.h ----------------------------------------------------------------------------------------------------
-WW_STORE_FORMAT = 2
+WW_STORE_FORMAT = 4
 WW_SYNCHRONOUS_FULL = 0
 WW_SYNCHRONOUS_NORMAL = 1
 WW_SYNCHRONOUS_OFF = 2
@@ -1266,6 +1267,7 @@ ww_store_set_model = function("warpwave_store", "ww_store_set_model", c_int, c_v
 ww_store_get_model = function("warpwave_store", "ww_store_get_model", c_int, c_void_p, ("collection", c_char_p),
                               POINTER(ww_store_model))
 ww_store_backup = function("warpwave_store", "ww_store_backup", c_int, c_void_p, ("path", c_char_p), ww_progress, c_void_p)
+ww_store_upgrade = function("warpwave_store", "ww_store_upgrade", c_int, c_void_p, ww_progress, c_void_p)
 ww_store_check = function("warpwave_store", "ww_store_check", c_int, c_void_p, ww_progress, c_void_p)
 ww_store_describe = function("warpwave_store", "ww_store_describe", c_int, c_void_p, POINTER(ww_store_info))
 

@@ -37,6 +37,7 @@ NUMBERS = r"define WW_VERSION_{}\s+(\d+)"
 LIBRARIES = {
     "jansson": ("libjansson-dev", "MIT"),
     "zstd": ("libzstd-dev", "BSD-3-Clause"),
+    "xxhash": ("libxxhash-dev", "BSD-2-Clause"),
     "sqlite": ("libsqlite3-dev", "blessing"),
     "pcre2": ("libpcre2-dev", "BSD-3-Clause"),
     "utf8proc": ("libutf8proc-dev", "MIT"),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arithmetic/row_values.h"
+#include "base/checksum.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -79,9 +80,9 @@ static ww_status check_vectors(checking *k, const collection_record *record)
     if (!wide)
         return memory_failed("a vector", (size_t)record->dim * sizeof *wide);
     ww_status status = schema_statement(k->db, &s,
-                                        "SELECT v.place, v.handle, v.vector, r.place FROM main.\"%w_vectors\" AS v LEFT JOIN "
-                                        "main.\"%w_rows\" AS r ON r.handle = v.handle ORDER BY v.place",
-                                        record->name, record->name);
+                                        "SELECT v.place, v.handle, v.vector, r.place, %s FROM main.\"%w_vectors\" AS v LEFT "
+                                        "JOIN main.\"%w_rows\" AS r ON r.handle = v.handle ORDER BY v.place",
+                                        record_has_checksums(record) ? "v.checksum" : "NULL", record->name, record->name);
     if (status != WW_OK) {
         memory_free(wide);
         return unreadable(k, record, status);
@@ -95,6 +96,9 @@ static ww_status check_vectors(checking *k, const collection_record *record)
                   (long long)record_vector_bytes(record));
         else if (!is_finite(record, sqlite3_column_blob(s, 2), wide))
             fault(k, "'%s': the vector at place %lld is not finite", record->name, place);
+        else if (record_has_checksums(record) &&
+                 !checksum_agrees(sqlite3_column_blob(s, 2), (size_t)bytes, handle, place, sqlite3_column_int64(s, 4)))
+            fault(k, "'%s': the vector at place %lld differs from its checksum", record->name, place);
         if (place < 0 || place >= record->next_place)
             fault(k, "'%s': place %lld was never assigned", record->name, place);
         if (sqlite3_column_type(s, 3) == SQLITE_NULL || sqlite3_column_int64(s, 3) != place)
@@ -114,14 +118,30 @@ static ww_status check_vectors(checking *k, const collection_record *record)
     return status;
 }
 
+/* Checks id and payload of the statement's current row against their checksum. Returns the row's checksum. */
+static uint64_t check_entry(checking *k, const collection_record *record, sqlite3_stmt *s)
+{
+    const int64_t handle = sqlite3_column_int64(s, 0);
+    const uint64_t mark = checksum_mark(handle, sqlite3_column_int64(s, 1));
+    const uint64_t entry = (uint64_t)sqlite3_column_int64(s, 5) ^ mark;
+    const char *id = sqlite3_column_blob(s, 2), *payload = (const char *)sqlite3_column_text(s, 3);
+    const checksum_parts parts = {id ? id : "", (size_t)sqlite3_column_bytes(s, 2), payload, (size_t)sqlite3_column_bytes(s, 3),
+                                  (uint64_t)sqlite3_column_int64(s, 6)};
+    if (checksum_entry(&parts) != entry)
+        fault(k, "'%s': id or payload of handle %lld differ from their checksum", record->name, (long long)handle);
+    return checksum_row(entry, (uint64_t)sqlite3_column_int64(s, 7) ^ mark);
+}
+
 /* Checks every row: its vector, its number, its id and its payload. */
 static ww_status check_rows(checking *k, const collection_record *record)
 {
     sqlite3_stmt *s = NULL;
     int64_t count = 0;
+    uint64_t digest = 0;
     ww_status status = schema_statement(k->db, &s,
-                                        "SELECT r.handle, r.place, CAST(r.id AS BLOB), r.payload, v.handle FROM "
+                                        "SELECT r.handle, r.place, CAST(r.id AS BLOB), r.payload, v.handle, %s FROM "
                                         "main.\"%w_rows\" AS r LEFT JOIN main.\"%w_vectors\" AS v ON v.place = r.place",
+                                        record_has_checksums(record) ? "r.checksum, r.text_checksum, v.checksum" : "0, 0, 0",
                                         record->name, record->name);
     if (status != WW_OK)
         return unreadable(k, record, status);
@@ -141,22 +161,57 @@ static ww_status check_rows(checking *k, const collection_record *record)
             fault(k, "'%s': the row with handle %lld has no vector", record->name, handle);
         if (payload && ww_core()->check_payload(record->name, 0, payload) != WW_OK)
             fault(k, "'%s': the payload of handle %lld is not JSON", record->name, handle);
+        if (record_has_checksums(record))
+            digest += check_entry(k, record, s);
         count++;
     }
     if (code != SQLITE_DONE)
         fault(k, "'%s': reading its rows: %s", record->name, sqlite3_errmsg(k->db));
     sqlite3_finalize(s);
+    if (digest != record->digest && k->faults == 0)
+        fault(k,
+              "'%s': the sum of its rows' checksums is not the one that the list of collections says; compacting corrects it",
+              record->name);
     if (count != record->live)
         fault(k, "'%s': there are %lld rows; the list of collections says %lld", record->name, (long long)count,
               (long long)record->live);
     return WW_OK;
 }
 
+/* Checks every text against its checksum, which is with its row. */
+static ww_status check_words(checking *k, const collection_record *record, const text_tables *tables)
+{
+    sqlite3_stmt *s = NULL;
+    bool exist = false;
+    int code = SQLITE_DONE;
+    ww_status status = texts_exist(tables, &exist);
+    if (status == WW_OK)
+        status = exist ? schema_statement(k->db, &s,
+                                          "SELECT r.handle, r.text_checksum, f.text FROM main.\"%w_rows\" AS r LEFT JOIN "
+                                          "main.\"%w_fts\" AS f ON f.rowid = r.handle",
+                                          record->name, record->name)
+                       : schema_statement(k->db, &s,
+                                          "SELECT handle, text_checksum, NULL FROM main.\"%w_rows\" WHERE text_checksum IS NOT "
+                                          "NULL",
+                                          record->name);
+    while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW)
+        if (checksum_text((const char *)sqlite3_column_text(s, 2)) != (uint64_t)sqlite3_column_int64(s, 1))
+            fault(k, "'%s': the text of handle %lld differs from its checksum", record->name,
+                  (long long)sqlite3_column_int64(s, 0));
+    if (status == WW_OK && code != SQLITE_DONE)
+        fault(k, "'%s': reading its texts: %s", record->name, sqlite3_errmsg(k->db));
+    sqlite3_finalize(s);
+    return status;
+}
+
 /* Checks the texts and the index of their words. */
 static ww_status check_texts(checking *k, const collection_record *record)
 {
     int64_t faults = 0;
-    const ww_status status = texts_check(&(text_tables){k->db, "main", record->name}, &faults);
+    const text_tables tables = {k->db, "main", record->name};
+    ww_status status = texts_check(&tables, &faults);
+    if (status == WW_OK && record_has_checksums(record))
+        status = check_words(k, record, &tables);
     if (faults > 0)
         fault(k, "'%s': %lld texts do not belong to a row or are not in the index of words; compacting rebuilds that index",
               record->name, (long long)faults);

@@ -10,6 +10,7 @@
 #include "store/ivf/tables.h"
 #include "store/page_size.h"
 #include "store/store_state.h"
+#include "store/upgrade.h"
 #include "vectors/internal/core.h"
 
 enum { DESCRIPTION_BYTES = 256, JSON_PATH_BYTES_MAX = 200 };
@@ -446,4 +447,36 @@ ww_status ww_store_index(ww_store *store, const char *collection, const char *pa
         status = schema_run(store->writer, "CREATE INDEX IF NOT EXISTS main.\"%w_payload_%w\" ON \"%w_rows\"(payload ->> %Q)",
                             record.name, path, record.name, path);
     return store_end(store, status);
+}
+
+/* ---- formats ------------------------------------------------------------------------------------------------------------- */
+
+static ww_status upgrade_one(ww_store *store, const char *name, ww_progress progress, void *user)
+{
+    collection_record record;
+    ww_status status = store_begin(store);
+    if (status != WW_OK)
+        return status;
+    status = schema_find(store->writer, "main", name, &record);
+    if (status == WW_OK)
+        status = upgrade_collection(&(upgrade){store->writer, "main", &record, progress, user});
+    status = store_end(store, status);
+    return status == WW_NOT_FOUND ? WW_OK : status; /* it was dropped meanwhile */
+}
+
+ww_status ww_store_upgrade(ww_store *store, ww_progress progress, void *user)
+{
+    FLOAT_GUARD();
+    collection_record *records = NULL;
+    int64_t count = 0;
+    ww_status status = store_check_handle(store, "ww_store_upgrade");
+    if (status == WW_OK)
+        status = store_check_writable(store);
+    if (status == WW_OK)
+        status = list_records(store, &records, &count);
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        if (!records[i].is_damaged && !records[i].is_newer && !record_has_checksums(&records[i]))
+            status = upgrade_one(store, records[i].name, progress, user);
+    memory_free(records);
+    return status;
 }

@@ -4,13 +4,18 @@
  * Rewriting comes first because it needs disk space and changes nothing that a caller can see: if it fails, rows keep their
  * numbers. Renumbering is one transaction. It frees about one page in a thousand, and the log of removals.
  */
+#include "base/checksum.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/ivf/index_writer.h"
 #include "store/store_state.h"
 #include "store/texts/texts.h"
+#include "store/upgrade.h"
 
 enum { MOVED_AT_ONCE = 1024, FREE_SHARE = 64 };
+
+/* Exchanges the marks in a checksum: a ^ b is (a | b) - (a & b), which SQL can compute and which does not overflow. */
+#define NEW_MARK ", checksum = (checksum | ?3) - (checksum & ?3)"
 
 typedef struct compaction {
     stored *c;
@@ -38,18 +43,23 @@ static ww_status prepare(compaction *m)
         m->db, &m->next, "SELECT place, handle FROM main.\"%w_vectors\" WHERE place >= ?1 ORDER BY place LIMIT %d", name,
         (int)MOVED_AT_ONCE);
     if (status == WW_OK)
-        status = schema_statement(m->db, &m->move_vector, "UPDATE main.\"%w_vectors\" SET place = ?2 WHERE place = ?1", name);
+        status = schema_statement(m->db, &m->move_vector,
+                                  "UPDATE main.\"%w_vectors\" SET place = ?2" NEW_MARK " WHERE place = ?1", name);
     if (status == WW_OK)
-        status = schema_statement(m->db, &m->move_row, "UPDATE main.\"%w_rows\" SET place = ?2 WHERE handle = ?1", name);
+        status =
+            schema_statement(m->db, &m->move_row, "UPDATE main.\"%w_rows\" SET place = ?2" NEW_MARK " WHERE handle = ?1", name);
     if (status == WW_OK && m->indexed)
         status = schema_statement(m->db, &m->move_list, "UPDATE main.\"%w_ivf_rows\" SET place = ?2 WHERE place = ?1", name);
     return status;
 }
 
-static ww_status move(const compaction *m, sqlite3_stmt *statement, int64_t which, int64_t place)
+/* `marks` is what changes in the checksum: the old mark and the new one. */
+static ww_status move(const compaction *m, sqlite3_stmt *statement, int64_t which, int64_t place, uint64_t marks)
 {
     sqlite3_bind_int64(statement, 1, which);
     sqlite3_bind_int64(statement, 2, place);
+    if (sqlite3_bind_parameter_count(statement) > 2)
+        sqlite3_bind_int64(statement, 3, (int64_t)marks);
     const int code = sqlite3_step(statement);
     const ww_status status = code == SQLITE_DONE ? WW_OK : sqlite_failed(m->db, code, m->c->base.name);
     sqlite3_reset(statement);
@@ -72,11 +82,12 @@ static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
     for (int i = 0; status == WW_OK && i < count; i++, m->done++) {
         if (places[i] == m->done)
             continue;
-        status = move(m, m->move_vector, places[i], m->done);
+        const uint64_t marks = checksum_mark(handles[i], places[i]) ^ checksum_mark(handles[i], m->done);
+        status = move(m, m->move_vector, places[i], m->done, marks);
         if (status == WW_OK)
-            status = move(m, m->move_row, handles[i], m->done);
+            status = move(m, m->move_row, handles[i], m->done, marks);
         if (status == WW_OK && m->move_list)
-            status = move(m, m->move_list, places[i], m->done);
+            status = move(m, m->move_list, places[i], m->done, 0);
     }
     *end = count < MOVED_AT_ONCE;
     *from = count > 0 ? places[count - 1] + 1 : *from;
@@ -123,6 +134,30 @@ static ww_status renumber(compaction *m, collection_record *record)
     record->next_place = record->live;
     record->epoch = schema_epoch();
     return status == WW_OK ? schema_update(m->db, "main", record) : status;
+}
+
+/* Makes the digest from the rows' checksums again: it is wrong if a row whose own checksum was damaged has been removed. */
+static ww_status sum_checksums(const compaction *m, collection_record *record)
+{
+    const char *name = m->c->base.name;
+    uint64_t digest = 0;
+    int code = SQLITE_DONE;
+    sqlite3_stmt *s = NULL;
+    ww_status status = schema_statement(m->db, &s,
+                                        "SELECT r.handle, r.place, r.checksum, v.checksum FROM main.\"%w_rows\" AS r JOIN "
+                                        "main.\"%w_vectors\" AS v ON v.place = r.place",
+                                        name, name);
+    while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+        const uint64_t mark = checksum_mark(sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
+        digest += checksum_row((uint64_t)sqlite3_column_int64(s, 2) ^ mark, (uint64_t)sqlite3_column_int64(s, 3) ^ mark);
+    }
+    if (status == WW_OK && code != SQLITE_DONE)
+        status = sqlite_failed(m->db, code, name);
+    sqlite3_finalize(s);
+    if (status != WW_OK || digest == record->digest)
+        return status;
+    record->digest = digest;
+    return schema_update(m->db, "main", record);
 }
 
 /* Releases the free pages, then shortens the file, immediately or once other readers are done. The caller holds the lock. */
@@ -186,10 +221,14 @@ ww_status stored_compact(ww_collection *base, ww_progress progress, void *user)
         return status;
     writer_forget(c->writer);
     status = find_record(&m, &record);
+    if (status == WW_OK)
+        status = upgrade_collection(&(upgrade){.db = m.db, .schema = "main", .record = &record});
     if (status == WW_OK) {
         m.total = record.live;
         m.indexed = ivf_is_there(&record);
-        status = renumber(&m, &record);
+        status = sum_checksums(&m, &record);
+        if (status == WW_OK)
+            status = renumber(&m, &record);
         if (status == WW_OK)
             status = texts_rebuild(&(text_tables){m.db, "main", record.name});
     }

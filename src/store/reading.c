@@ -211,6 +211,24 @@ static ww_status stored_describe(ww_collection *base, ww_collection_info *info)
     return status;
 }
 
+static ww_status stored_digest(ww_collection *base, uint64_t *digest)
+{
+    stored *c = stored_of(base);
+    reader *r = NULL;
+    ww_status status = reading_begin(c, false, &r);
+    if (status != WW_OK)
+        return status;
+    const collection_record *record = view_record(r->view);
+    *digest = record->digest;
+    if (!record_has_checksums(record))
+        status = ww_fail(WW_UNSUPPORTED,
+                         "collection '%s' has no checksums: an earlier version wrote it. The next write adds them, and so does "
+                         "'warpwave store upgrade'",
+                         c->base.name);
+    reading_end(c, r);
+    return status;
+}
+
 static int64_t stored_count(ww_collection *base)
 {
     ww_collection_info info = {0};
@@ -287,6 +305,7 @@ const collection_operations STORED_OPERATIONS = {
     .row = stored_row,
     .next = stored_next,
     .count = stored_count,
+    .digest = stored_digest,
     .describe = stored_describe,
     .device = stored_device,
     .map_read = stored_map_read,

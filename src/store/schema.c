@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "store/ivf/tables.h"
 #include "store/texts/texts.h"
+#include "store/upgrade.h"
 
 static const char *const SUFFIXES[] = {"_rows", "_vectors", "_removed"}; /* of the tables that every collection has */
 /* Suffixes of all tables that a collection may have, including those of FTS5. */
@@ -18,7 +19,11 @@ static const char *const SUFFIXES[] = {"_rows", "_vectors", "_removed"}; /* of t
     "('_fts_docsize'), ('_fts_config'), ('_ivf'), ('_ivf_lists'), ('_ivf_centroids'), ('_ivf_rows'), ('_ivf_rules'))"
 enum { SUFFIX_COUNT = sizeof SUFFIXES / sizeof *SUFFIXES };
 
-#define RECORD_COLUMNS "name, uid, epoch, dim, metric, type, format, next_handle, next_place, sequence, log_start, live"
+/* The last columns are all columns again, to find those that files of earlier versions lack. */
+#define RECORD_COLUMNS                                                                                                         \
+    "w.name, w.uid, w.epoch, w.dim, w.metric, w.type, w.format, w.next_handle, w.next_place, w.sequence, w.log_start, "        \
+    "w.live, w.*"
+enum { RECORD_NUMBERS = 12, DIGEST_USUAL = 2 * RECORD_NUMBERS };
 
 int64_t schema_epoch(void)
 {
@@ -30,6 +35,14 @@ int64_t schema_epoch(void)
 int64_t record_vector_bytes(const collection_record *record)
 {
     return (int64_t)record->dim * (int64_t)row_type_bytes((int32_t)record->type);
+}
+
+ww_status row_damaged(const char *name, const char *what, int64_t number)
+{
+    return ww_fail(WW_CORRUPT_FILE,
+                   "collection '%s': %s %lld is not as it was written: its checksum differs. The disk or another program has "
+                   "changed the file. Write or remove the row, or take the last backup",
+                   name, what, (long long)number);
 }
 
 /* ---- statements ---------------------------------------------------------------------------------------------------------- */
@@ -155,14 +168,15 @@ ww_status schema_check_name(sqlite3 *db, const char *schema, const char *name, b
 
 ww_status schema_prepare(sqlite3 *db, const char *schema)
 {
-    return schema_run(
-        db,
-        "CREATE TABLE IF NOT EXISTS \"%w\".warpwave_collections("
-        "name TEXT NOT NULL UNIQUE COLLATE NOCASE, uid INTEGER PRIMARY KEY AUTOINCREMENT, epoch INTEGER NOT NULL, "
-        "dim INTEGER NOT NULL, metric TEXT NOT NULL, type TEXT NOT NULL, format INTEGER NOT NULL, "
-        "next_handle INTEGER NOT NULL, next_place INTEGER NOT NULL, sequence INTEGER NOT NULL, "
-        "log_start INTEGER NOT NULL, live INTEGER NOT NULL)",
-        schema);
+    const ww_status status =
+        schema_run(db,
+                   "CREATE TABLE IF NOT EXISTS \"%w\".warpwave_collections("
+                   "name TEXT NOT NULL UNIQUE COLLATE NOCASE, uid INTEGER PRIMARY KEY AUTOINCREMENT, epoch INTEGER NOT NULL, "
+                   "dim INTEGER NOT NULL, metric TEXT NOT NULL, type TEXT NOT NULL, format INTEGER NOT NULL, "
+                   "next_handle INTEGER NOT NULL, next_place INTEGER NOT NULL, sequence INTEGER NOT NULL, "
+                   "log_start INTEGER NOT NULL, live INTEGER NOT NULL, digest INTEGER NOT NULL DEFAULT 0)",
+                   schema);
+    return status == WW_OK ? upgrade_list(db, schema) : status;
 }
 
 static bool metric_from_name(const char *name, ww_metric *metric)
@@ -185,6 +199,18 @@ static bool type_from_name(const char *name, ww_vector_type *type)
             return true;
         }
     return false;
+}
+
+/* The number of the column `digest`; 0 if there is none. */
+static int digest_column(sqlite3_stmt *row)
+{
+    const int count = sqlite3_column_count(row);
+    if (count > DIGEST_USUAL && strcmp(sqlite3_column_name(row, DIGEST_USUAL), "digest") == 0)
+        return DIGEST_USUAL;
+    for (int i = RECORD_NUMBERS; i < count; i++)
+        if (strcmp(sqlite3_column_name(row, i), "digest") == 0)
+            return i;
+    return 0;
 }
 
 /* Counting never gets there, and counting on from a valid record never overflows. */
@@ -213,9 +239,11 @@ static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
     record->sequence = sqlite3_column_int64(row, 9);
     record->log_start = sqlite3_column_int64(row, 10);
     record->live = sqlite3_column_int64(row, 11);
-    if (record->format < 1 || dim < 1 || dim > WW_DIM_MAX || !metric_known || !type_known || record->next_handle < 0 ||
-        record->next_place < 0 || record->next_place > COUNTER_MAX || record->sequence < 0 || record->sequence > COUNTER_MAX ||
-        record->live < 0 || record->live > WW_ROWS_MAX)
+    const int digest = record_has_checksums(record) ? digest_column(row) : 0;
+    record->digest = digest > 0 ? (uint64_t)sqlite3_column_int64(row, digest) : 0;
+    if (record->format < 1 || (record_has_checksums(record) && digest == 0) || dim < 1 || dim > WW_DIM_MAX || !metric_known ||
+        !type_known || record->next_handle < 0 || record->next_place < 0 || record->next_place > COUNTER_MAX ||
+        record->sequence < 0 || record->sequence > COUNTER_MAX || record->live < 0 || record->live > WW_ROWS_MAX)
         return ww_fail(WW_CORRUPT_FILE, "collection '%s': " RECORD_DAMAGED " (format %lld, dim %lld, type '%s')", record->name,
                        (long long)record->format, (long long)dim, type ? type : "");
     return WW_OK;
@@ -223,8 +251,8 @@ static ww_status record_from_row(sqlite3_stmt *row, collection_record *record)
 
 ww_status schema_prepare_find(sqlite3 *db, const char *schema, const char *name, sqlite3_stmt **statement)
 {
-    const ww_status status =
-        schema_statement(db, statement, "SELECT " RECORD_COLUMNS " FROM \"%w\".warpwave_collections WHERE name = ?1", schema);
+    const ww_status status = schema_statement(
+        db, statement, "SELECT " RECORD_COLUMNS " FROM \"%w\".warpwave_collections AS w WHERE w.name = ?1", schema);
     if (status == WW_OK)
         sqlite3_bind_text(*statement, 1, name, -1, SQLITE_TRANSIENT);
     return status;
@@ -269,14 +297,14 @@ ww_status schema_prepare_update(sqlite3 *db, const char *schema, sqlite3_stmt **
     return schema_statement(
         db, statement,
         "UPDATE \"%w\".warpwave_collections SET epoch = ?2, next_handle = ?3, next_place = ?4, sequence = ?5, "
-        "log_start = ?6, live = ?7, format = ?8 WHERE uid = ?1",
+        "log_start = ?6, live = ?7, format = ?8, digest = ?9 WHERE uid = ?1",
         schema);
 }
 
 ww_status schema_update_by(sqlite3_stmt *statement, const collection_record *record)
 {
-    const int64_t values[] = {record->uid,      record->epoch,     record->next_handle, record->next_place,
-                              record->sequence, record->log_start, record->live,        record->format};
+    const int64_t values[] = {record->uid,       record->epoch, record->next_handle, record->next_place,     record->sequence,
+                              record->log_start, record->live,  record->format,      (int64_t)record->digest};
     for (int i = 0; i < (int)(sizeof values / sizeof *values); i++)
         sqlite3_bind_int64(statement, i + 1, values[i]);
     return schema_step(statement);
@@ -297,8 +325,8 @@ ww_status schema_list(sqlite3 *db, const char *schema, collection_record **recor
     sqlite3_stmt *statement = NULL;
     collection_record *list = NULL;
     int64_t found = 0, room = 0;
-    ww_status status =
-        schema_statement(db, &statement, "SELECT " RECORD_COLUMNS " FROM \"%w\".warpwave_collections ORDER BY name", schema);
+    ww_status status = schema_statement(
+        db, &statement, "SELECT " RECORD_COLUMNS " FROM \"%w\".warpwave_collections AS w ORDER BY w.name", schema);
     int code = SQLITE_DONE;
     while (status == WW_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
         if (found == room) {
@@ -346,15 +374,15 @@ static ww_status create_tables(sqlite3 *db, const char *schema, const char *name
 {
     ww_status status =
         schema_run(db,
-                   "CREATE TABLE \"%w\".\"%w_rows\"(handle INTEGER PRIMARY KEY, place INTEGER NOT NULL, id TEXT NOT "
-                   "NULL UNIQUE, payload TEXT)",
+                   "CREATE TABLE \"%w\".\"%w_rows\"(handle INTEGER PRIMARY KEY, place INTEGER NOT NULL, checksum INTEGER NOT "
+                   "NULL, text_checksum INTEGER, id TEXT NOT NULL UNIQUE, payload TEXT)",
                    schema, name);
     if (status == WW_OK)
-        status =
-            schema_run(db,
-                       "CREATE TABLE \"%w\".\"%w_vectors\"(place INTEGER PRIMARY KEY, handle INTEGER NOT NULL, vector BLOB NOT "
-                       "NULL)",
-                       schema, name);
+        status = schema_run(
+            db,
+            "CREATE TABLE \"%w\".\"%w_vectors\"(place INTEGER PRIMARY KEY, handle INTEGER NOT NULL, checksum INTEGER "
+            "NOT NULL, vector BLOB NOT NULL)",
+            schema, name);
     if (status == WW_OK)
         status = schema_run(db,
                             "CREATE TABLE \"%w\".\"%w_removed\"(sequence INTEGER, place INTEGER, PRIMARY KEY(sequence, place)) "

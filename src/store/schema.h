@@ -1,15 +1,17 @@
 /* The tables of a store: what is in them, and how collections are listed, made and dropped.
  *
  *   warpwave_collections   one row per collection: see below
- *   NAME_rows(handle INTEGER PRIMARY KEY, place INTEGER, id TEXT UNIQUE, payload TEXT)
- *   NAME_vectors(place INTEGER PRIMARY KEY, handle INTEGER, vector BLOB)
+ *   NAME_rows(handle INTEGER PRIMARY KEY, place INTEGER, checksum INTEGER, text_checksum INTEGER, id TEXT UNIQUE, payload TEXT)
+ *   NAME_vectors(place INTEGER PRIMARY KEY, handle INTEGER, checksum INTEGER, vector BLOB)
  *   NAME_removed(sequence, place)   recent removals: the places of removed vectors, with the write that removed them
  *   NAME_fts                        texts of rows, if they have any: store/texts/texts.h
  *   NAME_ivf, NAME_ivf_...          the index, if there is one: store/ivf/tables.h
  *
  * Places ascend with the writes of vectors, so `place >= next_place of the last look` finds new rows without an index. Rows and
- * ties are ordered by place. A write raises `sequence` by one, whatever it changes. All functions work through the caller's
- * connection, in the caller's transaction, on the database `schema` ("main", or the name of an attached one).
+ * ties are ordered by place. A write raises `sequence` by one, whatever it changes. Checksums (base/checksum.h) are verified
+ * whenever a row is read; those in formats 1 and 2, of earlier versions, are missing, and the first write adds them
+ * (store/upgrade.h). All functions work through the caller's connection, in the caller's transaction, on the database `schema`
+ * ("main", or the name of an attached one).
  */
 #ifndef WW_STORE_SCHEMA_H
 #define WW_STORE_SCHEMA_H
@@ -21,8 +23,10 @@
 #include "store/sqlite_api.h"
 
 enum {
-    STORE_FORMAT = 1,         /* of a collection */
-    STORE_FORMAT_INDEXED = 2, /* of one with an index: store/ivf/tables.h */
+    STORE_FORMAT_UNCHECKED = 1,         /* of a collection without checksums, from an earlier version */
+    STORE_FORMAT_UNCHECKED_INDEXED = 2, /* of such a one with an index */
+    STORE_FORMAT = 3,                   /* of a collection */
+    STORE_FORMAT_INDEXED = 4,           /* of one with an index: store/ivf/tables.h */
     COLLECTION_NAME_BYTES_MAX = 128,
     STORE_TEXT_BYTES = 1024 /* holds a statement over a collection's tables, whatever its name */
 };
@@ -45,6 +49,7 @@ typedef struct collection_record {
     int64_t sequence;  /* of the last write */
     int64_t log_start; /* removals by writes after this one are in NAME_removed */
     int64_t live;      /* rows */
+    uint64_t digest;   /* the sum of the rows' checksums modulo 2^64 */
     bool is_damaged;   /* set by schema_list(): everything except the name may be wrong */
     bool is_newer;     /* a newer version wrote it: only the name and the format mean anything */
 } collection_record;
@@ -85,7 +90,8 @@ ww_status schema_find(sqlite3 *db, const char *schema, const char *name, collect
 ww_status schema_prepare_find(sqlite3 *db, const char *schema, const char *name, sqlite3_stmt **statement);
 ww_status schema_read(sqlite3_stmt *statement, const char *name, collection_record *record);
 
-/* Updates the columns that a write changes: next_handle, next_place, sequence, log_start, live, epoch, format. */
+/* Updates the columns that a write changes: next_handle, next_place, sequence, log_start, live, epoch, format, digest. The
+ * collection has been upgraded. */
 ww_status schema_update(sqlite3 *db, const char *schema, const collection_record *record);
 
 /* The same with a statement that is prepared once, for callers that write often. */
@@ -103,6 +109,15 @@ int64_t schema_epoch(void);
 
 /* Bytes of a stored vector. */
 int64_t record_vector_bytes(const collection_record *record);
+
+/* Fails with WW_CORRUPT_FILE: `what` and `number` ("the vector at place", 5) differ from their checksum. */
+ww_status row_damaged(const char *name, const char *what, int64_t number);
+
+/* Do its rows have checksums? */
+static inline bool record_has_checksums(const collection_record *record)
+{
+    return record->format >= STORE_FORMAT;
+}
 
 /* Formats and prepares a statement; %w and so on as in sqlite3_mprintf(). */
 ww_status schema_statement(sqlite3 *db, sqlite3_stmt **statement, const char *format, ...);

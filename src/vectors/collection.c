@@ -11,6 +11,7 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "vectors/ivf/ivf.h"
+#include "vectors/query/digest.h"
 #include "vectors/query/search.h"
 
 _Static_assert((int)WW_COSINE == CANON_COSINE && (int)WW_L2 == CANON_L2 && (int)WW_DOT == CANON_DOT,
@@ -359,6 +360,7 @@ static const collection_operations MEMORY_OPERATIONS = {
     .row = memory_row,
     .next = memory_next,
     .count = memory_count,
+    .digest = memory_digest,
     .describe = memory_describe,
     .device = memory_device,
     .map_read = memory_map_read,

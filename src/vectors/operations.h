@@ -103,6 +103,7 @@ typedef struct collection_operations {
     ww_status (*row)(ww_collection *c, int64_t row, const row_request *request);
     int64_t (*next)(ww_collection *c, int64_t row);
     int64_t (*count)(ww_collection *c);
+    ww_status (*digest)(ww_collection *c, uint64_t *digest);
     ww_status (*describe)(ww_collection *c, ww_collection_info *info); /* called internally: struct_size need not be checked */
     /* Returns the device that currently searches, which the caller closes; NULL: not available. */
     ww_device *(*device)(ww_collection *c);

@@ -2,6 +2,7 @@
 #ifndef TESTS_STORE_SUPPORT_H
 #define TESTS_STORE_SUPPORT_H
 
+#include <sqlite3.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,12 @@ static inline bool texts_are_in_step(ww_collection *collection)
 
 static ww_synchronous work_synchronous; /* off for tests of other things */
 
+/* SQL that makes of its file what a version without checksums would have written. */
+#define WORK_MADE_OLD                                                                                                          \
+    "ALTER TABLE work_rows DROP COLUMN checksum; ALTER TABLE work_rows DROP COLUMN text_checksum;"                             \
+    "ALTER TABLE work_vectors DROP COLUMN checksum; ALTER TABLE warpwave_collections DROP COLUMN digest;"                      \
+    "UPDATE warpwave_collections SET format = format - 2;"
+
 /* Opens the store and its collection "work", which is created if it does not exist. */
 static inline ww_status work_open(const char *path, ww_device *device, ww_store **store, ww_collection **collection)
 {
@@ -184,6 +191,16 @@ static inline void work_close(ww_store *store, ww_collection *collection)
 {
     ww_collection_destroy(collection);
     ww_store_close(store);
+}
+
+/* Makes of a closed store what a version without checksums would have written. */
+static inline void work_make_old(const char *path)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    if (sqlite3_exec(db, WORK_MADE_OLD, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
 }
 
 /* The file must equal `model`, or `model` after operation `next`, whatever happened to the file. In the second case the

@@ -70,7 +70,7 @@ static void rename_keeps_the_index_and_clear_and_drop_remove_it(void **state)
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_drop_ivf(s->stored));
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_calibrate(s->stored, NULL));
     assert_int_equal(ask("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%ivf%'"), 0);
-    assert_int_equal(ask("SELECT format FROM warpwave_collections WHERE name = 'others'"), 1);
+    assert_int_equal(ask("SELECT format FROM warpwave_collections WHERE name = 'others'"), 3);
     index_build(s->stored, NLIST);
     CHECK_OK(ww_store_drop(s->store, "others"));
     assert_int_equal(ask("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%ivf%'"), 0);

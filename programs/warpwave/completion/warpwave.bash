@@ -6,7 +6,7 @@ _warpwave()
     way=$command
     case $command in
     store)
-        choices='create drop rename list info add import export get remove count search map build-ivf calibrate drop-ivf index compact backup check'
+        choices='create drop rename list info add import export get remove count search map build-ivf calibrate drop-ivf index compact backup upgrade check'
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     model)
@@ -32,7 +32,7 @@ _warpwave()
         choices='devices search store demo bench model serve gguf safetensors quant version help --json'
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
         case $previous in
-        store) choices='create drop rename list info add import export get remove count search map build-ivf calibrate drop-ivf index compact backup check' ;;
+        store) choices='create drop rename list info add import export get remove count search map build-ivf calibrate drop-ivf index compact backup upgrade check' ;;
         model) choices='info tokenize embed rerank logits generate chat fetch' ;;
         gguf) choices='info verify quantize from-safetensors diff' ;;
         safetensors) choices='info' ;;
@@ -275,6 +275,12 @@ _warpwave()
             ;;
         'store backup')
             options='--force --quiet --synchronous --json'
+            case $previous in
+            --synchronous) choices='full normal off' ;;
+            esac
+            ;;
+        'store upgrade')
+            options='--quiet --synchronous --json'
             case $previous in
             --synchronous) choices='full normal off' ;;
             esac

@@ -97,6 +97,19 @@ static ww_status check_run(store_call *call)
     return status;
 }
 
+static ww_status upgrade_run(store_call *call)
+{
+    progress bar;
+    progress_begin(&bar, "upgrading rows", 0);
+    const ww_status status = ww_store_upgrade(call->store, progress_report, &bar);
+    progress_end(&bar);
+    if (status == WW_OK && !call->settings.json)
+        printf("upgraded\n");
+    if (status == WW_OK && call->settings.json)
+        printf("{\"done\": \"upgrade\"}\n");
+    return status;
+}
+
 /* ---- the command ----------------------------------------------------------------------------------------------------------
  */
 
@@ -291,6 +304,8 @@ static const action actions[] = {
      TAKES(write_options, compact_run, .on_collection = true, .done = "compacted")},
     {"backup", "STORE FILE", "copy the store, which may be in use, to another file",
      TAKES(backup_options, backup_run, .reads = true, .done = "copied to")},
+    {"upgrade", "STORE", "add what files of earlier versions lack: checksums of their rows",
+     TAKES(write_options, upgrade_run, .makes = false)},
     {"check", "STORE", "read and check everything", TAKES(write_options, check_run, .reads = true)},
 };
 

@@ -1010,6 +1010,7 @@ mod vectors {
         pub fn ww_collection_reserve(collection: *mut ww_collection, rows: i64) -> ww_status;
         pub fn ww_collection_move(collection: *mut ww_collection, device: *mut ww_device) -> ww_status;
         pub fn ww_collection_count(collection: *mut ww_collection) -> i64;
+        pub fn ww_collection_digest(collection: *mut ww_collection, digest: *mut u64) -> ww_status;
         pub fn ww_collection_describe(collection: *mut ww_collection, info: *mut ww_collection_info) -> ww_status;
         pub fn ww_collection_query(collection: *mut ww_collection, query: *const ww_query, results: *mut *mut ww_results) -> ww_status;
         pub fn ww_collection_search(collection: *mut ww_collection, query: *const ww_query, rows: *mut i64, scores: *mut f32) -> ww_status;
@@ -1442,7 +1443,7 @@ pub use selection::*;
 mod store {
     use super::*;
     pub type ww_synchronous = c_int;
-    pub const WW_STORE_FORMAT: i64 = 2;
+    pub const WW_STORE_FORMAT: i64 = 4;
     pub const WW_SYNCHRONOUS_FULL: ww_synchronous = 0;
     pub const WW_SYNCHRONOUS_NORMAL: ww_synchronous = 1;
     pub const WW_SYNCHRONOUS_OFF: ww_synchronous = 2;
@@ -1522,6 +1523,7 @@ mod store {
         pub fn ww_store_set_model(store: *mut ww_store, collection: *const c_char, model: *const ww_store_model) -> ww_status;
         pub fn ww_store_get_model(store: *mut ww_store, collection: *const c_char, model: *mut ww_store_model) -> ww_status;
         pub fn ww_store_backup(store: *mut ww_store, path: *const c_char, progress: ww_progress, user: *mut c_void) -> ww_status;
+        pub fn ww_store_upgrade(store: *mut ww_store, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_store_check(store: *mut ww_store, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_store_describe(store: *mut ww_store, info: *mut ww_store_info) -> ww_status;
     }

@@ -35,7 +35,7 @@ static const char *const TEXTS[INDEX_STATEMENTS] = {
                    ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     [COUNT_LIST] = "UPDATE \"%w\".\"%w_ivf_lists\" SET rows = ?2, farthest = ?3, nearest = ?4, unbounded = ?5, was_split = ?6, "
                    "equal_rows = ?7 WHERE list = ?1",
-    [WRITE_CENTROID] = "INSERT OR REPLACE INTO \"%w\".\"%w_ivf_centroids\"(list, centroid) VALUES(?1, ?2)",
+    [WRITE_CENTROID] = "INSERT OR REPLACE INTO \"%w\".\"%w_ivf_centroids\"(list, centroid, checksum) VALUES(?1, ?2, ?3)",
     [READ_LIST] = "SELECT r.place, v.vector FROM \"%w\".\"%w_ivf_rows\" AS r JOIN \"%w\".\"%w_vectors\" AS v ON v.place = "
                   "r.place WHERE r.list = ?1 ORDER BY r.place",
 };
@@ -321,9 +321,10 @@ static ww_status write_centroid(index_writer *w, const ivf_tables *t, int64_t li
     const ww_status status = ready(w, t, WRITE_CENTROID);
     if (status != WW_OK)
         return status;
+    const size_t bytes = (size_t)t->record->dim * sizeof *centroid;
     sqlite3_bind_int64(w->statements[WRITE_CENTROID], 1, list);
-    sqlite3_bind_blob64(w->statements[WRITE_CENTROID], 2, centroid, (sqlite3_uint64)t->record->dim * sizeof *centroid,
-                        SQLITE_STATIC);
+    sqlite3_bind_blob64(w->statements[WRITE_CENTROID], 2, centroid, bytes, SQLITE_STATIC);
+    sqlite3_bind_int64(w->statements[WRITE_CENTROID], 3, (int64_t)ivf_centroid_checksum(list, centroid, bytes));
     return schema_step(w->statements[WRITE_CENTROID]);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checksum.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -36,7 +37,7 @@ ww_status ivf_damaged(const char *name, const char *format, ...)
 ww_status ivf_explain(const char *name, ww_status status)
 {
     char reason[REASON_BYTES];
-    if (status != WW_CORRUPT_FILE || strstr(ww_error_message(), "its index is damaged"))
+    if (status != WW_CORRUPT_FILE || strstr(ww_error_message(), "': its index "))
         return status;
     snprintf(reason, sizeof reason, "%s", ww_error_message());
     return ivf_damaged(name, "%s", reason);
@@ -53,7 +54,7 @@ ww_status ivf_tables_create(const ivf_tables *t)
         "INTEGER, calibration_rows INTEGER, calibration_time INTEGER)",
         "(list INTEGER PRIMARY KEY, rows INTEGER, farthest REAL, nearest REAL, unbounded INTEGER, was_split INTEGER, "
         "equal_rows INTEGER, changed INTEGER)",
-        "(list INTEGER PRIMARY KEY, centroid BLOB)",
+        "(list INTEGER PRIMARY KEY, centroid BLOB, checksum INTEGER)",
         "(place INTEGER PRIMARY KEY, list INTEGER)",
         "(found INTEGER PRIMARY KEY, nprobe INTEGER, factor REAL)",
     };
@@ -101,6 +102,66 @@ ww_status ivf_tables_rename(sqlite3 *db, const char *schema, const char *name, c
     return status;
 }
 
+uint64_t ivf_centroid_checksum(int64_t list, const void *centroid, size_t bytes)
+{
+    return checksum_bytes(centroid, bytes) ^ checksum_mark(list, -1);
+}
+
+/* Adds a column unless it exists, or the table does not. */
+static ww_status add_column(const ivf_tables *t, const char *suffix, const char *column)
+{
+    sqlite3_stmt *s = NULL;
+    bool missing = false;
+    ww_status status =
+        schema_statement(t->db, &s, "SELECT count(*) > 0 AND sum(name = %Q) = 0 FROM pragma_table_info('%q%q', %Q)", column,
+                         t->record->name, suffix, t->schema);
+    const int code = status == WW_OK ? sqlite3_step(s) : SQLITE_DONE;
+    if (code == SQLITE_ROW)
+        missing = sqlite3_column_int(s, 0) != 0;
+    else if (status == WW_OK)
+        status = sqlite_failed(t->db, code, t->record->name);
+    sqlite3_finalize(s);
+    return missing ? schema_run(t->db, "ALTER TABLE \"%w\".\"%w%w\" ADD COLUMN %s INTEGER DEFAULT 0", t->schema,
+                                t->record->name, suffix, column)
+                   : status;
+}
+
+static ww_status upgrade_centroids(const ivf_tables *t)
+{
+    sqlite3_stmt *read = NULL, *write = NULL;
+    int code = SQLITE_DONE;
+    ww_status status =
+        schema_statement(t->db, &read, "SELECT list, centroid FROM \"%w\".\"%w_ivf_centroids\"", t->schema, t->record->name);
+    if (status == WW_OK)
+        status = schema_statement(t->db, &write, "UPDATE \"%w\".\"%w_ivf_centroids\" SET checksum = ?2 WHERE list = ?1",
+                                  t->schema, t->record->name);
+    while (status == WW_OK && (code = sqlite3_step(read)) == SQLITE_ROW) {
+        const int64_t list = sqlite3_column_int64(read, 0);
+        const void *centroid = sqlite3_column_blob(read, 1);
+        const size_t bytes = (size_t)sqlite3_column_bytes(read, 1);
+        sqlite3_bind_int64(write, 1, list);
+        sqlite3_bind_int64(write, 2, (int64_t)ivf_centroid_checksum(list, centroid ? centroid : "", bytes));
+        status = schema_step(write);
+    }
+    if (status == WW_OK && code != SQLITE_DONE)
+        status = sqlite_failed(t->db, code, t->record->name);
+    sqlite3_finalize(read);
+    sqlite3_finalize(write);
+    return status;
+}
+
+ww_status ivf_upgrade(const ivf_tables *t)
+{
+    ww_status status = add_column(t, "_ivf", "calibration_rows");
+    if (status == WW_OK)
+        status = add_column(t, "_ivf", "calibration_time");
+    if (status == WW_OK)
+        status = add_column(t, "_ivf_centroids", "checksum");
+    if (status == WW_OK)
+        status = upgrade_centroids(t);
+    return status == WW_CORRUPT_FILE ? WW_OK : status; /* a query that needs the index says so */
+}
+
 /* ---- the header ---------------------------------------------------------------------------------------------------------- */
 
 static bool header_is_sound(const ivf_tables *t, const ivf_header *h)
@@ -113,11 +174,27 @@ static bool header_is_sound(const ivf_tables *t, const ivf_header *h)
            h->calibration_rows <= WW_ROWS_MAX && h->calibration_time >= 0;
 }
 
+/* Was the header written by a version that did not know all of its columns? */
+static bool header_is_old(const ivf_tables *t)
+{
+    sqlite3_stmt *s = NULL;
+    const ww_status status =
+        schema_statement(t->db, &s, "SELECT built, calibration_rows_added FROM \"%w\".\"%w_ivf\"", t->schema, t->record->name);
+    const bool old = status == WW_OK && sqlite3_step(s) == SQLITE_ROW;
+    sqlite3_finalize(s);
+    return old;
+}
+
 ww_status ivf_header_read(const ivf_tables *t, ivf_header *header)
 {
     sqlite3_stmt *s = NULL;
     ww_status status =
         schema_statement(t->db, &s, "SELECT " HEADER_COLUMNS " FROM \"%w\".\"%w_ivf\" LIMIT 2", t->schema, t->record->name);
+    if (status == WW_CORRUPT_FILE && !record_has_checksums(t->record) && header_is_old(t))
+        return ww_fail(WW_CORRUPT_FILE,
+                       "collection '%s': its index was built by an earlier version, whose tables lack columns; the next write "
+                       "adds them, and so does 'warpwave store upgrade'",
+                       t->record->name);
     if (status != WW_OK)
         return ivf_explain(t->record->name, status);
     int code = sqlite3_step(s);
@@ -302,8 +379,9 @@ static ww_status read_centroids(const ivf_tables *t, ivf_lists *lists)
 {
     sqlite3_stmt *s = NULL;
     const size_t bytes = (size_t)t->record->dim * sizeof *lists->centroids;
-    ww_status status = schema_statement(t->db, &s, "SELECT centroid FROM \"%w\".\"%w_ivf_centroids\" WHERE list = ?1",
-                                        t->schema, t->record->name);
+    const bool has_checksums = record_has_checksums(t->record);
+    ww_status status = schema_statement(t->db, &s, "SELECT centroid, %s FROM \"%w\".\"%w_ivf_centroids\" WHERE list = ?1",
+                                        has_checksums ? "checksum" : "NULL", t->schema, t->record->name);
     for (int64_t i = 0; status == WW_OK && i < lists->changed_count; i++) {
         float *to = lists->centroids + i * t->record->dim;
         sqlite3_bind_int64(s, 1, lists->changed[i]);
@@ -316,6 +394,9 @@ static ww_status read_centroids(const ivf_tables *t, ivf_lists *lists)
             status = sqlite_failed(t->db, code, t->record->name);
         else if (!whole || !ww_core()->is_finite(to, t->record->dim))
             status = ivf_damaged(t->record->name, "the centroid of list %u is missing or not finite", lists->changed[i]);
+        else if (has_checksums && (uint64_t)sqlite3_column_int64(s, 1) != ivf_centroid_checksum(lists->changed[i], to, bytes))
+            status = ivf_damaged(t->record->name, "the centroid of list %u is not the one that was written (checksum)",
+                                 lists->changed[i]);
         sqlite3_reset(s);
     }
     sqlite3_finalize(s);

@@ -2,13 +2,14 @@
  *
  *   NAME_ivf(...)                       one row: the header below
  *   NAME_ivf_lists(list INTEGER PRIMARY KEY, rows, farthest, nearest, unbounded, was_split, equal_rows, changed)
- *   NAME_ivf_centroids(list INTEGER PRIMARY KEY, centroid BLOB)      dim floats
+ *   NAME_ivf_centroids(list INTEGER PRIMARY KEY, centroid BLOB, checksum)      dim floats
  *   NAME_ivf_rows(place INTEGER PRIMARY KEY, list)                   of every vector; and an index over list
  *   NAME_ivf_rules(found INTEGER PRIMARY KEY, nprobe, factor)        what a calibration has learnt
  *
- * A collection has them if its record's format is STORE_FORMAT_INDEXED. Versions that do not know them refuse that format, so
- * the tables are never out of step with the rows. The writer changes them in the transaction that changes the rows: new vectors
- * enter the list of their nearest centroid, removed ones leave theirs, lists that have grown too large are split.
+ * A collection has them if its record's format is STORE_FORMAT_INDEXED (or that of an earlier version, without checksums).
+ * Versions that do not know them refuse that format, so the tables are never out of step with the rows. The writer changes them
+ * in the transaction that changes the rows: new vectors enter the list of their nearest centroid, removed ones leave theirs,
+ * lists that have grown too large are split.
  *
  * The index is derived data. If its tables are damaged, exact searches go on; queries with nprobe or recall, and writes, are
  * refused until it is built again or dropped.
@@ -46,7 +47,7 @@ typedef struct ivf_header {
 
 static inline bool ivf_is_there(const collection_record *record)
 {
-    return record->format >= STORE_FORMAT_INDEXED;
+    return record->format == STORE_FORMAT_INDEXED || record->format == STORE_FORMAT_UNCHECKED_INDEXED;
 }
 
 /* Fails with WW_CORRUPT_FILE; the message says what is wrong with the index and what to do. */
@@ -60,6 +61,13 @@ ww_status ivf_explain(const char *name, ww_status status);
 ww_status ivf_tables_create(const ivf_tables *t);
 ww_status ivf_tables_drop(sqlite3 *db, const char *schema, const char *name);
 ww_status ivf_tables_rename(sqlite3 *db, const char *schema, const char *name, const char *to);
+
+/* Adds the columns that an index of an earlier version lacks, and the checksums of its centroids. An index whose tables are
+ * damaged stays so. */
+ww_status ivf_upgrade(const ivf_tables *t);
+
+/* The checksum of the centroid of a list. */
+uint64_t ivf_centroid_checksum(int64_t list, const void *centroid, size_t bytes);
 
 /* Read and write the header, and the rules (memory_free()) of a calibration, if there are any. */
 ww_status ivf_header_read(const ivf_tables *t, ivf_header *header);

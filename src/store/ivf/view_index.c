@@ -35,7 +35,9 @@ ww_status view_check_index(const view *v)
     const ww_collection *c = ww_core()->mirror_collection(v->active);
     if (!ivf_is_there(&v->record) || c->index || v->record.live == 0)
         return WW_OK;
-    return ivf_damaged(v->name, "it could not be read; a check of the store says more");
+    ivf_header header;
+    const ww_status status = ivf_header_read(&(ivf_tables){v->db, v->schema, &v->record}, &header);
+    return status == WW_OK ? ivf_damaged(v->name, "it could not be read; a check of the store says more") : status;
 }
 
 ww_status view_describe_index(view *v, ww_ivf_info *info)

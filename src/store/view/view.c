@@ -11,18 +11,26 @@
 #include "vectors/internal/core.h"
 
 static const char *const TEXTS[VIEW_STATEMENT_COUNT] = {
-    [READ_VECTORS] = "SELECT place, handle, vector FROM \"%w\".\"%w_vectors\" WHERE place >= ?1 ORDER BY place",
+    [READ_VECTORS] = "SELECT place, handle, vector, checksum FROM \"%w\".\"%w_vectors\" WHERE place >= ?1 ORDER BY place",
     [READ_REMOVED] = "SELECT place FROM \"%w\".\"%w_removed\" WHERE sequence > ?1",
-    [READ_ENTRY] = "SELECT place, id, payload FROM \"%w\".\"%w_rows\" WHERE handle = ?1",
-    [READ_VECTOR] = "SELECT handle, vector FROM \"%w\".\"%w_vectors\" WHERE place = ?1",
+    [READ_ENTRY] = "SELECT place, id, payload, checksum, text_checksum FROM \"%w\".\"%w_rows\" WHERE handle = ?1",
+    [READ_VECTOR] = "SELECT handle, vector, checksum FROM \"%w\".\"%w_vectors\" WHERE place = ?1",
     [FIND_BY_ID] = "SELECT handle, place FROM \"%w\".\"%w_rows\" WHERE id = ?1",
     [LIST_PLACES] = "SELECT place, handle FROM \"%w\".\"%w_vectors\" WHERE place > ?1 ORDER BY place",
     [READ_TEXT] = "SELECT text FROM \"%w\".\"%w_fts\" WHERE rowid = ?1",
 };
 
+/* The same for tables without checksums. */
+static const char *const UNCHECKED_TEXTS[VIEW_STATEMENT_COUNT] = {
+    [READ_VECTORS] = "SELECT place, handle, vector FROM \"%w\".\"%w_vectors\" WHERE place >= ?1 ORDER BY place",
+    [READ_ENTRY] = "SELECT place, id, payload FROM \"%w\".\"%w_rows\" WHERE handle = ?1",
+    [READ_VECTOR] = "SELECT handle, vector FROM \"%w\".\"%w_vectors\" WHERE place = ?1",
+};
+
 ww_status view_ready(view *v, view_statement which)
 {
-    return v->statements[which] ? WW_OK : schema_statement(v->db, &v->statements[which], TEXTS[which], v->schema, v->name);
+    const char *text = !v->has_checksums && UNCHECKED_TEXTS[which] ? UNCHECKED_TEXTS[which] : TEXTS[which];
+    return v->statements[which] ? WW_OK : schema_statement(v->db, &v->statements[which], text, v->schema, v->name);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
@@ -104,14 +112,19 @@ static void shared_drop(view *v)
     v->shared = NULL;
 }
 
-void view_finalize(view *v)
+static void statements_finalize(view *v)
 {
-    sqlite3_finalize(v->find);
-    v->find = NULL;
     for (int i = 0; i < VIEW_STATEMENT_COUNT; i++) {
         sqlite3_finalize(v->statements[i]);
         v->statements[i] = NULL;
     }
+}
+
+void view_finalize(view *v)
+{
+    sqlite3_finalize(v->find);
+    v->find = NULL;
+    statements_finalize(v);
 }
 
 void view_close(view *v)
@@ -286,6 +299,15 @@ static ww_status own_ready(view *v)
     return status;
 }
 
+/* Prepares the statements anew if the collection has got checksums, or if a collection without them has its name now. */
+static void statements_follow(view *v)
+{
+    if (v->has_checksums == record_has_checksums(&v->record))
+        return;
+    statements_finalize(v);
+    v->has_checksums = record_has_checksums(&v->record);
+}
+
 /* Chooses the mirror that answers; `whole`: it must have all rows, without an overlay. */
 static ww_status begin(view *v, bool search, bool whole)
 {
@@ -294,6 +316,8 @@ static ww_status begin(view *v, bool search, bool whole)
     ww_status status = v->find ? WW_OK : schema_prepare_find(v->db, v->schema, v->name, &v->find);
     if (status == WW_OK)
         status = schema_read(v->find, v->name, &v->record);
+    if (status == WW_OK)
+        statements_follow(v);
     if (status == WW_OK && search)
         status = device_ready(v);
     if (status != WW_OK || !search)
@@ -360,6 +384,7 @@ ww_status view_changed_first(view *v)
         return status;
     v->changed = true;
     v->record = v->base;
+    statements_follow(v);
     /* Brings a loaded mirror to this state now, because afterwards the connection can no longer see it. */
     if (v->shared && v->key.uid == v->base.uid && v->key.epoch == v->base.epoch)
         status = shared_catch_up(v);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arithmetic/row_values.h"
+#include "base/checksum.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -201,9 +202,12 @@ static ww_status read_row(loader *l, sqlite3_stmt *s)
     if (place < 0 || place >= v->record.next_place)
         return ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never assigned", v->name,
                        (long long)place);
+    const int64_t handle = sqlite3_column_int64(s, 1);
+    if (v->has_checksums && !checksum_agrees(vector, (size_t)bytes, handle, place, sqlite3_column_int64(s, 3)))
+        return row_damaged(v->name, "the vector at place", place);
     memcpy((char *)p->elements + p->count * bytes, vector, (size_t)bytes);
     p->places[p->count] = place;
-    p->handles[p->count] = sqlite3_column_int64(s, 1);
+    p->handles[p->count] = handle;
     p->count++;
     return p->count == l->rows_max ? hand_over(l) : WW_OK;
 }

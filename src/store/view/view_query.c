@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arithmetic/row_values.h"
+#include "base/checksum.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -20,41 +21,56 @@ static ww_status missing(const view *v, const char *what, int64_t number)
                    v->name, what, (long long)number);
 }
 
-/* Copies id and payload of a hit, whose handle is known. */
-static ww_status fetch_texts(view *v, ww_results *results, int64_t hit)
+/* Are id and payload of the statement's current row as they were written? */
+static ww_status verify_entry(const view *v, sqlite3_stmt *s, int64_t handle)
 {
-    sqlite3_stmt *s = v->statements[READ_ENTRY];
-    sqlite3_bind_int64(s, 1, results->handles[hit]);
-    const int code = sqlite3_step(s);
-    ww_status status = WW_OK;
-    if (code == SQLITE_ROW) {
-        const char *id = (const char *)sqlite3_column_text(s, 1);
-        if (results->ids)
-            status = id ? ww_core()->results_put(results, &results->ids[hit], id, (size_t)sqlite3_column_bytes(s, 1))
-                        : missing(v, "the id of handle", results->handles[hit]);
-        const char *payload = status == WW_OK && results->payloads ? (const char *)sqlite3_column_text(s, 2) : NULL;
-        if (payload)
-            status = ww_core()->results_put(results, &results->payloads[hit], payload, (size_t)sqlite3_column_bytes(s, 2));
-    } else {
-        status = code == SQLITE_DONE ? missing(v, "the vector of handle", results->handles[hit])
-                                     : sqlite_failed(v->db, code, v->name);
-    }
-    sqlite3_reset(s);
-    return status;
+    const char *id = (const char *)sqlite3_column_text(s, 1), *payload = (const char *)sqlite3_column_text(s, 2);
+    if (!v->has_checksums)
+        return WW_OK;
+    const checksum_parts parts = {id ? id : "", (size_t)sqlite3_column_bytes(s, 1), payload, (size_t)sqlite3_column_bytes(s, 2),
+                                  (uint64_t)sqlite3_column_int64(s, 4)};
+    const uint64_t found = checksum_entry(&parts) ^ checksum_mark(handle, sqlite3_column_int64(s, 0));
+    return found == (uint64_t)sqlite3_column_int64(s, 3) ? WW_OK : row_damaged(v->name, "the row with handle", handle);
 }
 
 /* Copies the text of a hit; it may have none. */
-static ww_status fetch_words(view *v, ww_results *results, int64_t hit)
+static ww_status fetch_words(view *v, ww_results *results, int64_t hit, uint64_t checksum)
 {
     sqlite3_stmt *s = v->statements[READ_TEXT];
     ww_status status = WW_OK;
     sqlite3_bind_int64(s, 1, results->handles[hit]);
     const int code = sqlite3_step(s);
     const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
-    if (text)
-        status = ww_core()->results_put(results, &results->texts[hit], text, strlen(text));
-    else if (code != SQLITE_ROW && code != SQLITE_DONE)
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
         status = sqlite_failed(v->db, code, v->name);
+    else if (v->has_checksums && checksum_text(text) != checksum)
+        status = row_damaged(v->name, "the text of the row with handle", results->handles[hit]);
+    else if (text)
+        status = ww_core()->results_put(results, &results->texts[hit], text, strlen(text));
+    sqlite3_reset(s);
+    return status;
+}
+
+/* Copies id, payload and, with `words`, text of a hit, whose handle is known. */
+static ww_status fetch_entry(view *v, ww_results *results, int64_t hit, bool words)
+{
+    sqlite3_stmt *s = v->statements[READ_ENTRY];
+    const int64_t handle = results->handles[hit];
+    sqlite3_bind_int64(s, 1, handle);
+    const int code = sqlite3_step(s);
+    ww_status status = code == SQLITE_ROW    ? verify_entry(v, s, handle)
+                       : code == SQLITE_DONE ? missing(v, "the vector of handle", handle)
+                                             : sqlite_failed(v->db, code, v->name);
+    if (status == WW_OK && results->ids) {
+        const char *id = (const char *)sqlite3_column_text(s, 1);
+        status = id ? ww_core()->results_put(results, &results->ids[hit], id, (size_t)sqlite3_column_bytes(s, 1))
+                    : missing(v, "the id of handle", handle);
+    }
+    const char *payload = status == WW_OK && results->payloads ? (const char *)sqlite3_column_text(s, 2) : NULL;
+    if (payload)
+        status = ww_core()->results_put(results, &results->payloads[hit], payload, (size_t)sqlite3_column_bytes(s, 2));
+    if (status == WW_OK && words)
+        status = fetch_words(v, results, hit, v->has_checksums ? (uint64_t)sqlite3_column_int64(s, 4) : 0);
     sqlite3_reset(s);
     return status;
 }
@@ -62,15 +78,19 @@ static ww_status fetch_words(view *v, ww_results *results, int64_t hit)
 static ww_status fetch_vector(view *v, ww_results *results, int64_t hit)
 {
     sqlite3_stmt *s = v->statements[READ_VECTOR];
-    const int64_t bytes = record_vector_bytes(&v->record);
-    sqlite3_bind_int64(s, 1, results->rows[hit]);
+    const int64_t bytes = record_vector_bytes(&v->record), place = results->rows[hit];
+    sqlite3_bind_int64(s, 1, place);
     const int code = sqlite3_step(s);
+    const void *vector = code == SQLITE_ROW ? sqlite3_column_blob(s, 1) : NULL;
     ww_status status = WW_OK;
-    if (code == SQLITE_ROW && sqlite3_column_bytes(s, 1) == bytes)
-        row_widen((int32_t)v->record.type, sqlite3_column_blob(s, 1), v->record.dim, results->vectors + hit * v->record.dim);
-    else
-        status = code == SQLITE_ROW || code == SQLITE_DONE ? missing(v, "the row of place", results->rows[hit])
+    if (!vector || sqlite3_column_bytes(s, 1) != bytes)
+        status = code == SQLITE_ROW || code == SQLITE_DONE ? missing(v, "the row of place", place)
                                                            : sqlite_failed(v->db, code, v->name);
+    else if (v->has_checksums &&
+             !checksum_agrees(vector, (size_t)bytes, sqlite3_column_int64(s, 0), place, sqlite3_column_int64(s, 2)))
+        status = row_damaged(v->name, "the vector at place", place);
+    else
+        row_widen((int32_t)v->record.type, vector, v->record.dim, results->vectors + hit * v->record.dim);
     sqlite3_reset(s);
     return status;
 }
@@ -86,17 +106,15 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
         status = texts_exist(&(text_tables){v->db, v->schema, v->record.name}, &words);
     if (status == WW_OK && words)
         status = view_ready(v, READ_TEXT);
-    if (status == WW_OK && texts)
+    if (status == WW_OK && (texts || words))
         status = view_ready(v, READ_ENTRY);
     if (status == WW_OK && results->vectors)
         status = view_ready(v, READ_VECTOR);
     for (int64_t i = 0; status == WW_OK && i < hits; i++) {
         if (results->rows[i] < 0)
             continue;
-        if (texts)
-            status = fetch_texts(v, results, i);
-        if (status == WW_OK && words)
-            status = fetch_words(v, results, i);
+        if (texts || words)
+            status = fetch_entry(v, results, i, words);
         if (status == WW_OK && results->vectors)
             status = fetch_vector(v, results, i);
     }

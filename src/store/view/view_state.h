@@ -5,10 +5,10 @@
 #include "store/view/view.h"
 
 typedef enum view_statement {
-    READ_VECTORS, /* place, handle, vector, starting at a place */
+    READ_VECTORS, /* place, handle, vector, checksum, starting at a place */
     READ_REMOVED, /* places removed after a sequence */
-    READ_ENTRY,   /* place, id, payload of a handle */
-    READ_VECTOR,  /* handle, vector of a place */
+    READ_ENTRY,   /* place, id, payload, checksums of a handle */
+    READ_VECTOR,  /* handle, vector, checksum of a place */
     FIND_BY_ID,   /* handle, place */
     LIST_PLACES,  /* place, handle after a place */
     READ_TEXT,    /* text of a handle; only if there are texts */
@@ -31,6 +31,7 @@ struct view {
     mirror_key file; /* of the connection's database, if there is a file */
     sqlite3_stmt *find;
     sqlite3_stmt *statements[VIEW_STATEMENT_COUNT];
+    bool has_checksums;       /* the statements read them: the tables of an earlier version have none */
     collection_record record; /* of the snapshot */
 
     mirror *shared; /* or NULL */

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "store/upgrade.h"
 #include "store/writer/writer_state.h"
 
 enum {
@@ -78,7 +79,9 @@ int64_t writer_preparations(const writer *w)
 
 ww_status writer_begin(writer *w)
 {
-    const ww_status status = writer_read(w);
+    ww_status status = writer_read(w);
+    if (status == WW_OK)
+        status = upgrade_collection(&(upgrade){.db = w->db, .schema = w->schema, .record = &w->record});
     if (status != WW_OK)
         return status;
     w->record.sequence++;
@@ -99,6 +102,7 @@ ww_status writer_clear(writer *w)
     if (status == WW_OK && ivf_is_there(&w->record))
         status = writer_drop_index(w);
     w->record.live = 0;
+    w->record.digest = 0;
     w->record.next_place = w->change_first_place = 0;
     w->record.log_start = w->record.sequence;
     w->record.epoch = schema_epoch();

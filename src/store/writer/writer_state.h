@@ -11,10 +11,11 @@ typedef enum statement {
     INSERT_VECTOR,
     FIND_ID,
     FIND_HANDLE,
-    GET_PAYLOAD,
+    GET_ENTRY,
+    GET_CHECKSUM,
     SET_PLACE,
     SET_ID,
-    SET_PAYLOAD,
+    SET_ENTRY,
     DELETE_ROW,
     DELETE_VECTOR,
     LOG_REMOVAL,
@@ -32,6 +33,7 @@ struct writer {
     collection_record record;
     float *floats;              /* a vector being converted from or to the collection's type */
     void *elements;             /* the same vector in that type */
+    uint64_t entry_checksum;    /* of the entry that was inserted last */
     int64_t change_first_place; /* the current change assigned the places from here on */
     text_writer texts;
     index_writer index;
@@ -46,5 +48,24 @@ static inline ivf_tables ivf_tables_of(const writer *w)
 {
     return (ivf_tables){w->db, w->schema, &w->record};
 }
+
+/* ---- writer_rows.c ---- */
+/* Prepares a statement if necessary. */
+ww_status writer_ready(writer *w, statement which);
+/* Runs a statement that returns no rows. `constraint` says that a value already existed. */
+ww_status writer_run(writer *w, statement which, bool *constraint);
+/* Runs a statement whose parameters are one or two numbers. */
+ww_status writer_run_numbers(writer *w, statement which, int64_t first, int64_t second);
+/* Check what a row has; the vector is also converted to the collection's type, in row->elements. */
+ww_status writer_check_id(const writer *w, const writer_row *row);
+ww_status writer_check_payload(const writer *w, const writer_row *row);
+ww_status writer_check_vector(writer *w, writer_row *row);
+/* WW_DUPLICATE_ID, for an id whose vector is at `place`. */
+ww_status writer_duplicate(const writer *w, const char *id, int64_t place);
+size_t writer_payload_bytes(const writer_row *row);
+void writer_bind_payload(sqlite3_stmt *s, int number, const writer_row *row);
+void writer_bind_text_checksum(sqlite3_stmt *s, int number, uint64_t checksum); /* 0: NULL, there is no text */
+/* Adds the row's vector at row->place, and returns its checksum. */
+ww_status writer_insert_vector(writer *w, const writer_row *row, uint64_t *checksum);
 
 #endif

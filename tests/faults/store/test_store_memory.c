@@ -140,12 +140,74 @@ static void an_allocation_of_sqlite_that_fails_changes_nothing(void **state)
     assert_true(failures > 100);
 }
 
+static ww_status upgrade_and_sum(uint64_t *digest)
+{
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    ww_status status = work_open(path, device, &store, &collection);
+    if (status == WW_OK)
+        status = ww_store_upgrade(store, NULL, NULL);
+    if (status == WW_OK)
+        status = ww_collection_digest(collection, digest);
+    work_close(store, collection);
+    return status;
+}
+
+/* Of ours or, with `sqlite`, of SQLite's. */
+static void every_allocation_of_an_upgrade(bool sqlite)
+{
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    int64_t done = 0;
+    uint64_t expected = 0, digest = 0;
+    if (sqlite)
+        sqlite_memory_begin();
+    CHECK_OK(work(&store, &collection, &done));
+    CHECK_OK(ww_collection_digest(collection, &expected));
+    work_close(store, collection);
+    int64_t n = 1, failures = 0;
+    for (bool failed = true; failed; n += n < 60 || !sqlite ? 1 : n / 24) {
+        work_make_old(path);
+        if (sqlite)
+            sqlite_memory_fail_at(n, true);
+        else
+            memory_fail_at(n);
+        const ww_status status = upgrade_and_sum(&digest);
+        if (sqlite)
+            sqlite_memory_fail_at(0, false);
+        else
+            memory_fail_at(0);
+        failed = sqlite ? sqlite_memory.failed : status != WW_OK;
+        failures += status != WW_OK;
+        verify(done); /* upgrades what was not */
+        CHECK_OK(upgrade_and_sum(&digest));
+        assert_true(digest == expected);
+    }
+    assert_true(failures > 3);
+    if (sqlite)
+        sqlite_memory_end();
+}
+
+static void an_allocation_for_an_upgrade_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    every_allocation_of_an_upgrade(false);
+}
+
+static void an_allocation_of_sqlite_for_an_upgrade_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    every_allocation_of_an_upgrade(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_allocation_of_ours_that_fails_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_allocation_for_an_index_that_fails_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_allocation_of_sqlite_that_fails_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_allocation_for_an_upgrade_that_fails_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_allocation_of_sqlite_for_an_upgrade_that_fails_changes_nothing, setup, teardown),
     };
     return cmocka_run_group_tests_name("store: memory", tests, NULL, NULL);
 }

@@ -116,6 +116,49 @@ static void a_power_failure_at_every_sync(void **state)
     every_call_in_turn(VFS_POWER, 1);
 }
 
+/* One upgrade of a store of an earlier version with the fault at call `n`; false if it never came to that. */
+static bool upgrade_with(ww_device *device, vfs_fault fault, int64_t n)
+{
+    trial t = {.device = device, .path = strdup(scratch_path("upgrade.db"))};
+    ww_store *store = NULL;
+    remove_files(t.path);
+    vfs_forget();
+    vfs_arm(fault, INT64_MAX); /* from here on syncs count: a power failure keeps what they wrote */
+    CHECK_OK(trial_run(&t));
+    work_close(t.store, t.collection);
+    work_make_old(t.path);
+    vfs_arm(fault, n);
+    ww_status status = ww_store_open(t.path, device, NULL, &store);
+    if (status == WW_OK)
+        status = ww_store_upgrade(store, NULL, NULL);
+    const bool tripped = vfs_disarm();
+    if (status != WW_OK && (!tripped || status == WW_INTERNAL || ww_error_message()[0] == '\0'))
+        fail_msg("fault %d at call %lld: %s: %s", (int)fault, (long long)n, ww_status_name(status), ww_error_message());
+    ww_store_close(store);
+    if (fault == VFS_POWER && tripped)
+        vfs_power_back(t.path);
+    ww_collection *model = model_make(device, t.done);
+    assert_int_equal(work_verify(t.path, device, model, SEED, t.done), t.done);
+    ww_collection_destroy(model);
+    free(t.path);
+    return tripped;
+}
+
+static void an_upgrade_is_whole_or_not_at_all_whatever_fails(void **state)
+{
+    (void)state;
+    static const vfs_fault faults[] = {VFS_IO_ERROR, VFS_FULL, VFS_SHORT_WRITE, VFS_POWER};
+    ww_device *device = NULL;
+    CHECK_OK(ww_device_open("cpu", &device));
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        int64_t n = 1;
+        while (upgrade_with(device, faults[i], n))
+            n++;
+        assert_true(n > 2);
+    }
+    ww_device_close(device);
+}
+
 /* Fewer of more calls: building, splitting and following an index. */
 static void an_io_error_while_there_is_an_index(void **state)
 {
@@ -133,6 +176,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_disk_at_every_call, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_short_write_at_every_call, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_power_failure_at_every_sync, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_upgrade_is_whole_or_not_at_all_whatever_fails, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_io_error_while_there_is_an_index, scratch_setup, scratch_teardown),
     };
     vfs_install();

@@ -92,7 +92,7 @@ def test_names_and_refusals(path):
         store.create("a", dim=3)
         store.create("b", dim=4, metric="l2", type="f16")
         assert list(store) == ["a", "b"] and "a" in store and "c" not in store and len(store) == 2
-        assert store.list()["b"] == {"dim": 4, "metric": "l2", "type": "f16", "rows": 0, "format": 1}
+        assert store.list()["b"] == {"dim": 4, "metric": "l2", "type": "f16", "rows": 0, "format": 3}
         assert store["a"] is store["a"] and "<td>b</td>" in store._repr_html_()
         with pytest.raises(KeyError):
             store["c"]

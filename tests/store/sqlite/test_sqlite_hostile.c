@@ -143,10 +143,8 @@ static void a_view_in_the_place_of_a_table_is_refused(void **state)
     (void)state;
     sqlite3 *db = new_docs(":memory:");
     sql_gives(db, SEARCH, "a b c");
-    sql_run(
-        db,
-        "ALTER TABLE docs_rows RENAME TO hidden;"
-        "CREATE VIEW docs_rows AS SELECT h.handle, h.place, h.id, h.payload FROM hidden h, docs d WHERE d.rowid = h.handle");
+    sql_run(db, "ALTER TABLE docs_rows RENAME TO hidden;"
+                "CREATE VIEW docs_rows AS SELECT h.* FROM hidden h, docs d WHERE d.rowid = h.handle");
     sql_fails(db, "SELECT id FROM docs", "uses the table while");
     sql_fails(db, SEARCH, "uses the table while");
     sql_run(db, "DROP VIEW docs_rows; CREATE VIEW docs_rows AS SELECT * FROM hidden WHERE 0 OR handle <> -7");
@@ -214,7 +212,7 @@ static void a_damaged_collection_does_not_affect_the_others(void **state)
     assert_string_equal(ww_results_id(list, 0, 0), "bad");
     assert_string_equal(ww_results_payload(list, 0, 0), "{\"error\":\"its entry in warpwave_collections is invalid\"}");
     assert_string_equal(ww_results_payload(list, 0, 2),
-                        "{\"dim\":1,\"metric\":\"cosine\",\"type\":\"f32\",\"rows\":0,\"format\":1}");
+                        "{\"dim\":1,\"metric\":\"cosine\",\"type\":\"f32\",\"rows\":0,\"format\":3}");
     ww_results_destroy(list);
     CHECK_FAILS(WW_CORRUPT_FILE, ww_store_check(store, NULL, NULL));
     assert_non_null(strstr(ww_error_message(), "1 fault: collection 'bad'"));
