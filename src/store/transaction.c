@@ -23,9 +23,20 @@ static void set_owner(ww_store *store, bool transaction)
     pthread_mutex_unlock(&store->lock);
 }
 
+static ww_status was_rolled_back(const ww_store *store)
+{
+    return ww_fail(WW_IO_ERROR, "%s: the transaction was rolled back after a failed write; end it and begin again",
+                   store->path);
+}
+
 ww_status store_begin_write(ww_store *store)
 {
-    return store_is_mine(store) ? schema_run(store->writer, "SAVEPOINT one_write") : store_begin(store);
+    if (!store_is_mine(store))
+        return store_begin(store);
+    /* A savepoint would begin another transaction, and this write would be committed without those before it. */
+    if (sqlite3_get_autocommit(store->writer))
+        return was_rolled_back(store);
+    return schema_run(store->writer, "SAVEPOINT one_write");
 }
 
 ww_status store_end_write(ww_store *store, ww_status status)
@@ -66,7 +77,7 @@ ww_status ww_store_commit(ww_store *store)
     set_owner(store, false); /* the lock stays this thread's until store_end() */
     /* A disk that filled up may have made SQLite roll everything back. */
     if (sqlite3_get_autocommit(store->writer))
-        return store_end(store, ww_fail(WW_IO_ERROR, "%s: the transaction was rolled back after a failed write", store->path));
+        return store_end(store, was_rolled_back(store));
     return store_end(store, WW_OK);
 }
 

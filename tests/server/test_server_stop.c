@@ -143,6 +143,101 @@ static void a_killed_server_loses_no_answered_write(void **state)
     check_nothing_was_lost();
 }
 
+/* ---- named vectors ------------------------------------------------------------------------------------------------------- */
+
+enum { NAMED_POINTS = 12, NAMED_KILLS = 15 };
+static const char *const NAMED[] = {"docs", "docs/a", "docs/b"};
+
+/* Gives all points vectors and payloads of the next generation, again and again, and now and then removes some first. */
+static void *write_generations(void *user)
+{
+    (void)user;
+    for (int g = 1 + atomic_load(&answered[0]); !atomic_load(&stop); g++) {
+        char body[NAMED_POINTS * 128] = "{\"points\": [";
+        for (int i = 0; i < NAMED_POINTS; i++)
+            snprintf(body + strlen(body), sizeof body - strlen(body),
+                     "%s{\"id\": %d, \"vector\": {\"a\": [%d, 1], \"b\": [%d, 2]}, \"payload\": {\"g\": %d}}", i > 0 ? "," : "",
+                     i, g, g, g);
+        snprintf(body + strlen(body), sizeof body - strlen(body), "]}");
+        http_answer a = http_ask(running.port, "PUT", "/collections/docs/points?wait=true", body);
+        const bool gone = a.status != 200;
+        if (!gone)
+            atomic_store(&answered[0], g);
+        http_free(&a);
+        if (gone)
+            break;
+        if (g % 4 == 0) {
+            a = http_ask(running.port, "POST", "/collections/docs/points/delete", "{\"points\": [3, 4, 5]}");
+            http_free(&a);
+        }
+    }
+    return NULL;
+}
+
+/* The generation of each point of a collection; 0: there is no such point. Vectors and payloads must agree. */
+static void read_generations(ww_store *store, int which, int generations[NAMED_POINTS])
+{
+    ww_collection *collection = NULL;
+    ww_results *all = NULL;
+    ww_get get = ww_get_default();
+    get.count = WW_ROWS_MAX, get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+    CHECK_OK(ww_store_collection(store, NAMED[which], &collection));
+    CHECK_OK(ww_collection_get(collection, &get, &all));
+    memset(generations, 0, NAMED_POINTS * sizeof *generations);
+    for (int64_t i = 0; i < ww_results_count(all, 0); i++) {
+        json_t *payload = json_loads(ww_results_payload(all, 0, i), 0, NULL);
+        const int g = (int)json_integer_value(json_object_get(payload, "g"));
+        json_decref(payload);
+        generations[atoi(ww_results_id(all, 0, i))] = g;
+        if (which > 0 && ww_results_vector(all, 0, i)[0] != (float)g)
+            fail_msg("%s: a vector of generation %g has the payload of %d", NAMED[which],
+                     (double)ww_results_vector(all, 0, i)[0], g);
+    }
+    ww_results_destroy(all);
+    ww_collection_destroy(collection);
+}
+
+static void a_killed_server_has_written_named_vectors_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    ww_device *device = NULL;
+    unsigned int moment = 7;
+    CHECK_OK(ww_device_open("cpu", &device));
+    atomic_store(&answered[0], 0);
+    for (int k = 0; k < NAMED_KILLS; k++) {
+        pthread_t writer;
+        int status = 0, found[3][NAMED_POINTS];
+        running = start();
+        if (k == 0)
+            ASK_STATUS(running.port, 200, "PUT", "/collections/docs",
+                       "{\"vectors\": {\"a\": {\"size\": 2, \"distance\": \"Euclid\"}, \"b\": {\"size\": 2, \"distance\": "
+                       "\"Euclid\"}}}");
+        const int before = atomic_load(&answered[0]);
+        atomic_store(&stop, false);
+        assert_int_equal(pthread_create(&writer, NULL, write_generations, NULL), 0);
+        while (atomic_load(&answered[0]) == before)
+            usleep(500);
+        moment = moment * 1103515245 + 12345;
+        usleep(moment / 65536 % 20000);
+        kill(running.process, SIGKILL);
+        assert_int_equal(waitpid(running.process, &status, 0), running.process);
+        atomic_store(&stop, true);
+        pthread_join(writer, NULL);
+        ww_store *store = NULL;
+        CHECK_OK(ww_store_open(scratch_path("served.db"), device, NULL, &store));
+        CHECK_OK(ww_store_check(store, NULL, NULL));
+        for (int which = 0; which < 3; which++)
+            read_generations(store, which, found[which]);
+        for (int i = 0; i < NAMED_POINTS; i++)
+            if (found[0][i] != found[1][i] || found[0][i] != found[2][i] || (found[0][i] > 0 && found[0][i] != found[0][0]) ||
+                found[0][0] < atomic_load(&answered[0]))
+                fail_msg("after kill %d point %d is of generations %d, %d, %d; point 0 is of %d, answered was %d", k, i,
+                         found[0][i], found[1][i], found[2][i], found[0][0], atomic_load(&answered[0]));
+        ww_store_close(store);
+    }
+    ww_device_close(device);
+}
+
 #define SCRATCHED(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -150,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCRATCHED(sigterm_under_load_loses_no_answered_write),
         SCRATCHED(a_killed_server_loses_no_answered_write),
+        SCRATCHED(a_killed_server_has_written_named_vectors_whole_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "store/faulty_vfs.h"
+#include "store/store_state.h"
 #include "store/store_support.h"
 #include "support/scratch.h"
 
@@ -262,6 +263,23 @@ static void a_disk_that_fills_up_at_any_write_leaves_both_or_neither(void **stat
     unmake();
 }
 
+/* As SQLite does by itself after some failures. */
+static void after_sqlite_has_rolled_back_no_later_write_is_committed(void **state)
+{
+    (void)state;
+    make();
+    CHECK_OK(ww_store_begin(store));
+    CHECK_OK(change_both());
+    assert_int_equal(sqlite3_exec(store->writer, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    CHECK_FAILS(WW_IO_ERROR, change_both());
+    CHECK_FAILS(WW_IO_ERROR, ww_store_commit(store));
+    assert_int_equal(is_changed(), 0);
+    CHECK_OK(change_as_one());
+    assert_int_equal(is_changed(), 1);
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    unmake();
+}
+
 static void memory_that_runs_out_at_any_allocation_leaves_both_or_neither(void **state)
 {
     (void)state;
@@ -328,6 +346,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_changes_of_the_store_are_refused_in_between, setup, teardown),
         cmocka_unit_test_setup_teardown(other_threads_wait_for_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(a_disk_that_fills_up_at_any_write_leaves_both_or_neither, setup, teardown),
+        cmocka_unit_test_setup_teardown(after_sqlite_has_rolled_back_no_later_write_is_committed, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_at_any_allocation_leaves_both_or_neither, setup, teardown),
         cmocka_unit_test_setup_teardown(a_process_that_dies_in_a_transaction_leaves_nothing, setup, teardown),
     };

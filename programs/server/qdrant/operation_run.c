@@ -1,4 +1,4 @@
-/* Running operations on points: each is one call of the store, so one transaction. */
+/* Running operations on points: each is one transaction of the store, over all parts of a collection with named vectors. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -425,7 +425,7 @@ static ww_status delete_points(entry *e, const ww_results *found, const char *na
     return status;
 }
 
-ww_status operation_run(entry *e, const operation *o)
+static ww_status run(entry *e, const operation *o)
 {
     if (o->kind == OPERATION_UPSERT || o->kind == OPERATION_UPDATE_VECTORS)
         return e->part_count > 0 || o->named ? upsert_named(e, o) : upsert(e, o);
@@ -440,5 +440,20 @@ ww_status operation_run(entry *e, const operation *o)
                      ? delete_points(e, found, o->kind == OPERATION_DELETE ? NULL : o->vector_names)
                      : change_payloads(e, o, found);
     ww_results_destroy(found);
+    return status;
+}
+
+ww_status operation_run(entry *e, const operation *o)
+{
+    if (e->part_count == 0)
+        return run(e, o); /* one write, which is a transaction by itself */
+    ww_store *store = e->queue.server->store;
+    ww_status status = ww_store_begin(store);
+    if (status != WW_OK)
+        return status;
+    status = run(e, o);
+    if (status == WW_OK)
+        return ww_store_commit(store);
+    (void)ww_store_rollback(store); /* the message stays that of the failure */
     return status;
 }
