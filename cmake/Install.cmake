@@ -8,19 +8,16 @@ set(installed_libraries warpwave)
 if(TARGET warpwave_static)
     list(APPEND installed_libraries warpwave_static)
 endif()
-if(WARPWAVE_STORE)
-    list(APPEND installed_libraries warpwave_store)
-endif()
-if(WARPWAVE_MODEL)
-    list(APPEND installed_libraries warpwave_model)
-endif()
-if(WARPWAVE_TEXT)
-    list(APPEND installed_libraries warpwave_text)
-endif()
 
 install(TARGETS ${installed_libraries} EXPORT warpwave_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+# SQLite finds its extension in the library by this name.
+if(WARPWAVE_STORE)
+    install(CODE "file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/warpwave\")
+file(CREATE_LINK ../$<TARGET_SONAME_FILE_NAME:warpwave> \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/warpwave/warpwave.so\" SYMBOLIC)
+list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/warpwave/warpwave.so\")" COMPONENT library)
+endif()
 install(TARGETS warpwave_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 install(FILES ${CMAKE_SOURCE_DIR}/include/warpwave.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/warpwave DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
@@ -37,8 +34,7 @@ install(FILES ${CMAKE_SOURCE_DIR}/programs/warpwave/completion/warpwave.bash DES
 install(FILES ${CMAKE_SOURCE_DIR}/programs/warpwave/completion/_warpwave DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
 install(FILES ${CMAKE_SOURCE_DIR}/programs/warpwave/completion/warpwave.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
         COMPONENT command)
-file(GLOB_RECURSE manual ${CMAKE_SOURCE_DIR}/docs/*/warpwave.1)
-install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
+install(FILES ${CMAKE_SOURCE_DIR}/docs/reference/warpwave.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
 
 # What kernels of one's own are written with: the words of simt.h, and what those stand on.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/src/kernels/simt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/warpwave/simt/kernels COMPONENT development
@@ -59,6 +55,7 @@ install(FILES ${CMAKE_BINARY_DIR}/warpwave-config.cmake ${CMAKE_BINARY_DIR}/warp
 # pkg-config: the prefix is said relative to the .pc file itself.
 file(RELATIVE_PATH prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
+string(REPLACE ";" " " library_requires_text "${library_requires}")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/warpwave.pc.in ${CMAKE_BINARY_DIR}/warpwave.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/warpwave.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 # Ranks are a component of their own, since they need an MPI: the first one's library and command under their plain names, those of others
@@ -76,18 +73,5 @@ foreach(name ${WARPWAVE_MPIS})
     endif()
 endforeach()
 if(WARPWAVE_MPIS)
-    file(GLOB_RECURSE mpi_manual ${CMAKE_SOURCE_DIR}/docs/*/warpwave-mpi.1)
-    install(FILES ${mpi_manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT mpi)
-endif()
-if(WARPWAVE_STORE)
-    configure_file(${CMAKE_SOURCE_DIR}/cmake/warpwave_store.pc.in ${CMAKE_BINARY_DIR}/warpwave_store.pc @ONLY)
-    install(FILES ${CMAKE_BINARY_DIR}/warpwave_store.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
-endif()
-if(WARPWAVE_MODEL)
-    configure_file(${CMAKE_SOURCE_DIR}/cmake/warpwave_model.pc.in ${CMAKE_BINARY_DIR}/warpwave_model.pc @ONLY)
-    install(FILES ${CMAKE_BINARY_DIR}/warpwave_model.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
-endif()
-if(WARPWAVE_TEXT)
-    configure_file(${CMAKE_SOURCE_DIR}/cmake/warpwave_text.pc.in ${CMAKE_BINARY_DIR}/warpwave_text.pc @ONLY)
-    install(FILES ${CMAKE_BINARY_DIR}/warpwave_text.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+    install(FILES ${CMAKE_SOURCE_DIR}/docs/reference/warpwave-mpi.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT mpi)
 endif()

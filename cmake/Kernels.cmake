@@ -1,5 +1,5 @@
 # Kernels: each module of src/kernels/kernels.def is compiled for every chip by clang, without any vendor's SDK, and the results
-# are embedded in the library; with tests, the host's compiler makes the emulated form of the same files as well.
+# are embedded in the library; with tests, the host's compiler makes the emulated form of the same files as well (testing/CMakeLists.txt).
 set(KERNELS_DEF ${CMAKE_SOURCE_DIR}/src/kernels/kernels.def)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${KERNELS_DEF})
 file(STRINGS ${KERNELS_DEF} entries REGEX "^KERNEL_ENTRY\\(")
@@ -10,11 +10,10 @@ foreach(entry ${entries})
 endforeach()
 list(REMOVE_DUPLICATES KERNEL_MODULES)
 
-# A module is the file of its name in one of the rooms of src/kernels: SOURCE_OF_module, from src/.
-file(GLOB_RECURSE kernel_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/kernels/*.c)
-foreach(file ${kernel_files})
+# A module is the file of its name in src/kernels/CMakeLists.txt: SOURCE_OF_module, from src/.
+foreach(file ${KERNEL_FILES})
     get_filename_component(module ${file} NAME_WE)
-    set(SOURCE_OF_${module} ${file})
+    set(SOURCE_OF_${module} kernels/${file})
 endforeach()
 
 # Modules that are written around what few chips have, and the chips they are compiled for; the others have another way
@@ -61,7 +60,6 @@ function(modules_of chip result)
 endfunction()
 
 # ---- the emulator: the kernels as host code ----------------------------------------------------------------------------------
-set(KERNEL_SOURCES "")
 set(EMULATED_OPTIONS -fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(NOT WARPWAVE_SANITIZE)
     # Half of -O3's compile time; only tests run them. There gcc 12 takes a struct that is filled in a loop for uninitialized.
@@ -70,15 +68,6 @@ endif()
 if(WARPWAVE_SANITIZE MATCHES "thread")
     # Fibers would confuse it, and each launch runs on one thread then.
     list(APPEND EMULATED_OPTIONS -fno-sanitize=thread -DWARPWAVE_THREAD_SANITIZER)
-endif()
-if(WARPWAVE_TESTS)
-    file(GLOB emulator_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/testing/emulator/*.c ${CMAKE_SOURCE_DIR}/testing/emulator/*.S)
-    foreach(module ${KERNEL_MODULES})
-        list(APPEND emulator_sources ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
-    endforeach()
-    set_source_files_properties(${emulator_sources} PROPERTIES COMPILE_OPTIONS "${EMULATED_OPTIONS}")
-    list(APPEND KERNEL_SOURCES ${emulator_sources})
-    add_compile_definitions(WARPWAVE_EMULATOR)
 endif()
 
 # ---- the chips ---------------------------------------------------------------------------------------------------------------
@@ -181,8 +170,6 @@ set(KERNEL_DIR ${CMAKE_BINARY_DIR}/kernels)
 file(MAKE_DIRECTORY ${KERNEL_DIR})
 
 # tools/check-kernels.c, which checks and packs what clang made; it runs on the machine that builds.
-find_library(ZSTD_LIBRARY zstd REQUIRED)
-find_path(ZSTD_INCLUDE zstd.h REQUIRED)
 set(CHECK_KERNELS ${KERNEL_DIR}/check-kernels)
 set(KERNELS_ALLOWED ${CMAKE_SOURCE_DIR}/scripts/kernels/kernels-allowed)
 if(CMAKE_CROSSCOMPILING)
@@ -442,7 +429,6 @@ endif()
 message(NOTICE "-- GPU kernels: ${line_said}")
 string(REPLACE "\\" "\\\\" KERNEL_ABSENCE "${KERNEL_ABSENCE}")
 string(REPLACE "\"" "\\\"" KERNEL_ABSENCE "${KERNEL_ABSENCE}")
-set_source_files_properties(${CMAKE_SOURCE_DIR}/programs/warpwave/version.c PROPERTIES COMPILE_DEFINITIONS "KERNEL_COMPILER=\"${KERNEL_COMPILER}\"")
 
 # ---- embedded: an assembler file that takes the objects in and has the tables of src/kernels/embedded.c -------------------------
 set(chip_names "format_hsaco:\n    .asciz \"HSACO\"\nformat_ptx:\n    .asciz \"PTX\"\nformat_cubin:\n    .asciz \"cubin\"\n")
@@ -454,9 +440,13 @@ foreach(chip ${EMBEDDED_CHIPS})
 endforeach()
 
 # The texts as well, for the compiler that an AMD runtime brings: src/gpu/driver/hiprtc.c.
-file(GLOB_RECURSE text_paths CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/src/kernels/*.h
-     ${CMAKE_SOURCE_DIR}/src/arithmetic/*.h ${CMAKE_SOURCE_DIR}/src/arithmetic/*.def)
-list(FILTER text_paths EXCLUDE REGEX "kernels/(simt/(simt_nvidia|simt_emulated|emulated_kernel)|embedded|arguments)\\.h$")
+set(text_paths "")
+foreach(file ${KERNEL_HEADERS})
+    list(APPEND text_paths kernels/${file})
+endforeach()
+foreach(file ${ARITHMETIC_HEADERS})
+    list(APPEND text_paths arithmetic/${file})
+endforeach()
 modules_of(gfx modules)
 foreach(module ${modules})
     list(APPEND text_paths ${SOURCE_OF_${module}})
@@ -470,7 +460,8 @@ foreach(path ${text_paths})
     string(APPEND text_table "    .quad ${symbol}_name, ${symbol}\n")
     list(APPEND EMBEDDED_OBJECTS ${CMAKE_SOURCE_DIR}/src/${path})
 endforeach()
-file(CONFIGURE OUTPUT ${KERNEL_DIR}/embedded.S CONTENT "    .section .rodata
+file(CONFIGURE OUTPUT ${KERNEL_DIR}/embedded.S CONTENT "#include \"base/system/elf_notes.h\"
+    .section .rodata
 embedded_absence_text:
     .asciz \"${KERNEL_ABSENCE}\"
     .size embedded_absence_text, . - embedded_absence_text
@@ -494,10 +485,9 @@ ${chip_table}    .quad 0
 embedded_source_table:
 ${text_table}    .quad 0, 0
     .size embedded_source_table, . - embedded_source_table
-    .section .note.GNU-stack, \"\", %progbits
 " @ONLY)
 set_source_files_properties(${KERNEL_DIR}/embedded.S PROPERTIES OBJECT_DEPENDS "${EMBEDDED_OBJECTS}")
-list(APPEND KERNEL_SOURCES ${CMAKE_SOURCE_DIR}/src/kernels/embedded.c ${KERNEL_DIR}/embedded.S)
+set(EMBEDDED_KERNELS ${KERNEL_DIR}/embedded.S)
 
 # ---- what was built for what ---------------------------------------------------------------------------------------------------
 if(KERNEL_ROWS)

@@ -15,10 +15,10 @@ if(WARPWAVE_MPIS)
     set(CPACK_COMPONENT_MPI_DESCRIPTION "Exact vector search and tensors on CPUs and GPUs: over MPI ranks
 The library libwarpwave_mpi and the command warpwave-mpi: searches, graphs of
 nearest neighbours and deduplication over many machines, with the bits of one.")
-    set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "libwarpwave${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
+    set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "libwarpwave${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} (= ${PROJECT_VERSION})")
 endif()
 
-set(library_package libwarpwave${PROJECT_VERSION_MAJOR})
+set(library_package libwarpwave${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -31,7 +31,7 @@ NVIDIA and AMD GPUs, with the same bits on all of them. Drivers are found at
 run time.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libwarpwave-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library_package} (= ${PROJECT_VERSION}), libjansson-dev, libzstd-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${library_package} (= ${PROJECT_VERSION}), libjansson-dev, libzstd-dev, libsqlite3-dev, libpcre2-dev, libutf8proc-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Exact vector search and tensors on CPUs and GPUs: development files
 Headers, the static library, and what pkg-config and CMake need to find
 libwarpwave.")

@@ -6,43 +6,21 @@
 option(WARPWAVE_WHEEL "Make the files of the Python wheel" OFF)
 set(WARPWAVE_WHEEL_ZIG "" CACHE STRING "The command of zig (a list) that links the wheel's files for an old glibc; empty: the usual linker")
 set(wheel_dir ${CMAKE_BINARY_DIR}/wheel)
+set(wheel_library libwarpwave.so.${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
 add_library(wheel_command_objects OBJECT ${CMAKE_SOURCE_DIR}/python/command_library.c)
 target_include_directories(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/programs)
-set(wheel_objects $<TARGET_OBJECTS:warpwave_objects> $<TARGET_OBJECTS:warpwave_command_objects> $<TARGET_OBJECTS:wheel_command_objects>)
+set(wheel_objects ${LIBRARY_OBJECTS} $<TARGET_OBJECTS:warpwave_command_objects> $<TARGET_OBJECTS:wheel_command_objects>)
 set(wheel_wants jansson zstd)
-
-# The store for Python: two copies of SQLite in a process drop each other's locks on a file, so this one knows SQLite only by the table of
-# functions that Python's own hands over when it loads this library as an extension (python/warpwave/_library.py), as the extension does;
-# unlike that it has the calls of store.h as well.
+# The library knows SQLite only by its table of functions (src/store/sqlite_host.c), so its stores use Python's own. Only where that cannot be had,
+# and in the command, a copy that the wheel brings serves.
 if(WARPWAVE_STORE)
-    set(python_door ${store_sources})
-    list(REMOVE_ITEM python_door ${extension_sources})
-    add_library(python_store_objects OBJECT ${python_door})
-    target_compile_definitions(python_store_objects PRIVATE WARPWAVE_SQLITE_EXTENSION)
-    target_include_directories(python_store_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${SQLite3_INCLUDE_DIRS})
-    add_library(python_store SHARED $<TARGET_OBJECTS:warpwave_sqlite_objects> $<TARGET_OBJECTS:python_store_objects> $<TARGET_OBJECTS:warpwave_store_base>)
-    target_link_libraries(python_store PRIVATE warpwave Threads::Threads m)
-    target_link_options(python_store PRIVATE -Wl,--no-undefined -Wl,-z,nodelete)
-    set_target_properties(python_store PROPERTIES OUTPUT_NAME warpwave_store LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python BUILD_RPATH "$ORIGIN/..")
-    # Only where Python's cannot be had, and in the command, a copy that the wheel brings serves.
     target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/bundled_sqlite.c)
-    target_compile_definitions(wheel_command_objects PRIVATE WARPWAVE_BUNDLED_SQLITE)
     target_include_directories(wheel_command_objects PRIVATE ${SQLite3_INCLUDE_DIRS})
-    list(APPEND wheel_objects $<TARGET_OBJECTS:warpwave_sqlite_objects> $<TARGET_OBJECTS:python_store_objects>)
     list(APPEND wheel_wants sqlite3)
 endif()
 if(WARPWAVE_MODEL)
-    list(APPEND wheel_objects $<TARGET_OBJECTS:warpwave_model_objects>)
     list(APPEND wheel_wants pcre2-8 utf8proc)
-endif()
-# Collections of text, over that store.
-if(WARPWAVE_TEXT)
-    add_library(python_text SHARED $<TARGET_OBJECTS:warpwave_text_objects> $<TARGET_OBJECTS:warpwave_text_base>)
-    target_link_libraries(python_text PRIVATE python_store warpwave_model warpwave Threads::Threads m)
-    target_link_options(python_text PRIVATE -Wl,--no-undefined)
-    set_target_properties(python_text PROPERTIES OUTPUT_NAME warpwave_text LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/python BUILD_RPATH "$ORIGIN;$ORIGIN/..")
-    list(APPEND wheel_objects $<TARGET_OBJECTS:warpwave_text_objects>)
 endif()
 
 if(WARPWAVE_WHEEL_ZIG)
@@ -58,7 +36,7 @@ else()
 endif()
 # Inside, names are bound to our own definitions, as the list of exports says anyway: an archive that was compiled for programs (-fPIE, as
 # Debian's for amd64 are) may then be linked if it reads no variable of libc.
-set(wheel_link_options -Wl,-Bsymbolic)
+set(wheel_link_options -Wl,-Bsymbolic -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
 
 # What pulls in the parts of each archive that we use.
 set(WHEEL_USES_jansson json_loadb json_loads json_dumps)
@@ -103,9 +81,9 @@ endif()
 if(wheel_server)
     list(APPEND wheel_wants microhttpd)
     target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/no_tls.c ${CMAKE_SOURCE_DIR}/python/no_gnutls.c)
-    list(APPEND wheel_objects $<FILTER:$<TARGET_OBJECTS:warpwave_server_objects>,EXCLUDE,/server/tls[.]c> $<TARGET_OBJECTS:warpwave_serve_objects>)
+    list(APPEND wheel_objects $<TARGET_OBJECTS:warpwave_server_objects> $<TARGET_OBJECTS:warpwave_serve_objects>)
 else()
-    target_sources(wheel_command_objects PRIVATE ${no_serve})
+    target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/no_serve.c)
     if(WARPWAVE_WHEEL)
         message(NOTICE "-- wheel: no server in it: libmicrohttpd.a is missing or cannot be part of a shared library")
     endif()
@@ -135,22 +113,21 @@ endforeach()
 # (tests/python/package/test_wheel.py) reads it. shared.txt has the shared libraries among them.
 file(GENERATE OUTPUT ${wheel_dir}/shared.txt CONTENT "$<JOIN:${wheel_shared},\n>\n")
 file(GENERATE OUTPUT ${wheel_dir}/objects.rsp CONTENT "$<JOIN:${wheel_objects};${wheel_libraries},\n>\n")
-add_custom_command(OUTPUT ${wheel_dir}/libwarpwave.so.0
-    COMMAND ${link_with} -shared -s -o ${wheel_dir}/libwarpwave.so.0 -Wl,-soname,libwarpwave.so.0 -Wl,-z,nodelete -Wl,-z,defs ${wheel_link_options}
+add_custom_command(OUTPUT ${wheel_dir}/${wheel_library}
+    COMMAND ${link_with} -shared -s -o ${wheel_dir}/${wheel_library} -Wl,-soname,${wheel_library} -Wl,-z,nodelete -Wl,-z,defs ${wheel_link_options}
             -Wl,--version-script=${CMAKE_SOURCE_DIR}/python/exports.map @${wheel_dir}/objects.rsp -lm -lpthread -ldl ${link_last}
     DEPENDS ${wheel_objects} ${CMAKE_SOURCE_DIR}/python/exports.map
     COMMAND_EXPAND_LISTS VERBATIM COMMENT "Linking the wheel's library")
 add_custom_command(OUTPUT ${wheel_dir}/warpwave
-    COMMAND ${link_with} -s -fPIE -pie -o ${wheel_dir}/warpwave ${CMAKE_SOURCE_DIR}/python/command.c ${wheel_dir}/libwarpwave.so.0
+    COMMAND ${link_with} -s -O2 -fPIE -pie -Wl,-z,relro -Wl,-z,now -o ${wheel_dir}/warpwave ${CMAKE_SOURCE_DIR}/python/command.c ${wheel_dir}/${wheel_library}
             "-Wl,-rpath,$ORIGIN/../lib"
-    DEPENDS ${CMAKE_SOURCE_DIR}/python/command.c ${wheel_dir}/libwarpwave.so.0 VERBATIM COMMENT "Linking the wheel's command")
-add_custom_target(wheel_files DEPENDS ${wheel_dir}/libwarpwave.so.0 ${wheel_dir}/warpwave)
+    DEPENDS ${CMAKE_SOURCE_DIR}/python/command.c ${wheel_dir}/${wheel_library} VERBATIM COMMENT "Linking the wheel's command")
+add_custom_target(wheel_files DEPENDS ${wheel_dir}/${wheel_library} ${wheel_dir}/warpwave)
 
 if(WARPWAVE_WHEEL)
     add_custom_target(wheel_files_all ALL DEPENDS wheel_files)
-    install(FILES ${wheel_dir}/libwarpwave.so.0 DESTINATION warpwave/lib COMPONENT python)
+    install(FILES ${wheel_dir}/${wheel_library} DESTINATION warpwave/lib COMPONENT python)
     install(PROGRAMS ${wheel_dir}/warpwave DESTINATION warpwave/bin COMPONENT python)
     install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION warpwave/licenses RENAME warpwave.txt COMPONENT python)
-    file(GLOB wheel_licenses ${CMAKE_SOURCE_DIR}/python/licenses/*.txt)
-    install(FILES ${wheel_licenses} DESTINATION warpwave/licenses COMPONENT python)
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/python/licenses/ DESTINATION warpwave/licenses COMPONENT python FILES_MATCHING PATTERN "*.txt")
 endif()

@@ -22,7 +22,7 @@
 
 /* Functions of the store, which knows SQLite only through its table of functions (store/sqlite_api.h). */
 extern ww_status (*sqlite_file_check)(const char *path);
-int sqlite3_warpwave_init(sqlite3 *db, char **message, const void *api);
+ww_status sqlite_host_ready(void);
 
 /* Makes store.h use this copy if Python's SQLite is not usable; called by python/warpwave/_library.py. */
 WW_API ww_status ww_sqlite_use_bundled(void);
@@ -158,25 +158,10 @@ static ww_status refuse_if_open_elsewhere(const char *path)
     }
 }
 
-/* Makes this copy the one that stores work with. */
-static ww_status hand_over(void)
-{
-    sqlite3 *db = NULL;
-    int code = sqlite3_auto_extension((void (*)(void))sqlite3_warpwave_init);
-    if (code == SQLITE_OK)
-        code = sqlite3_open(":memory:", &db);
-    const ww_status status = code == SQLITE_OK ? WW_OK
-                                               : ww_fail(WW_UNSUPPORTED, "the bundled SQLite %s cannot serve stores: %s",
-                                                         sqlite3_libversion(), db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
-    sqlite3_close(db);
-    sqlite3_cancel_auto_extension((void (*)(void))sqlite3_warpwave_init);
-    return status;
-}
-
 ww_status ww_sqlite_use_bundled(void)
 {
     FLOAT_GUARD();
-    const ww_status status = hand_over();
+    const ww_status status = sqlite_host_ready(); /* of the SQLite that the library is linked with, which is this copy */
     if (status != WW_OK)
         return status;
     sqlite3_vfs *files = sqlite3_vfs_find(NULL);
@@ -186,12 +171,4 @@ ww_status ww_sqlite_use_bundled(void)
         return ww_fail(WW_INTERNAL, "the bundled SQLite %s does not let its files be watched", sqlite3_libversion());
     sqlite_file_check = refuse_if_open_elsewhere;
     return WW_OK;
-}
-
-/* The command is a process with no other SQLite. */
-ww_status bundled_sqlite_for_command(void);
-
-ww_status bundled_sqlite_for_command(void)
-{
-    return hand_over();
 }

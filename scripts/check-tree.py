@@ -53,15 +53,15 @@ ARROWS = {
     "vectors": ["tensor/tensor.h", "device", "arithmetic", "base"],  # rows and queries may come as tensors
     "vectors/query/score.c": ["cpu/isa/.", "vectors", "arithmetic", "base"],  # ww_score() is defined as what the CPU computes
     "map": ["vectors/collection.h", "arithmetic", "base"],
-    "store": ["vectors/internal", "vectors/filter", "arithmetic", "base"],
+    "store": ["vectors/collection.h", "vectors/internal", "vectors/filter", "vectors/query/results.h", "vectors/write/payloads.h", "device/share.h", "arithmetic", "base"],
     "store/maps": ["store/.", "vectors/operations.h", "arithmetic", "base"],
-    "store/sqlite": ["store", "vectors/internal", "arithmetic", "base"],
+    "store/sqlite": ["store", "vectors/collection.h", "vectors/internal", "vectors/query/results.h", "vectors/write/payloads.h", "arithmetic", "base"],
     "tensor": ["device", "arithmetic", "base"],
     "quant": ["tensor", "device", "arithmetic", "base"],
     "gguf": ["quant", "tensor", "files", "device", "arithmetic", "base"],
     "mpi": ["base"],  # a library of its own, on public headers
     "mpi/command": ["warpwave/.", "mpi", "files/matrix.h", "base"],
-    "text": ["vectors/internal", "base"],
+    "text": ["vectors/query/results.h", "base"],
     "model": ["gguf", "quant", "tensor", "files", "device", "arithmetic", "base"],
     "model/tokenizer": ["model/.", "gguf", "files", "base"],
     "model/grammar": ["model/tokenizer", "model/.", "base"],
@@ -276,6 +276,23 @@ def check_root():
             offend(name, 1, "a stray file? If it belongs in the root, add it to ROOT_FILES in scripts/check-tree.py")
 
 
+def check_sources(paths):
+    """Every source is named by the CMakeLists.txt of its folder, or of one above it."""
+    texts = {}
+    for path in paths:
+        pure = pathlib.PurePosixPath(path)
+        if not path.startswith(ROOMS) or pure.suffix not in (".c", ".S"):
+            continue
+        for folder in list(pure.parents)[:-1]:
+            listing = str(folder / "CMakeLists.txt")
+            if listing not in texts:
+                texts[listing] = (ROOT / listing).read_text(encoding="utf-8") if (ROOT / listing).exists() else ""
+            if re.search(rf"(?<![\w/.-]){re.escape(str(pure.relative_to(folder)))}(?![\w.-])", texts[listing]):
+                break
+        else:
+            offend(path, 1, "no CMakeLists.txt above it names this file")
+
+
 def check_library_manners(path, lines):
     """No room of the library ends the process or prints, and memory comes from base/memory.h.
     base/system/large_blocks.c is what memory.c stands on."""
@@ -410,6 +427,7 @@ def main():
     check_circles(files)
     check_folders(path for path, _ in files)
     check_root()
+    check_sources(path for path, _ in files)
     check_float_guards(files)
     print("\n".join(offences), file=sys.stderr, end="\n" if offences else "")
     documents = subprocess.run([ROOT / "scripts" / "check-docs.py"], check=False)

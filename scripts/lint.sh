@@ -69,17 +69,8 @@ nightly_targets() {
 }
 
 exported_symbols() {
-    local others
-    others=$(nm -D --defined-only "$build/libwarpwave.so" | awk '$3 !~ /^ww_/ { print $3 }')
-    [ ! -e "$build/libwarpwave_store.so" ] ||
-        others+=$(nm -D --defined-only "$build/libwarpwave_store.so" | awk '$3 !~ /^ww_/ { print $3 }')
-    [ ! -e "$build/libwarpwave_model.so" ] ||
-        others+=$(nm -D --defined-only "$build/libwarpwave_model.so" | awk '$3 !~ /^ww_/ { print $3 }')
-    [ ! -e "$build/libwarpwave_text.so" ] ||
-        others+=$(nm -D --defined-only "$build/libwarpwave_text.so" | awk '$3 !~ /^ww_/ { print $3 }')
-    [ ! -e "$build/libwarpwave.a" ] ||
-        others+=$(nm -g --defined-only "$build/libwarpwave.a" | awk 'NF == 3 && $3 !~ /^ww_/ { print $3 }')
-    [ -z "$others" ] || { echo "exported, but not ww_: $others"; return 1; }
+    scripts/symbols.py --check "$build/libwarpwave.so" || return 1
+    [ ! -e "$build/libwarpwave.a" ] || scripts/symbols.py --check "$build/libwarpwave.a"
 }
 
 check "formatting" formatting

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Kernels of one's own are written and launched from C. DLPack's structs are opaque to other languages. Clusters need MPI.
 LEFT_OUT = {"kernel", "dlpack", "cluster"}
-LIBRARIES = {"store": "warpwave_store", "model": "warpwave_model", "text": "warpwave_text"}  # headers that are not in libwarpwave
+ROOMS = {"store", "model", "text"}  # headers of what a library can be built without
 
 SCALARS = {"int", "float", "double", "bool", "char", "size_t", "long long", "void",
            *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64))}
@@ -64,7 +64,7 @@ class Header:
 
     def __init__(self, stem, known):
         self.stem, self.known = stem, known
-        self.links = LIBRARIES.get(stem, "warpwave")
+        self.room = stem if stem in ROOMS else ""
         self.constants = []  # (name, value, the enum's name or "")
         self.callbacks, self.structs, self.functions = [], [], []
         self.read((ROOT / "include" / "warpwave" / f"{stem}.h").read_text(encoding="utf-8"))
@@ -121,7 +121,7 @@ class Header:
         self.opaque = re.findall(r"^typedef struct (\w+) \1;", code, flags=re.M)
         for result, name, parameters in re.findall(r"^WW_API ([\w ]+?[ *]+)(ww_\w+)\((.*?)\);", code, flags=re.M | re.S):
             self.functions.append(self.function(result, name, parameters))
-        declared = len(re.findall(r"^WW_API ", code, flags=re.M))
+        declared = len(re.findall(r"^WW_API (?!int sqlite3_)", code, flags=re.M))  # not what SQLite calls
         if declared != len(self.functions):
             fail(self.stem, f"{declared} functions are declared, {len(self.functions)} were understood")
 
@@ -263,7 +263,7 @@ class Python:
             out += [self.struct(each) for each in header.structs]
             if header.structs:
                 out.append("\n")
-            out += [wrapped(self.function(each, header.links)) for each in header.functions]
+            out += [wrapped(self.function(each, header.room)) for each in header.functions]
         return "\n".join(out) + "\n"
 
 
@@ -367,7 +367,7 @@ class Rust:
         out = [RUST_HEAD]
         for header in headers:
             body = self.module(header)
-            needed = [f'#[cfg(feature = "{header.stem}")]'] if header.links != "warpwave" else []
+            needed = [f'#[cfg(feature = "{header.stem}")]'] if header.room else []
             out += [*needed, f"mod {header.stem} {{", "    use super::*;", *(f"    {line}" for line in body), "}", *needed, f"pub use {header.stem}::*;", ""]
         foreign = sorted(set(re.findall(r"\*(?:mut|const) (DL\w+)", "\n".join(out))))  # DLPack's
         for name in foreign:

@@ -6,7 +6,7 @@
  * weights.
  *
  * A model may be used from any thread; its computations happen one after the other. Sessions keep the model open: either may be
- * closed first. The functions are in a library of their own, libwarpwave_model.
+ * closed first. A library can be built without them (-DWARPWAVE_MODEL=OFF).
  */
 #ifndef WARPWAVE_MODEL_H
 #define WARPWAVE_MODEL_H

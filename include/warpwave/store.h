@@ -9,7 +9,7 @@
  * ww_collection_clear() of this collection change it; reopening and other processes do not. Handles never change. Counts and
  * figures are those of the file at that moment.
  *
- * This header is not part of warpwave.h, since it needs another library: link with -lwarpwave_store.
+ * This header is not part of warpwave.h, since a library can be built without stores (-DWARPWAVE_STORE=OFF).
  *
  * Threads: any number may use a store and its collections at once. Searches do not wait for writes. Writes wait for each other,
  * and for those of other processes, for at most `busy_ms`, then they fail with WW_BUSY. A child of fork() cannot use its
@@ -187,6 +187,13 @@ WW_API ww_status ww_store_check(ww_store *store, ww_progress progress, void *use
 
 /* Describes the file into `info`. May wait for a lock. */
 WW_API ww_status ww_store_describe(ww_store *store, ww_store_info *info);
+
+/* The entry point that SQLite calls when it loads this library as an extension; it registers the virtual table `warpwave` and
+ * the functions over vectors for a connection. A program that links the library may pass it to sqlite3_auto_extension(). All
+ * stores of a process use one SQLite, the first that asks: another one gets SQLITE_ERROR and a message. */
+struct sqlite3;
+struct sqlite3_api_routines;
+WW_API int sqlite3_warpwave_init(struct sqlite3 *db, char **message, const struct sqlite3_api_routines *api);
 
 #ifdef __cplusplus
 }

@@ -4,8 +4,7 @@
  * their words, or by both. Documents are cut into chunks at the ends of sentences. The model's name,
  * fingerprint, pooling and prefixes are kept with the collection (store.h), which refuses another model.
  *
- * This header is not part of warpwave.h, since it needs other libraries: link with -lwarpwave_text, which needs
- * -lwarpwave_store and -lwarpwave_model.
+ * This header is not part of warpwave.h, since a library can be built without stores or models.
  *
  * Threads: any number may use a ww_text at once. For the collection itself vectors.h says what waits for what.
  */

@@ -135,6 +135,14 @@ exit_code command_end(const command *self, ww_status status)
     return code;
 }
 
+ww_status command_left_out(const char *what)
+{
+    return ww_fail(WW_UNSUPPORTED,
+                   "this build has no '%s': it was made without SQLite, PCRE2, utf8proc or libmicrohttpd, or with "
+                   "-DWARPWAVE_STORE=OFF or -DWARPWAVE_MODEL=OFF; scripts/setup.sh build installs what a full build needs",
+                   what);
+}
+
 exit_code command_misused(const command *self, const char *format, ...)
 {
     char quoted[1024], message[1024];

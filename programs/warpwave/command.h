@@ -62,6 +62,9 @@ exit_code command_end(const command *self, ww_status status);
 void command_program_set(const char *name);
 const char *command_program(void);
 
+/* Fails because this build lacks what `what` needs: stores, models or the server. */
+ww_status command_left_out(const char *what);
+
 /* Marks a failure as a mistake in the command line or the environment, whatever the library calls it: command_end() then
  * returns EXIT_CODE_USAGE. Returns `status`. Does nothing if that is WW_OK. */
 ww_status command_line_wrong(ww_status status);

@@ -12,8 +12,18 @@
 static const command command_help;
 
 static const command *const commands[] = {
-    &command_devices, &command_search, &command_store,       &command_demo,  &command_bench,   &command_model,
-    &command_serve,   &command_gguf,   &command_safetensors, &command_quant, &command_version, &command_help,
+    &command_devices, &command_search,
+#ifdef WARPWAVE_WITH_TEXT
+    &command_store,
+#endif
+    &command_demo,    &command_bench,
+#ifdef WARPWAVE_WITH_MODEL
+    &command_model,
+#endif
+#ifdef WARPWAVE_WITH_SERVER
+    &command_serve,
+#endif
+    &command_gguf,    &command_safetensors, &command_quant, &command_version, &command_help,
 };
 
 static const command *find(const char *name)
@@ -22,6 +32,13 @@ static const command *find(const char *name)
         if (strcmp(commands[i]->name, name) == 0)
             return commands[i];
     return NULL;
+}
+
+static exit_code unknown(const command *self, const char *name)
+{
+    if (strcmp(name, "store") == 0 || strcmp(name, "model") == 0 || strcmp(name, "serve") == 0)
+        return command_end(self, command_left_out(name));
+    return command_misused(self, "unknown %s '%s'", name[0] == '-' ? "option" : "command", name);
 }
 
 static exit_code help_run(const char *const *arguments, size_t count)
@@ -36,7 +53,7 @@ static exit_code help_run(const char *const *arguments, size_t count)
     }
     const command *wanted = find(arguments[0]);
     if (!wanted)
-        return command_misused(&command_help, "unknown %s '%s'", arguments[0][0] == '-' ? "option" : "command", arguments[0]);
+        return unknown(&command_help, arguments[0]);
     if (count > (wanted->actions ? 2 : 1))
         return command_misused(&command_help, "help takes one command%s, %zu words were given",
                                wanted->actions ? " and one action of it" : "", count);
@@ -100,7 +117,7 @@ int main(int argc, char **argv)
         return (int)command_version.run(arguments, count);
     const command *wanted = find(argv[1]);
     if (!wanted)
-        return (int)command_misused(NULL, "unknown %s '%s'", argv[1][0] == '-' ? "option" : "command", argv[1]);
+        return (int)unknown(NULL, argv[1]);
     for (size_t i = 0; i < count; i++) {
         if (asks_for_help(arguments[i])) {
             command_help_print(wanted, wanted->actions ? action_named(wanted, arguments[0]) : NULL);

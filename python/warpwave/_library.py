@@ -1,6 +1,6 @@
-"""Find and load the C libraries: from the wheel, from where WARPWAVE_LIBRARY says, or from the system.
+"""Find and load the C library: from the wheel, from where WARPWAVE_LIBRARY says, or from the system.
 
-They are loaded with RTLD_LOCAL, so their symbols and those of other modules do not mix.
+It is loaded with RTLD_LOCAL, so its symbols and those of other modules do not mix.
 """
 from __future__ import annotations
 
@@ -15,52 +15,59 @@ from ._checked import checked
 PACKAGE = pathlib.Path(__file__).resolve().parent
 
 
-def _candidates(name: str) -> list[str]:
-    """Return the paths to try for lib<name>.so, best first."""
+def _candidates() -> list[str]:
+    """Return the paths to try for the library, best first."""
     told = os.environ.get("WARPWAVE_LIBRARY", "")
     if told:
         return [told]
-    inside = sorted(str(path) for path in (PACKAGE / "lib").glob(f"lib{name}.so*"))
-    return [*inside, f"lib{name}.so.0"]
+    inside = sorted(str(path) for path in (PACKAGE / "lib").glob("libwarpwave.so*"))
+    return [*inside, "libwarpwave.so.0.1"]
 
 
-def _load(name: str) -> ctypes.CDLL:
+def _load() -> ctypes.CDLL:
     tried = []
-    for candidate in _candidates(name):
+    for candidate in _candidates():
         try:
             return ctypes.CDLL(candidate)
         except OSError as error:
             tried.append(f"  {candidate}: {error}")
-    raise ImportError(f"the C library lib{name}.so was not found; install the wheel, or set WARPWAVE_LIBRARY to its path. Tried:\n"
+    raise ImportError("the C library libwarpwave.so was not found; install the wheel, or set WARPWAVE_LIBRARY to its path. Tried:\n"
                       + "\n".join(tried))
 
 
 def store_path() -> str:
-    """Return the path of the store's library, which is also the SQLite extension: in a wheel, the only library."""
-    core = _libraries["warpwave"]
-    if hasattr(core, "ww_store_open"):
-        return str(pathlib.Path(core._name).resolve())
-    path = pathlib.Path(os.environ.get("WARPWAVE_LIBRARY", "")).resolve().parent / "python" / "libwarpwave_store.so"
-    if not path.is_file():
-        raise ImportError(f"{path} does not exist: this package was built without the store, which needs the headers of SQLite 3.38 or later")
-    return str(path)
+    """Return the path of the library, which is also the SQLite extension."""
+    if not hasattr(_library, "ww_store_open"):
+        raise ImportError(f"{_library._name} was built without stores, which need SQLite 3.38 or later")
+    return _path_of(_library)
 
 
-def _load_store() -> ctypes.CDLL:
-    """Load the store with Python's own SQLite: two copies in one process would drop each other's locks on a file.
+def _path_of(library: ctypes.CDLL) -> str:
+    """Return the file of a library that may have been found by its name alone."""
+
+    class Found(ctypes.Structure):
+        _fields_ = [("path", ctypes.c_char_p), ("base", ctypes.c_void_p), ("symbol", ctypes.c_char_p), ("address", ctypes.c_void_p)]
+
+    found = Found()
+    if ctypes.CDLL(None).dladdr(library.ww_version, ctypes.byref(found)) == 0 or not found.path:
+        return str(pathlib.Path(library._name).resolve())
+    return str(pathlib.Path(os.fsdecode(found.path)).resolve())
+
+
+def _prepare_store() -> None:
+    """Have stores use Python's own SQLite: two copies in one process would drop each other's locks on a file.
 
     If that is impossible, the wheel's own copy is used. It refuses files that the process has opened otherwise.
     """
-    core, path = _libraries["warpwave"], store_path()
+    path = store_path()
     try:
         _use_pythons_sqlite(path)
     except ImportError as why:
-        if not hasattr(core, "ww_sqlite_use_bundled"):
+        if not hasattr(_library, "ww_sqlite_use_bundled"):
             raise
-        if core.ww_sqlite_use_bundled() != 0:
-            core.ww_error_message.restype = ctypes.c_char_p
-            raise ImportError(f"{why}; {core.ww_error_message().decode()}") from None
-    return ctypes.CDLL(path)
+        if _library.ww_sqlite_use_bundled() != 0:
+            _library.ww_error_message.restype = ctypes.c_char_p
+            raise ImportError(f"{why}; {_library.ww_error_message().decode()}") from None
 
 
 def _use_pythons_sqlite(path: str) -> None:
@@ -106,57 +113,39 @@ def _load_through_library(path: str, source_id: str) -> None:
                       "is part of the interpreter, where it cannot be found. Use a Python with load_extension(), such as the distribution's")
 
 
-def _load_model() -> ctypes.CDLL:
-    """Load the models, a separate library because it needs Unicode libraries; a wheel has everything in one library."""
-    core = _libraries["warpwave"]
-    if hasattr(core, "ww_model_open"):
-        return core
-    told = os.environ.get("WARPWAVE_LIBRARY", "")
-    path = str(pathlib.Path(told).resolve().parent / "libwarpwave_model.so") if told else "libwarpwave_model.so.0"
-    try:
-        return ctypes.CDLL(path)
-    except OSError as error:
-        raise ImportError(f"{path} cannot be loaded: {error}; models need a library that was built with PCRE2 and utf8proc") from None
+# Rooms that a library can be built without, and that may have to be prepared: their functions are looked for when one is first called.
+_ROOMS = {"store": "stores", "model": "models", "text": "collections of text"}
+_prepared: set[str] = set()
+_library = _load()
+_preparing = threading.Lock()
 
 
-def _load_text() -> ctypes.CDLL:
-    """Load the text collections, after the store and the models that they need; a wheel has everything in one library."""
-    core = _libraries["warpwave"]
-    for name in ("warpwave_store", "warpwave_model"):
-        if name not in _libraries:
-            _libraries[name] = _LATER[name]()
-    if hasattr(core, "ww_text_config_init"):
-        return core
-    path = pathlib.Path(os.environ.get("WARPWAVE_LIBRARY", "")).resolve().parent / "python" / "libwarpwave_text.so"
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise ImportError(f"{path} cannot be loaded: {error}; collections of text need a library that was built with stores and models") from None
+def _prepare(room: str) -> None:
+    with _preparing:
+        if room != "model" and "store" not in _prepared:
+            _prepare_store()
+            _prepared.add("store")
+        _prepared.add(room)
 
 
-_LATER = {"warpwave_store": _load_store, "warpwave_model": _load_model, "warpwave_text": _load_text}
-_libraries: dict[str, ctypes.CDLL] = {"warpwave": _load("warpwave")}
-_loading = threading.Lock()
-
-
-def function(library: str, name: str, result: Any, *arguments: Any) -> Any:
+def function(room: str, name: str, result: Any, *arguments: Any) -> Any:
     """Return a library's function with its types; Python checks parameters given as (name, type).
 
-    Functions of stores and models are loaded on first call.
+    `room` is "store", "model" or "text" for functions of theirs.
     """
-    if library in _LATER and library not in _libraries:
+    if room and room not in _prepared:
 
         def first(*values: Any) -> Any:
-            with _loading:
-                if library not in _libraries:
-                    _libraries[library] = _LATER[library]()
-            return function(library, name, result, *arguments)(*values)
+            if room not in _prepared:
+                _prepare(room)
+            return function(room, name, result, *arguments)(*values)
 
         return first
     try:
-        found = getattr(_libraries[library], name)
+        found = getattr(_library, name)
     except AttributeError:
-        raise ImportError(f"{_libraries[library]._name} has no {name}(): it is another version than this Python package") from None
+        why = f"built without {_ROOMS[room]}, or " if room else ""
+        raise ImportError(f"{_library._name} has no {name}(): it is {why}another version than this Python package") from None
     found.restype = result
     found.argtypes = [argument[1] if isinstance(argument, tuple) else argument for argument in arguments]
     return checked(found, arguments)

@@ -50,11 +50,11 @@ class ww_error_info(Structure):
                 ("name", c_char * 64)]
 
 
-ww_status_name = function("warpwave", "ww_status_name", c_char_p, ("status", c_int))
-ww_error_message = function("warpwave", "ww_error_message", c_char_p)
-ww_error_info_init = function("warpwave", "ww_error_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_error_detail = function("warpwave", "ww_error_detail", c_int, POINTER(ww_error_info))
-ww_version = function("warpwave", "ww_version", c_char_p)
+ww_status_name = function("", "ww_status_name", c_char_p, ("status", c_int))
+ww_error_message = function("", "ww_error_message", c_char_p)
+ww_error_info_init = function("", "ww_error_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_error_detail = function("", "ww_error_detail", c_int, POINTER(ww_error_info))
+ww_version = function("", "ww_version", c_char_p)
 
 # ---- warpwave/files.h ----------------------------------------------------------------------------------------------------
 WW_ELEMENT_UNKNOWN = -1
@@ -91,25 +91,24 @@ class ww_matrix_options(Structure):
                 ("streams", c_int32)]
 
 
-ww_matrix_info_init = function("warpwave", "ww_matrix_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_element_name = function("warpwave", "ww_element_name", c_char_p, ("element", c_int))
-ww_element_bytes = function("warpwave", "ww_element_bytes", c_int64, ("element", c_int))
-ww_matrix_options_init = function("warpwave", "ww_matrix_options_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_matrix_open = function("warpwave", "ww_matrix_open", c_int, ("path", c_char_p), c_void_p)
-ww_matrix_open_with = function("warpwave", "ww_matrix_open_with", c_int, ("path", c_char_p), POINTER(ww_matrix_options), c_void_p)
-ww_matrix_close = function("warpwave", "ww_matrix_close", None, c_void_p)
-ww_matrix_describe = function("warpwave", "ww_matrix_describe", c_int, c_void_p, POINTER(ww_matrix_info))
-ww_matrix_read_f32 = function("warpwave", "ww_matrix_read_f32", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
-ww_matrix_read_i32 = function("warpwave", "ww_matrix_read_i32", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
-ww_matrix_read_elements = function("warpwave", "ww_matrix_read_elements", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
+ww_matrix_info_init = function("", "ww_matrix_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_element_name = function("", "ww_element_name", c_char_p, ("element", c_int))
+ww_element_bytes = function("", "ww_element_bytes", c_int64, ("element", c_int))
+ww_matrix_options_init = function("", "ww_matrix_options_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_matrix_open = function("", "ww_matrix_open", c_int, ("path", c_char_p), c_void_p)
+ww_matrix_open_with = function("", "ww_matrix_open_with", c_int, ("path", c_char_p), POINTER(ww_matrix_options), c_void_p)
+ww_matrix_close = function("", "ww_matrix_close", None, c_void_p)
+ww_matrix_describe = function("", "ww_matrix_describe", c_int, c_void_p, POINTER(ww_matrix_info))
+ww_matrix_read_f32 = function("", "ww_matrix_read_f32", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
+ww_matrix_read_i32 = function("", "ww_matrix_read_i32", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
+ww_matrix_read_elements = function("", "ww_matrix_read_elements", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
                                    c_void_p)
-ww_matrix_id = function("warpwave", "ww_matrix_id", c_char_p, c_void_p, ("row", c_int64))
-ww_matrix_check_finite = function("warpwave", "ww_matrix_check_finite", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
-                                  c_void_p)
-ww_matrix_view_f32 = function("warpwave", "ww_matrix_view_f32", c_void_p, c_void_p)
-ww_matrix_write_f32 = function("warpwave", "ww_matrix_write_f32", c_int, ("path", c_char_p), c_void_p, ("rows", c_int64),
+ww_matrix_id = function("", "ww_matrix_id", c_char_p, c_void_p, ("row", c_int64))
+ww_matrix_check_finite = function("", "ww_matrix_check_finite", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
+ww_matrix_view_f32 = function("", "ww_matrix_view_f32", c_void_p, c_void_p)
+ww_matrix_write_f32 = function("", "ww_matrix_write_f32", c_int, ("path", c_char_p), c_void_p, ("rows", c_int64),
                                ("dim", c_int64))
-ww_matrix_write_i32 = function("warpwave", "ww_matrix_write_i32", c_int, ("path", c_char_p), c_void_p, ("rows", c_int64),
+ww_matrix_write_i32 = function("", "ww_matrix_write_i32", c_int, ("path", c_char_p), c_void_p, ("rows", c_int64),
                                ("dim", c_int64))
 
 # ---- warpwave/arrays.h ---------------------------------------------------------------------------------------------------
@@ -140,26 +139,25 @@ class ww_array(Structure):
                 ("data", c_void_p)]
 
 
-ww_array_info_init = function("warpwave", "ww_array_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_npy_open = function("warpwave", "ww_npy_open", c_int, ("path", c_char_p), c_void_p)
-ww_npy_close = function("warpwave", "ww_npy_close", None, c_void_p)
-ww_npy_describe = function("warpwave", "ww_npy_describe", c_int, c_void_p, POINTER(ww_array_info))
-ww_npy_read = function("warpwave", "ww_npy_read", c_int, c_void_p, ("offset", c_int64), c_void_p, ("bytes", c_size_t))
-ww_safetensors_open = function("warpwave", "ww_safetensors_open", c_int, ("path", c_char_p), c_void_p)
-ww_safetensors_close = function("warpwave", "ww_safetensors_close", None, c_void_p)
-ww_safetensors_count = function("warpwave", "ww_safetensors_count", c_int64, c_void_p)
-ww_safetensors_at = function("warpwave", "ww_safetensors_at", c_int, c_void_p, ("index", c_int64), POINTER(ww_array_info))
-ww_safetensors_find = function("warpwave", "ww_safetensors_find", c_int, c_void_p, ("name", c_char_p), c_void_p)
-ww_safetensors_read = function("warpwave", "ww_safetensors_read", c_int, c_void_p, ("index", c_int64), ("offset", c_int64),
-                               c_void_p, ("bytes", c_size_t))
-ww_safetensors_map = function("warpwave", "ww_safetensors_map", c_int, c_void_p, ("index", c_int64), c_void_p)
-ww_safetensors_metadata_count = function("warpwave", "ww_safetensors_metadata_count", c_int64, c_void_p)
-ww_safetensors_metadata_at = function("warpwave", "ww_safetensors_metadata_at", c_int, c_void_p, ("index", c_int64),
-                                      c_void_p, c_void_p)
-ww_safetensors_metadata = function("warpwave", "ww_safetensors_metadata", c_int, c_void_p, ("key", c_char_p), c_void_p)
-ww_array_init = function("warpwave", "ww_array_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_safetensors_write = function("warpwave", "ww_safetensors_write", c_int, ("path", c_char_p), POINTER(ww_array),
-                                ("count", c_int64), c_void_p)
+ww_array_info_init = function("", "ww_array_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_npy_open = function("", "ww_npy_open", c_int, ("path", c_char_p), c_void_p)
+ww_npy_close = function("", "ww_npy_close", None, c_void_p)
+ww_npy_describe = function("", "ww_npy_describe", c_int, c_void_p, POINTER(ww_array_info))
+ww_npy_read = function("", "ww_npy_read", c_int, c_void_p, ("offset", c_int64), c_void_p, ("bytes", c_size_t))
+ww_safetensors_open = function("", "ww_safetensors_open", c_int, ("path", c_char_p), c_void_p)
+ww_safetensors_close = function("", "ww_safetensors_close", None, c_void_p)
+ww_safetensors_count = function("", "ww_safetensors_count", c_int64, c_void_p)
+ww_safetensors_at = function("", "ww_safetensors_at", c_int, c_void_p, ("index", c_int64), POINTER(ww_array_info))
+ww_safetensors_find = function("", "ww_safetensors_find", c_int, c_void_p, ("name", c_char_p), c_void_p)
+ww_safetensors_read = function("", "ww_safetensors_read", c_int, c_void_p, ("index", c_int64), ("offset", c_int64), c_void_p,
+                               ("bytes", c_size_t))
+ww_safetensors_map = function("", "ww_safetensors_map", c_int, c_void_p, ("index", c_int64), c_void_p)
+ww_safetensors_metadata_count = function("", "ww_safetensors_metadata_count", c_int64, c_void_p)
+ww_safetensors_metadata_at = function("", "ww_safetensors_metadata_at", c_int, c_void_p, ("index", c_int64), c_void_p, c_void_p)
+ww_safetensors_metadata = function("", "ww_safetensors_metadata", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_array_init = function("", "ww_array_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_safetensors_write = function("", "ww_safetensors_write", c_int, ("path", c_char_p), POINTER(ww_array), ("count", c_int64),
+                                c_void_p)
 
 # ---- warpwave/device.h ---------------------------------------------------------------------------------------------------
 
@@ -209,21 +207,20 @@ class ww_memory_info(Structure):
                 ("peak_bytes", c_int64)]
 
 
-ww_device_info_init = function("warpwave", "ww_device_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_memory_info_init = function("warpwave", "ww_memory_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_member_info_init = function("warpwave", "ww_member_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_devices = function("warpwave", "ww_devices", c_int, POINTER(ww_device_info), ("capacity", c_size_t), c_void_p)
-ww_backend_absence = function("warpwave", "ww_backend_absence", c_char_p, ("backend", c_char_p))
-ww_device_open = function("warpwave", "ww_device_open", c_int, ("name", c_char_p), c_void_p)
-ww_device_close = function("warpwave", "ww_device_close", None, c_void_p)
-ww_device_describe = function("warpwave", "ww_device_describe", c_int, c_void_p, POINTER(ww_device_info))
-ww_device_memory = function("warpwave", "ww_device_memory", c_int, c_void_p, POINTER(ww_memory_info))
-ww_device_trim = function("warpwave", "ww_device_trim", c_int, c_void_p)
-ww_device_members = function("warpwave", "ww_device_members", c_int, c_void_p, POINTER(ww_member_info), ("capacity", c_size_t),
-                             c_void_p)
-ww_device_drop = function("warpwave", "ww_device_drop", c_int, c_void_p, ("member", c_char_p))
-ww_kernel_chip_count = function("warpwave", "ww_kernel_chip_count", c_size_t)
-ww_kernel_chip = function("warpwave", "ww_kernel_chip", c_char_p, ("index", c_size_t))
+ww_device_info_init = function("", "ww_device_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_memory_info_init = function("", "ww_memory_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_member_info_init = function("", "ww_member_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_devices = function("", "ww_devices", c_int, POINTER(ww_device_info), ("capacity", c_size_t), c_void_p)
+ww_backend_absence = function("", "ww_backend_absence", c_char_p, ("backend", c_char_p))
+ww_device_open = function("", "ww_device_open", c_int, ("name", c_char_p), c_void_p)
+ww_device_close = function("", "ww_device_close", None, c_void_p)
+ww_device_describe = function("", "ww_device_describe", c_int, c_void_p, POINTER(ww_device_info))
+ww_device_memory = function("", "ww_device_memory", c_int, c_void_p, POINTER(ww_memory_info))
+ww_device_trim = function("", "ww_device_trim", c_int, c_void_p)
+ww_device_members = function("", "ww_device_members", c_int, c_void_p, POINTER(ww_member_info), ("capacity", c_size_t), c_void_p)
+ww_device_drop = function("", "ww_device_drop", c_int, c_void_p, ("member", c_char_p))
+ww_kernel_chip_count = function("", "ww_kernel_chip_count", c_size_t)
+ww_kernel_chip = function("", "ww_kernel_chip", c_char_p, ("index", c_size_t))
 
 # ---- warpwave/tensor.h ---------------------------------------------------------------------------------------------------
 WW_RANK_MAX = 8
@@ -314,118 +311,113 @@ class ww_pool(Structure):
                 ("padding_counts", c_int32)]
 
 
-ww_dtype_name = function("warpwave", "ww_dtype_name", c_char_p, ("dtype", c_int))
-ww_dtype_bytes = function("warpwave", "ww_dtype_bytes", c_size_t, ("dtype", c_int))
-ww_dtype_of_name = function("warpwave", "ww_dtype_of_name", c_int32, ("name", c_char_p))
-ww_layout_contiguous = function("warpwave", "ww_layout_contiguous", ww_layout, ("rank", c_int32), c_void_p)
-ww_layout_elements = function("warpwave", "ww_layout_elements", c_int64, POINTER(ww_layout))
-ww_storage_create = function("warpwave", "ww_storage_create", c_int, c_void_p, ("dtype", c_int), ("elements", c_int64), c_void_p)
-ww_storage_from_host = function("warpwave", "ww_storage_from_host", c_int, c_void_p, ("dtype", c_int), ("elements", c_int64),
+ww_dtype_name = function("", "ww_dtype_name", c_char_p, ("dtype", c_int))
+ww_dtype_bytes = function("", "ww_dtype_bytes", c_size_t, ("dtype", c_int))
+ww_dtype_of_name = function("", "ww_dtype_of_name", c_int32, ("name", c_char_p))
+ww_layout_contiguous = function("", "ww_layout_contiguous", ww_layout, ("rank", c_int32), c_void_p)
+ww_layout_elements = function("", "ww_layout_elements", c_int64, POINTER(ww_layout))
+ww_storage_create = function("", "ww_storage_create", c_int, c_void_p, ("dtype", c_int), ("elements", c_int64), c_void_p)
+ww_storage_from_host = function("", "ww_storage_from_host", c_int, c_void_p, ("dtype", c_int), ("elements", c_int64),
                                 c_void_p, c_void_p)
-ww_storage_retain = function("warpwave", "ww_storage_retain", c_void_p, c_void_p)
-ww_storage_release = function("warpwave", "ww_storage_release", None, c_void_p)
-ww_storage_dtype = function("warpwave", "ww_storage_dtype", c_int, c_void_p)
-ww_storage_elements = function("warpwave", "ww_storage_elements", c_int64, c_void_p)
-ww_storage_device = function("warpwave", "ww_storage_device", c_void_p, c_void_p)
-ww_storage_to_host = function("warpwave", "ww_storage_to_host", c_int, c_void_p, c_void_p)
-ww_device_synchronize = function("warpwave", "ww_device_synchronize", c_int, c_void_p)
-ww_tensor_release = function("warpwave", "ww_tensor_release", None, POINTER(ww_tensor))
-ww_tensor_dtype = function("warpwave", "ww_tensor_dtype", c_int, POINTER(ww_tensor))
-ww_tensor_from_host = function("warpwave", "ww_tensor_from_host", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
+ww_storage_retain = function("", "ww_storage_retain", c_void_p, c_void_p)
+ww_storage_release = function("", "ww_storage_release", None, c_void_p)
+ww_storage_dtype = function("", "ww_storage_dtype", c_int, c_void_p)
+ww_storage_elements = function("", "ww_storage_elements", c_int64, c_void_p)
+ww_storage_device = function("", "ww_storage_device", c_void_p, c_void_p)
+ww_storage_to_host = function("", "ww_storage_to_host", c_int, c_void_p, c_void_p)
+ww_device_synchronize = function("", "ww_device_synchronize", c_int, c_void_p)
+ww_tensor_release = function("", "ww_tensor_release", None, POINTER(ww_tensor))
+ww_tensor_dtype = function("", "ww_tensor_dtype", c_int, POINTER(ww_tensor))
+ww_tensor_from_host = function("", "ww_tensor_from_host", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
                                c_void_p, POINTER(ww_tensor))
-ww_tensor_to_host = function("warpwave", "ww_tensor_to_host", c_int, POINTER(ww_tensor), c_void_p)
-ww_tensor_write = function("warpwave", "ww_tensor_write", c_int, POINTER(ww_tensor), c_void_p)
-ww_tensor_empty = function("warpwave", "ww_tensor_empty", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
+ww_tensor_to_host = function("", "ww_tensor_to_host", c_int, POINTER(ww_tensor), c_void_p)
+ww_tensor_write = function("", "ww_tensor_write", c_int, POINTER(ww_tensor), c_void_p)
+ww_tensor_empty = function("", "ww_tensor_empty", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
                            POINTER(ww_tensor))
-ww_tensor_zeros = function("warpwave", "ww_tensor_zeros", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
+ww_tensor_zeros = function("", "ww_tensor_zeros", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
                            POINTER(ww_tensor))
-ww_tensor_full = function("warpwave", "ww_tensor_full", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p, c_double,
+ww_tensor_full = function("", "ww_tensor_full", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p, c_double,
                           POINTER(ww_tensor))
-ww_tensor_arange = function("warpwave", "ww_tensor_arange", c_int, c_void_p, ("dtype", c_int), c_double, c_double, c_double,
+ww_tensor_arange = function("", "ww_tensor_arange", c_int, c_void_p, ("dtype", c_int), c_double, c_double, c_double,
                             POINTER(ww_tensor))
-ww_device_seed = function("warpwave", "ww_device_seed", c_int, c_void_p, ("seed", c_uint64))
-ww_tensor_uniform = function("warpwave", "ww_tensor_uniform", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
-                             c_double, c_double, POINTER(ww_tensor))
-ww_tensor_normal = function("warpwave", "ww_tensor_normal", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p,
-                            c_double, c_double, POINTER(ww_tensor))
-ww_tensor_view = function("warpwave", "ww_tensor_view", c_int, POINTER(ww_tensor), POINTER(ww_layout), POINTER(ww_tensor))
-ww_tensor_transpose = function("warpwave", "ww_tensor_transpose", c_int, POINTER(ww_tensor), ("a", c_int32), ("b", c_int32),
+ww_device_seed = function("", "ww_device_seed", c_int, c_void_p, ("seed", c_uint64))
+ww_tensor_uniform = function("", "ww_tensor_uniform", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p, c_double,
+                             c_double, POINTER(ww_tensor))
+ww_tensor_normal = function("", "ww_tensor_normal", c_int, c_void_p, ("dtype", c_int), ("rank", c_int32), c_void_p, c_double,
+                            c_double, POINTER(ww_tensor))
+ww_tensor_view = function("", "ww_tensor_view", c_int, POINTER(ww_tensor), POINTER(ww_layout), POINTER(ww_tensor))
+ww_tensor_transpose = function("", "ww_tensor_transpose", c_int, POINTER(ww_tensor), ("a", c_int32), ("b", c_int32),
                                POINTER(ww_tensor))
-ww_tensor_permute = function("warpwave", "ww_tensor_permute", c_int, POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
-ww_tensor_narrow = function("warpwave", "ww_tensor_narrow", c_int, POINTER(ww_tensor), ("dim", c_int32), ("first", c_int64),
+ww_tensor_permute = function("", "ww_tensor_permute", c_int, POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
+ww_tensor_narrow = function("", "ww_tensor_narrow", c_int, POINTER(ww_tensor), ("dim", c_int32), ("first", c_int64),
                             ("count", c_int64), POINTER(ww_tensor))
-ww_tensor_slice = function("warpwave", "ww_tensor_slice", c_int, POINTER(ww_tensor), ("dim", c_int32), ("begin", c_int64),
+ww_tensor_slice = function("", "ww_tensor_slice", c_int, POINTER(ww_tensor), ("dim", c_int32), ("begin", c_int64),
                            ("end", c_int64), ("step", c_int64), POINTER(ww_tensor))
-ww_tensor_select = function("warpwave", "ww_tensor_select", c_int, POINTER(ww_tensor), ("dim", c_int32), ("index", c_int64),
+ww_tensor_select = function("", "ww_tensor_select", c_int, POINTER(ww_tensor), ("dim", c_int32), ("index", c_int64),
                             POINTER(ww_tensor))
-ww_tensor_reshape = function("warpwave", "ww_tensor_reshape", c_int, POINTER(ww_tensor), ("rank", c_int32), c_void_p,
-                             POINTER(ww_tensor))
-ww_tensor_broadcast_to = function("warpwave", "ww_tensor_broadcast_to", c_int, POINTER(ww_tensor), ("rank", c_int32), c_void_p,
+ww_tensor_reshape = function("", "ww_tensor_reshape", c_int, POINTER(ww_tensor), ("rank", c_int32), c_void_p, POINTER(ww_tensor))
+ww_tensor_broadcast_to = function("", "ww_tensor_broadcast_to", c_int, POINTER(ww_tensor), ("rank", c_int32), c_void_p,
                                   POINTER(ww_tensor))
-ww_tensor_squeeze = function("warpwave", "ww_tensor_squeeze", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
-ww_tensor_unsqueeze = function("warpwave", "ww_tensor_unsqueeze", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
-ww_tensor_contiguous = function("warpwave", "ww_tensor_contiguous", c_int, POINTER(ww_tensor), POINTER(ww_tensor))
-ww_tensor_copy_to = function("warpwave", "ww_tensor_copy_to", c_int, POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
-ww_tensor_copy_strided = function("warpwave", "ww_tensor_copy_strided", c_int, POINTER(ww_tensor), POINTER(ww_tensor))
-ww_tensor_copy2d = function("warpwave", "ww_tensor_copy2d", c_int, c_void_p, c_void_p, ("rows", c_int64), ("columns", c_int64),
+ww_tensor_squeeze = function("", "ww_tensor_squeeze", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
+ww_tensor_unsqueeze = function("", "ww_tensor_unsqueeze", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
+ww_tensor_contiguous = function("", "ww_tensor_contiguous", c_int, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_copy_to = function("", "ww_tensor_copy_to", c_int, POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
+ww_tensor_copy_strided = function("", "ww_tensor_copy_strided", c_int, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_copy2d = function("", "ww_tensor_copy2d", c_int, c_void_p, c_void_p, ("rows", c_int64), ("columns", c_int64),
                             ("from_stride", c_int64), ("to_stride", c_int64), ("from_offset", c_int64), ("to_offset", c_int64))
-ww_tensor_const_set = function("warpwave", "ww_tensor_const_set", c_int, POINTER(ww_tensor), c_void_p)
-ww_tensor_cat = function("warpwave", "ww_tensor_cat", c_int, POINTER(ww_tensor), ("count", c_size_t), ("dim", c_int32),
+ww_tensor_const_set = function("", "ww_tensor_const_set", c_int, POINTER(ww_tensor), c_void_p)
+ww_tensor_cat = function("", "ww_tensor_cat", c_int, POINTER(ww_tensor), ("count", c_size_t), ("dim", c_int32),
                          POINTER(ww_tensor))
-ww_tensor_gather = function("warpwave", "ww_tensor_gather", c_int, POINTER(ww_tensor), POINTER(ww_tensor), ("dim", c_int32),
+ww_tensor_gather = function("", "ww_tensor_gather", c_int, POINTER(ww_tensor), POINTER(ww_tensor), ("dim", c_int32),
                             POINTER(ww_tensor))
-ww_tensor_index_select = function("warpwave", "ww_tensor_index_select", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
-                                  ("dim", c_int32), POINTER(ww_tensor))
-ww_tensor_scatter = function("warpwave", "ww_tensor_scatter", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
+ww_tensor_index_select = function("", "ww_tensor_index_select", c_int, POINTER(ww_tensor), POINTER(ww_tensor), ("dim", c_int32),
+                                  POINTER(ww_tensor))
+ww_tensor_scatter = function("", "ww_tensor_scatter", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
                              ("dim", c_int32))
-ww_tensor_scatter_add = function("warpwave", "ww_tensor_scatter_add", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
-                                 POINTER(ww_tensor), ("dim", c_int32))
-ww_tensor_index_add = function("warpwave", "ww_tensor_index_add", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
-                               POINTER(ww_tensor), ("dim", c_int32))
-ww_unary_name = function("warpwave", "ww_unary_name", c_char_p, ("op", c_int))
-ww_binary_name = function("warpwave", "ww_binary_name", c_char_p, ("op", c_int))
-ww_cmp_name = function("warpwave", "ww_cmp_name", c_char_p, ("op", c_int))
-ww_unary_of_name = function("warpwave", "ww_unary_of_name", c_int32, ("name", c_char_p))
-ww_binary_of_name = function("warpwave", "ww_binary_of_name", c_int32, ("name", c_char_p))
-ww_cmp_of_name = function("warpwave", "ww_cmp_of_name", c_int32, ("name", c_char_p))
-ww_tensor_cast = function("warpwave", "ww_tensor_cast", c_int, POINTER(ww_tensor), ("dtype", c_int), POINTER(ww_tensor))
-ww_tensor_unary = function("warpwave", "ww_tensor_unary", c_int, ("op", c_int), POINTER(ww_tensor), POINTER(ww_tensor))
-ww_tensor_binary = function("warpwave", "ww_tensor_binary", c_int, ("op", c_int), POINTER(ww_tensor), POINTER(ww_tensor),
+ww_tensor_scatter_add = function("", "ww_tensor_scatter_add", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
+                                 ("dim", c_int32))
+ww_tensor_index_add = function("", "ww_tensor_index_add", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
+                               ("dim", c_int32))
+ww_unary_name = function("", "ww_unary_name", c_char_p, ("op", c_int))
+ww_binary_name = function("", "ww_binary_name", c_char_p, ("op", c_int))
+ww_cmp_name = function("", "ww_cmp_name", c_char_p, ("op", c_int))
+ww_unary_of_name = function("", "ww_unary_of_name", c_int32, ("name", c_char_p))
+ww_binary_of_name = function("", "ww_binary_of_name", c_int32, ("name", c_char_p))
+ww_cmp_of_name = function("", "ww_cmp_of_name", c_int32, ("name", c_char_p))
+ww_tensor_cast = function("", "ww_tensor_cast", c_int, POINTER(ww_tensor), ("dtype", c_int), POINTER(ww_tensor))
+ww_tensor_unary = function("", "ww_tensor_unary", c_int, ("op", c_int), POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_binary = function("", "ww_tensor_binary", c_int, ("op", c_int), POINTER(ww_tensor), POINTER(ww_tensor),
                             POINTER(ww_tensor))
-ww_tensor_cmp = function("warpwave", "ww_tensor_cmp", c_int, ("op", c_int), POINTER(ww_tensor), POINTER(ww_tensor),
-                         POINTER(ww_tensor))
-ww_tensor_where = function("warpwave", "ww_tensor_where", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
+ww_tensor_cmp = function("", "ww_tensor_cmp", c_int, ("op", c_int), POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_where = function("", "ww_tensor_where", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
                            POINTER(ww_tensor))
-ww_tensor_affine = function("warpwave", "ww_tensor_affine", c_int, POINTER(ww_tensor), c_double, c_double, POINTER(ww_tensor))
-ww_tensor_powf = function("warpwave", "ww_tensor_powf", c_int, POINTER(ww_tensor), c_double, POINTER(ww_tensor))
-ww_tensor_elu = function("warpwave", "ww_tensor_elu", c_int, POINTER(ww_tensor), c_double, POINTER(ww_tensor))
-ww_tensor_matmul = function("warpwave", "ww_tensor_matmul", c_int, POINTER(ww_tensor), POINTER(ww_tensor), ("math", c_int),
+ww_tensor_affine = function("", "ww_tensor_affine", c_int, POINTER(ww_tensor), c_double, c_double, POINTER(ww_tensor))
+ww_tensor_powf = function("", "ww_tensor_powf", c_int, POINTER(ww_tensor), c_double, POINTER(ww_tensor))
+ww_tensor_elu = function("", "ww_tensor_elu", c_int, POINTER(ww_tensor), c_double, POINTER(ww_tensor))
+ww_tensor_matmul = function("", "ww_tensor_matmul", c_int, POINTER(ww_tensor), POINTER(ww_tensor), ("math", c_int),
                             POINTER(ww_tensor))
-ww_conv_init = function("warpwave", "ww_conv_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_conv_size = function("warpwave", "ww_conv_size", c_int64, ("in", c_int64), ("kernel", c_int64), ("padding", c_int64),
+ww_conv_init = function("", "ww_conv_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_conv_size = function("", "ww_conv_size", c_int64, ("in", c_int64), ("kernel", c_int64), ("padding", c_int64),
                         ("stride", c_int64), ("dilation", c_int64))
-ww_conv_transpose_size = function("warpwave", "ww_conv_transpose_size", c_int64, ("in", c_int64), ("kernel", c_int64),
+ww_conv_transpose_size = function("", "ww_conv_transpose_size", c_int64, ("in", c_int64), ("kernel", c_int64),
                                   ("padding", c_int64), ("stride", c_int64), ("dilation", c_int64), ("output_padding", c_int64))
-ww_tensor_conv1d = function("warpwave", "ww_tensor_conv1d", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_conv),
+ww_tensor_conv1d = function("", "ww_tensor_conv1d", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_conv),
                             POINTER(ww_tensor))
-ww_tensor_conv2d = function("warpwave", "ww_tensor_conv2d", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_conv),
+ww_tensor_conv2d = function("", "ww_tensor_conv2d", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_conv),
                             POINTER(ww_tensor))
-ww_tensor_conv_transpose1d = function("warpwave", "ww_tensor_conv_transpose1d", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+ww_tensor_conv_transpose1d = function("", "ww_tensor_conv_transpose1d", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
                                       POINTER(ww_conv), POINTER(ww_tensor))
-ww_tensor_conv_transpose2d = function("warpwave", "ww_tensor_conv_transpose2d", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
+ww_tensor_conv_transpose2d = function("", "ww_tensor_conv_transpose2d", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
                                       POINTER(ww_conv), POINTER(ww_tensor))
-ww_pool_init = function("warpwave", "ww_pool_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_tensor_avg_pool2d = function("warpwave", "ww_tensor_avg_pool2d", c_int, POINTER(ww_tensor), POINTER(ww_pool),
-                                POINTER(ww_tensor))
-ww_tensor_max_pool2d = function("warpwave", "ww_tensor_max_pool2d", c_int, POINTER(ww_tensor), POINTER(ww_pool),
-                                POINTER(ww_tensor))
-ww_tensor_upsample_nearest1d = function("warpwave", "ww_tensor_upsample_nearest1d", c_int, POINTER(ww_tensor), ("size", c_int64),
+ww_pool_init = function("", "ww_pool_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_tensor_avg_pool2d = function("", "ww_tensor_avg_pool2d", c_int, POINTER(ww_tensor), POINTER(ww_pool), POINTER(ww_tensor))
+ww_tensor_max_pool2d = function("", "ww_tensor_max_pool2d", c_int, POINTER(ww_tensor), POINTER(ww_pool), POINTER(ww_tensor))
+ww_tensor_upsample_nearest1d = function("", "ww_tensor_upsample_nearest1d", c_int, POINTER(ww_tensor), ("size", c_int64),
                                         POINTER(ww_tensor))
-ww_tensor_upsample_nearest2d = function("warpwave", "ww_tensor_upsample_nearest2d", c_int, POINTER(ww_tensor),
-                                        ("size_y", c_int64), ("size_x", c_int64), POINTER(ww_tensor))
-ww_tensor_upsample_bilinear2d = function("warpwave", "ww_tensor_upsample_bilinear2d", c_int, POINTER(ww_tensor),
-                                         ("size_y", c_int64), ("size_x", c_int64), ("align_corners", c_int32), c_void_p,
-                                         POINTER(ww_tensor))
+ww_tensor_upsample_nearest2d = function("", "ww_tensor_upsample_nearest2d", c_int, POINTER(ww_tensor), ("size_y", c_int64),
+                                        ("size_x", c_int64), POINTER(ww_tensor))
+ww_tensor_upsample_bilinear2d = function("", "ww_tensor_upsample_bilinear2d", c_int, POINTER(ww_tensor), ("size_y", c_int64),
+                                         ("size_x", c_int64), ("align_corners", c_int32), c_void_p, POINTER(ww_tensor))
 
 # ---- warpwave/attention.h ------------------------------------------------------------------------------------------------
 WW_ATTENTION_F16 = 0
@@ -443,9 +435,9 @@ class ww_attention(Structure):
                 ("scale", c_double)]
 
 
-ww_attention_init = function("warpwave", "ww_attention_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_tensor_attention = function("warpwave", "ww_tensor_attention", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
-                               POINTER(ww_tensor), POINTER(ww_attention), POINTER(ww_tensor))
+ww_attention_init = function("", "ww_attention_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_tensor_attention = function("", "ww_tensor_attention", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
+                               POINTER(ww_attention), POINTER(ww_tensor))
 
 # ---- warpwave/quant.h ----------------------------------------------------------------------------------------------------
 WW_QUANT_F32 = 0
@@ -497,34 +489,33 @@ class ww_quant_product(Structure):
                 ("accumulate", c_int32)]
 
 
-ww_quant_info_init = function("warpwave", "ww_quant_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_quant_name = function("warpwave", "ww_quant_name", c_char_p, ("type", c_int))
-ww_quant_find = function("warpwave", "ww_quant_find", c_int, ("name", c_char_p), c_void_p)
-ww_quant_block_elements = function("warpwave", "ww_quant_block_elements", c_int64, ("type", c_int))
-ww_quant_block_bytes = function("warpwave", "ww_quant_block_bytes", c_int64, ("type", c_int))
-ww_quant_row_bytes = function("warpwave", "ww_quant_row_bytes", c_int, ("type", c_int), ("cols", c_int64), c_void_p)
-ww_quant_from_f32 = function("warpwave", "ww_quant_from_f32", c_int, c_void_p, ("type", c_int), c_void_p, ("rows", c_int64),
+ww_quant_info_init = function("", "ww_quant_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_quant_name = function("", "ww_quant_name", c_char_p, ("type", c_int))
+ww_quant_find = function("", "ww_quant_find", c_int, ("name", c_char_p), c_void_p)
+ww_quant_block_elements = function("", "ww_quant_block_elements", c_int64, ("type", c_int))
+ww_quant_block_bytes = function("", "ww_quant_block_bytes", c_int64, ("type", c_int))
+ww_quant_row_bytes = function("", "ww_quant_row_bytes", c_int, ("type", c_int), ("cols", c_int64), c_void_p)
+ww_quant_from_f32 = function("", "ww_quant_from_f32", c_int, c_void_p, ("type", c_int), c_void_p, ("rows", c_int64),
                              ("cols", c_int64), ("row_stride", c_int64), c_void_p)
-ww_quant_from_tensor = function("warpwave", "ww_quant_from_tensor", c_int, ("type", c_int), POINTER(ww_tensor), c_void_p)
-ww_quant_load = function("warpwave", "ww_quant_load", c_int, c_void_p, ("type", c_int), c_void_p, ("size", c_size_t),
-                         ("rows", c_int64), ("cols", c_int64), c_void_p)
-ww_quant_view = function("warpwave", "ww_quant_view", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
-ww_quant_destroy = function("warpwave", "ww_quant_destroy", None, c_void_p)
-ww_quant_describe = function("warpwave", "ww_quant_describe", c_int, c_void_p, POINTER(ww_quant_info))
-ww_quant_read_f32 = function("warpwave", "ww_quant_read_f32", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
-ww_quant_read_blocks = function("warpwave", "ww_quant_read_blocks", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
-                                c_void_p)
-ww_quant_get_rows = function("warpwave", "ww_quant_get_rows", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p)
-ww_quant_dequantize = function("warpwave", "ww_quant_dequantize", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
+ww_quant_from_tensor = function("", "ww_quant_from_tensor", c_int, ("type", c_int), POINTER(ww_tensor), c_void_p)
+ww_quant_load = function("", "ww_quant_load", c_int, c_void_p, ("type", c_int), c_void_p, ("size", c_size_t), ("rows", c_int64),
+                         ("cols", c_int64), c_void_p)
+ww_quant_view = function("", "ww_quant_view", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
+ww_quant_destroy = function("", "ww_quant_destroy", None, c_void_p)
+ww_quant_describe = function("", "ww_quant_describe", c_int, c_void_p, POINTER(ww_quant_info))
+ww_quant_read_f32 = function("", "ww_quant_read_f32", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
+ww_quant_read_blocks = function("", "ww_quant_read_blocks", c_int, c_void_p, ("first", c_int64), ("count", c_int64), c_void_p)
+ww_quant_get_rows = function("", "ww_quant_get_rows", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p)
+ww_quant_dequantize = function("", "ww_quant_dequantize", c_int, c_void_p, ("first", c_int64), ("count", c_int64),
                                ("dtype", c_int), POINTER(ww_tensor))
-ww_quant_rows = function("warpwave", "ww_quant_rows", c_int, c_void_p, POINTER(ww_tensor), ("dtype", c_int), POINTER(ww_tensor))
-ww_quant_matmul = function("warpwave", "ww_quant_matmul", c_int, c_void_p, POINTER(ww_tensor), POINTER(ww_tensor))
-ww_quant_matmul_experts = function("warpwave", "ww_quant_matmul_experts", c_int, c_void_p, ("expert_rows", c_int64),
-                                   POINTER(ww_tensor), c_void_p, POINTER(ww_tensor))
-ww_quant_product_init = function("warpwave", "ww_quant_product_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_quant_multiply = function("warpwave", "ww_quant_multiply", c_int, c_void_p, POINTER(ww_tensor), POINTER(ww_quant_product),
+ww_quant_rows = function("", "ww_quant_rows", c_int, c_void_p, POINTER(ww_tensor), ("dtype", c_int), POINTER(ww_tensor))
+ww_quant_matmul = function("", "ww_quant_matmul", c_int, c_void_p, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_quant_matmul_experts = function("", "ww_quant_matmul_experts", c_int, c_void_p, ("expert_rows", c_int64), POINTER(ww_tensor),
+                                   c_void_p, POINTER(ww_tensor))
+ww_quant_product_init = function("", "ww_quant_product_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_quant_multiply = function("", "ww_quant_multiply", c_int, c_void_p, POINTER(ww_tensor), POINTER(ww_quant_product),
                              POINTER(ww_tensor))
-ww_quant_multiply_coded = function("warpwave", "ww_quant_multiply_coded", c_int, c_void_p, c_void_p, POINTER(ww_quant_product),
+ww_quant_multiply_coded = function("", "ww_quant_multiply_coded", c_int, c_void_p, c_void_p, POINTER(ww_quant_product),
                                    POINTER(ww_tensor))
 
 # ---- warpwave/gguf.h -----------------------------------------------------------------------------------------------------
@@ -584,44 +575,43 @@ class ww_gguf_span(Structure):
                 ("bytes", c_size_t)]
 
 
-ww_gguf_info_init = function("warpwave", "ww_gguf_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_gguf_value_init = function("warpwave", "ww_gguf_value_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_gguf_tensor_init = function("warpwave", "ww_gguf_tensor_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_gguf_kind_name = function("warpwave", "ww_gguf_kind_name", c_char_p, ("kind", c_int))
-ww_gguf_type_name = function("warpwave", "ww_gguf_type_name", c_char_p, ("type", c_int32))
-ww_gguf_open = function("warpwave", "ww_gguf_open", c_int, ("path", c_char_p), c_void_p)
-ww_gguf_close = function("warpwave", "ww_gguf_close", None, c_void_p)
-ww_gguf_describe = function("warpwave", "ww_gguf_describe", c_int, c_void_p, POINTER(ww_gguf_info))
-ww_gguf_value_at = function("warpwave", "ww_gguf_value_at", c_int, c_void_p, ("index", c_int64), POINTER(ww_gguf_value))
-ww_gguf_tensor_at = function("warpwave", "ww_gguf_tensor_at", c_int, c_void_p, ("index", c_int64), POINTER(ww_gguf_tensor))
-ww_gguf_find_value = function("warpwave", "ww_gguf_find_value", c_int, c_void_p, ("key", c_char_p), c_void_p)
-ww_gguf_find_tensor = function("warpwave", "ww_gguf_find_tensor", c_int, c_void_p, ("name", c_char_p), c_void_p)
-ww_gguf_u64 = function("warpwave", "ww_gguf_u64", c_int, c_void_p, ("key", c_char_p), c_void_p)
-ww_gguf_i64 = function("warpwave", "ww_gguf_i64", c_int, c_void_p, ("key", c_char_p), c_void_p)
-ww_gguf_f64 = function("warpwave", "ww_gguf_f64", c_int, c_void_p, ("key", c_char_p), c_void_p)
-ww_gguf_bool = function("warpwave", "ww_gguf_bool", c_int, c_void_p, ("key", c_char_p), c_void_p)
-ww_gguf_text = function("warpwave", "ww_gguf_text", c_int, c_void_p, ("key", c_char_p), c_void_p, c_void_p)
-ww_gguf_i64s = function("warpwave", "ww_gguf_i64s", c_int, c_void_p, ("key", c_char_p), c_void_p, ("capacity", c_int64), c_void_p)
-ww_gguf_f64s = function("warpwave", "ww_gguf_f64s", c_int, c_void_p, ("key", c_char_p), c_void_p, ("capacity", c_int64), c_void_p)
-ww_gguf_texts = function("warpwave", "ww_gguf_texts", c_int, c_void_p, ("key", c_char_p), POINTER(ww_gguf_span),
-                         ("capacity", c_int64), c_void_p)
-ww_gguf_view = function("warpwave", "ww_gguf_view", c_void_p, c_void_p, ("index", c_int64))
-ww_gguf_read = function("warpwave", "ww_gguf_read", c_int, c_void_p, ("index", c_int64), ("offset", c_int64), c_void_p,
+ww_gguf_info_init = function("", "ww_gguf_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_gguf_value_init = function("", "ww_gguf_value_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_gguf_tensor_init = function("", "ww_gguf_tensor_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_gguf_kind_name = function("", "ww_gguf_kind_name", c_char_p, ("kind", c_int))
+ww_gguf_type_name = function("", "ww_gguf_type_name", c_char_p, ("type", c_int32))
+ww_gguf_open = function("", "ww_gguf_open", c_int, ("path", c_char_p), c_void_p)
+ww_gguf_close = function("", "ww_gguf_close", None, c_void_p)
+ww_gguf_describe = function("", "ww_gguf_describe", c_int, c_void_p, POINTER(ww_gguf_info))
+ww_gguf_value_at = function("", "ww_gguf_value_at", c_int, c_void_p, ("index", c_int64), POINTER(ww_gguf_value))
+ww_gguf_tensor_at = function("", "ww_gguf_tensor_at", c_int, c_void_p, ("index", c_int64), POINTER(ww_gguf_tensor))
+ww_gguf_find_value = function("", "ww_gguf_find_value", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_find_tensor = function("", "ww_gguf_find_tensor", c_int, c_void_p, ("name", c_char_p), c_void_p)
+ww_gguf_u64 = function("", "ww_gguf_u64", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_i64 = function("", "ww_gguf_i64", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_f64 = function("", "ww_gguf_f64", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_bool = function("", "ww_gguf_bool", c_int, c_void_p, ("key", c_char_p), c_void_p)
+ww_gguf_text = function("", "ww_gguf_text", c_int, c_void_p, ("key", c_char_p), c_void_p, c_void_p)
+ww_gguf_i64s = function("", "ww_gguf_i64s", c_int, c_void_p, ("key", c_char_p), c_void_p, ("capacity", c_int64), c_void_p)
+ww_gguf_f64s = function("", "ww_gguf_f64s", c_int, c_void_p, ("key", c_char_p), c_void_p, ("capacity", c_int64), c_void_p)
+ww_gguf_texts = function("", "ww_gguf_texts", c_int, c_void_p, ("key", c_char_p), POINTER(ww_gguf_span), ("capacity", c_int64),
+                         c_void_p)
+ww_gguf_view = function("", "ww_gguf_view", c_void_p, c_void_p, ("index", c_int64))
+ww_gguf_read = function("", "ww_gguf_read", c_int, c_void_p, ("index", c_int64), ("offset", c_int64), c_void_p,
                         ("bytes", c_size_t))
-ww_gguf_load = function("warpwave", "ww_gguf_load", c_int, c_void_p, ("index", c_int64), c_void_p, ww_progress,
-                        c_void_p, c_void_p)
-ww_gguf_load_joined = function("warpwave", "ww_gguf_load_joined", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p,
-                               ww_progress, c_void_p, c_void_p)
-ww_gguf_load_all = function("warpwave", "ww_gguf_load_all", c_int, c_void_p, c_void_p, ww_progress, c_void_p, c_void_p)
-ww_gguf_writer_create = function("warpwave", "ww_gguf_writer_create", c_int, c_void_p)
-ww_gguf_writer_value = function("warpwave", "ww_gguf_writer_value", c_int, c_void_p, POINTER(ww_gguf_value))
-ww_gguf_writer_u32 = function("warpwave", "ww_gguf_writer_u32", c_int, c_void_p, ("key", c_char_p), ("value", c_uint32))
-ww_gguf_writer_string = function("warpwave", "ww_gguf_writer_string", c_int, c_void_p, ("key", c_char_p), ("text", c_char_p))
-ww_gguf_writer_tensor = function("warpwave", "ww_gguf_writer_tensor", c_int, c_void_p, POINTER(ww_gguf_tensor))
-ww_gguf_writer_open = function("warpwave", "ww_gguf_writer_open", c_int, c_void_p, ("path", c_char_p))
-ww_gguf_writer_data = function("warpwave", "ww_gguf_writer_data", c_int, c_void_p, c_void_p, ("size", c_size_t))
-ww_gguf_writer_finish = function("warpwave", "ww_gguf_writer_finish", c_int, c_void_p)
-ww_gguf_writer_destroy = function("warpwave", "ww_gguf_writer_destroy", None, c_void_p)
+ww_gguf_load = function("", "ww_gguf_load", c_int, c_void_p, ("index", c_int64), c_void_p, ww_progress, c_void_p, c_void_p)
+ww_gguf_load_joined = function("", "ww_gguf_load_joined", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p, ww_progress,
+                               c_void_p, c_void_p)
+ww_gguf_load_all = function("", "ww_gguf_load_all", c_int, c_void_p, c_void_p, ww_progress, c_void_p, c_void_p)
+ww_gguf_writer_create = function("", "ww_gguf_writer_create", c_int, c_void_p)
+ww_gguf_writer_value = function("", "ww_gguf_writer_value", c_int, c_void_p, POINTER(ww_gguf_value))
+ww_gguf_writer_u32 = function("", "ww_gguf_writer_u32", c_int, c_void_p, ("key", c_char_p), ("value", c_uint32))
+ww_gguf_writer_string = function("", "ww_gguf_writer_string", c_int, c_void_p, ("key", c_char_p), ("text", c_char_p))
+ww_gguf_writer_tensor = function("", "ww_gguf_writer_tensor", c_int, c_void_p, POINTER(ww_gguf_tensor))
+ww_gguf_writer_open = function("", "ww_gguf_writer_open", c_int, c_void_p, ("path", c_char_p))
+ww_gguf_writer_data = function("", "ww_gguf_writer_data", c_int, c_void_p, c_void_p, ("size", c_size_t))
+ww_gguf_writer_finish = function("", "ww_gguf_writer_finish", c_int, c_void_p)
+ww_gguf_writer_destroy = function("", "ww_gguf_writer_destroy", None, c_void_p)
 
 # ---- warpwave/results.h --------------------------------------------------------------------------------------------------
 WW_FETCH_IDS = 1
@@ -657,21 +647,21 @@ class ww_results_columns(Structure):
                 ("parts", c_void_p)]
 
 
-ww_results_destroy = function("warpwave", "ww_results_destroy", None, c_void_p)
-ww_results_query_count = function("warpwave", "ww_results_query_count", c_int64, c_void_p)
-ww_results_count = function("warpwave", "ww_results_count", c_int64, c_void_p, ("query", c_int64))
-ww_results_total = function("warpwave", "ww_results_total", c_int64, c_void_p, ("query", c_int64))
-ww_results_proven = function("warpwave", "ww_results_proven", c_int64, c_void_p, ("query", c_int64))
-ww_results_rows = function("warpwave", "ww_results_rows", c_void_p, c_void_p, ("query", c_int64))
-ww_results_handles = function("warpwave", "ww_results_handles", c_void_p, c_void_p, ("query", c_int64))
-ww_results_scores = function("warpwave", "ww_results_scores", c_void_p, c_void_p, ("query", c_int64))
-ww_results_id = function("warpwave", "ww_results_id", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
-ww_results_payload = function("warpwave", "ww_results_payload", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
-ww_results_text = function("warpwave", "ww_results_text", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
-ww_results_vector = function("warpwave", "ww_results_vector", c_void_p, c_void_p, ("query", c_int64), ("hit", c_int64))
-ww_results_parts = function("warpwave", "ww_results_parts", c_void_p, c_void_p, ("query", c_int64))
-ww_results_columns_init = function("warpwave", "ww_results_columns_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_results_describe = function("warpwave", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
+ww_results_destroy = function("", "ww_results_destroy", None, c_void_p)
+ww_results_query_count = function("", "ww_results_query_count", c_int64, c_void_p)
+ww_results_count = function("", "ww_results_count", c_int64, c_void_p, ("query", c_int64))
+ww_results_total = function("", "ww_results_total", c_int64, c_void_p, ("query", c_int64))
+ww_results_proven = function("", "ww_results_proven", c_int64, c_void_p, ("query", c_int64))
+ww_results_rows = function("", "ww_results_rows", c_void_p, c_void_p, ("query", c_int64))
+ww_results_handles = function("", "ww_results_handles", c_void_p, c_void_p, ("query", c_int64))
+ww_results_scores = function("", "ww_results_scores", c_void_p, c_void_p, ("query", c_int64))
+ww_results_id = function("", "ww_results_id", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_payload = function("", "ww_results_payload", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_text = function("", "ww_results_text", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_vector = function("", "ww_results_vector", c_void_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_parts = function("", "ww_results_parts", c_void_p, c_void_p, ("query", c_int64))
+ww_results_columns_init = function("", "ww_results_columns_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_results_describe = function("", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
 
 # ---- warpwave/vectors.h --------------------------------------------------------------------------------------------------
 WW_DIM_MAX = 65536
@@ -840,50 +830,47 @@ class ww_damage_report(Structure):
                 ("damage", c_uint32)]
 
 
-ww_collection_config_init = function("warpwave", "ww_collection_config_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_rows_init = function("warpwave", "ww_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_query_init = function("warpwave", "ww_query_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_match_init = function("warpwave", "ww_match_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_get_init = function("warpwave", "ww_get_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_search_stats_init = function("warpwave", "ww_search_stats_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_collection_info_init = function("warpwave", "ww_collection_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_damage_report_init = function("warpwave", "ww_damage_report_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_metric_name = function("warpwave", "ww_metric_name", c_char_p, ("metric", c_int))
-ww_screen_name = function("warpwave", "ww_screen_name", c_char_p, ("screen", c_int))
-ww_vector_type_name = function("warpwave", "ww_vector_type_name", c_char_p, ("type", c_int))
-ww_row_place_name = function("warpwave", "ww_row_place_name", c_char_p, ("place", c_int))
-ww_collection_create = function("warpwave", "ww_collection_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
-ww_collection_destroy = function("warpwave", "ww_collection_destroy", None, c_void_p)
-ww_collection_add = function("warpwave", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))
-ww_collection_upsert = function("warpwave", "ww_collection_upsert", c_int, c_void_p, POINTER(ww_rows))
-ww_collection_update = function("warpwave", "ww_collection_update", c_int, c_void_p, POINTER(ww_rows))
-ww_collection_remove = function("warpwave", "ww_collection_remove", c_int, c_void_p, c_void_p, ("count", c_int64))
-ww_collection_discard = function("warpwave", "ww_collection_discard", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p)
-ww_collection_set_payloads = function("warpwave", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p,
-                                      ("count", c_int64))
-ww_collection_clear = function("warpwave", "ww_collection_clear", c_int, c_void_p)
-ww_collection_compact = function("warpwave", "ww_collection_compact", c_int, c_void_p, ww_progress, c_void_p)
-ww_collection_check = function("warpwave", "ww_collection_check", c_int, c_void_p, POINTER(ww_damage_report),
-                               ww_progress, c_void_p)
-ww_collection_reserve = function("warpwave", "ww_collection_reserve", c_int, c_void_p, ("rows", c_int64))
-ww_collection_move = function("warpwave", "ww_collection_move", c_int, c_void_p, c_void_p)
-ww_collection_count = function("warpwave", "ww_collection_count", c_int64, c_void_p)
-ww_collection_digest = function("warpwave", "ww_collection_digest", c_int, c_void_p, c_void_p)
-ww_collection_describe = function("warpwave", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
-ww_collection_query = function("warpwave", "ww_collection_query", c_int, c_void_p, POINTER(ww_query), c_void_p)
-ww_collection_search = function("warpwave", "ww_collection_search", c_int, c_void_p, POINTER(ww_query), c_void_p, c_void_p)
-ww_collection_get = function("warpwave", "ww_collection_get", c_int, c_void_p, POINTER(ww_get), c_void_p)
-ww_collection_find = function("warpwave", "ww_collection_find", c_int, c_void_p, ("id", c_char_p), c_void_p)
-ww_collection_handle = function("warpwave", "ww_collection_handle", c_int, c_void_p, ("row", c_int64), c_void_p)
-ww_collection_find_handle = function("warpwave", "ww_collection_find_handle", c_int, c_void_p, ("handle", c_int64), c_void_p)
-ww_collection_vector = function("warpwave", "ww_collection_vector", c_int, c_void_p, ("row", c_int64), c_void_p)
-ww_collection_elements = function("warpwave", "ww_collection_elements", c_int, c_void_p, ("row", c_int64), c_void_p)
-ww_collection_id = function("warpwave", "ww_collection_id", c_int, c_void_p, ("row", c_int64), c_char_p, ("capacity", c_size_t),
-                            c_void_p)
-ww_collection_payload = function("warpwave", "ww_collection_payload", c_int, c_void_p, ("row", c_int64), c_char_p,
-                                 ("capacity", c_size_t), c_void_p)
-ww_collection_next = function("warpwave", "ww_collection_next", c_int64, c_void_p, ("row", c_int64))
-ww_score = function("warpwave", "ww_score", c_int, ("metric", c_int), c_void_p, c_void_p, ("dim", c_int32), c_void_p)
+ww_collection_config_init = function("", "ww_collection_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_rows_init = function("", "ww_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_query_init = function("", "ww_query_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_match_init = function("", "ww_match_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_get_init = function("", "ww_get_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_search_stats_init = function("", "ww_search_stats_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_collection_info_init = function("", "ww_collection_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_damage_report_init = function("", "ww_damage_report_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_metric_name = function("", "ww_metric_name", c_char_p, ("metric", c_int))
+ww_screen_name = function("", "ww_screen_name", c_char_p, ("screen", c_int))
+ww_vector_type_name = function("", "ww_vector_type_name", c_char_p, ("type", c_int))
+ww_row_place_name = function("", "ww_row_place_name", c_char_p, ("place", c_int))
+ww_collection_create = function("", "ww_collection_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
+ww_collection_destroy = function("", "ww_collection_destroy", None, c_void_p)
+ww_collection_add = function("", "ww_collection_add", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_upsert = function("", "ww_collection_upsert", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_update = function("", "ww_collection_update", c_int, c_void_p, POINTER(ww_rows))
+ww_collection_remove = function("", "ww_collection_remove", c_int, c_void_p, c_void_p, ("count", c_int64))
+ww_collection_discard = function("", "ww_collection_discard", c_int, c_void_p, c_void_p, ("count", c_int64), c_void_p)
+ww_collection_set_payloads = function("", "ww_collection_set_payloads", c_int, c_void_p, c_void_p, c_void_p, ("count", c_int64))
+ww_collection_clear = function("", "ww_collection_clear", c_int, c_void_p)
+ww_collection_compact = function("", "ww_collection_compact", c_int, c_void_p, ww_progress, c_void_p)
+ww_collection_check = function("", "ww_collection_check", c_int, c_void_p, POINTER(ww_damage_report), ww_progress, c_void_p)
+ww_collection_reserve = function("", "ww_collection_reserve", c_int, c_void_p, ("rows", c_int64))
+ww_collection_move = function("", "ww_collection_move", c_int, c_void_p, c_void_p)
+ww_collection_count = function("", "ww_collection_count", c_int64, c_void_p)
+ww_collection_digest = function("", "ww_collection_digest", c_int, c_void_p, c_void_p)
+ww_collection_describe = function("", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
+ww_collection_query = function("", "ww_collection_query", c_int, c_void_p, POINTER(ww_query), c_void_p)
+ww_collection_search = function("", "ww_collection_search", c_int, c_void_p, POINTER(ww_query), c_void_p, c_void_p)
+ww_collection_get = function("", "ww_collection_get", c_int, c_void_p, POINTER(ww_get), c_void_p)
+ww_collection_find = function("", "ww_collection_find", c_int, c_void_p, ("id", c_char_p), c_void_p)
+ww_collection_handle = function("", "ww_collection_handle", c_int, c_void_p, ("row", c_int64), c_void_p)
+ww_collection_find_handle = function("", "ww_collection_find_handle", c_int, c_void_p, ("handle", c_int64), c_void_p)
+ww_collection_vector = function("", "ww_collection_vector", c_int, c_void_p, ("row", c_int64), c_void_p)
+ww_collection_elements = function("", "ww_collection_elements", c_int, c_void_p, ("row", c_int64), c_void_p)
+ww_collection_id = function("", "ww_collection_id", c_int, c_void_p, ("row", c_int64), c_char_p, ("capacity", c_size_t), c_void_p)
+ww_collection_payload = function("", "ww_collection_payload", c_int, c_void_p, ("row", c_int64), c_char_p, ("capacity", c_size_t),
+                                 c_void_p)
+ww_collection_next = function("", "ww_collection_next", c_int64, c_void_p, ("row", c_int64))
+ww_score = function("", "ww_score", c_int, ("metric", c_int), c_void_p, c_void_p, ("dim", c_int32), c_void_p)
 
 # ---- warpwave/ivf.h ------------------------------------------------------------------------------------------------------
 WW_IVF_LISTS_MAX = 1048576
@@ -932,13 +919,13 @@ class ww_calibrate_config(Structure):
                 ("recall", c_float)]
 
 
-ww_ivf_config_init = function("warpwave", "ww_ivf_config_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_ivf_info_init = function("warpwave", "ww_ivf_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_calibrate_config_init = function("warpwave", "ww_calibrate_config_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_collection_build_ivf = function("warpwave", "ww_collection_build_ivf", c_int, c_void_p, POINTER(ww_ivf_config))
-ww_collection_calibrate = function("warpwave", "ww_collection_calibrate", c_int, c_void_p, POINTER(ww_calibrate_config))
-ww_collection_drop_ivf = function("warpwave", "ww_collection_drop_ivf", c_int, c_void_p)
-ww_collection_describe_ivf = function("warpwave", "ww_collection_describe_ivf", c_int, c_void_p, POINTER(ww_ivf_info))
+ww_ivf_config_init = function("", "ww_ivf_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_ivf_info_init = function("", "ww_ivf_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_calibrate_config_init = function("", "ww_calibrate_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_collection_build_ivf = function("", "ww_collection_build_ivf", c_int, c_void_p, POINTER(ww_ivf_config))
+ww_collection_calibrate = function("", "ww_collection_calibrate", c_int, c_void_p, POINTER(ww_calibrate_config))
+ww_collection_drop_ivf = function("", "ww_collection_drop_ivf", c_int, c_void_p)
+ww_collection_describe_ivf = function("", "ww_collection_describe_ivf", c_int, c_void_p, POINTER(ww_ivf_info))
 
 # ---- warpwave/map.h ------------------------------------------------------------------------------------------------------
 WW_MAP_NEIGHBOURS_MAX = 256
@@ -972,16 +959,16 @@ class ww_map_info(Structure):
                 ("kept", c_int32)]
 
 
-ww_map_config_init = function("warpwave", "ww_map_config_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_map_info_init = function("warpwave", "ww_map_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_map_origin_name = function("warpwave", "ww_map_origin_name", c_char_p, ("origin", c_int))
-ww_collection_map = function("warpwave", "ww_collection_map", c_int, c_void_p, POINTER(ww_map_config), c_void_p)
-ww_collection_drop_map = function("warpwave", "ww_collection_drop_map", c_int, c_void_p)
-ww_map_destroy = function("warpwave", "ww_map_destroy", None, c_void_p)
-ww_map_count = function("warpwave", "ww_map_count", c_int64, c_void_p)
-ww_map_handles = function("warpwave", "ww_map_handles", c_void_p, c_void_p)
-ww_map_points = function("warpwave", "ww_map_points", c_void_p, c_void_p)
-ww_map_describe = function("warpwave", "ww_map_describe", c_int, c_void_p, POINTER(ww_map_info))
+ww_map_config_init = function("", "ww_map_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_map_info_init = function("", "ww_map_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_map_origin_name = function("", "ww_map_origin_name", c_char_p, ("origin", c_int))
+ww_collection_map = function("", "ww_collection_map", c_int, c_void_p, POINTER(ww_map_config), c_void_p)
+ww_collection_drop_map = function("", "ww_collection_drop_map", c_int, c_void_p)
+ww_map_destroy = function("", "ww_map_destroy", None, c_void_p)
+ww_map_count = function("", "ww_map_count", c_int64, c_void_p)
+ww_map_handles = function("", "ww_map_handles", c_void_p, c_void_p)
+ww_map_points = function("", "ww_map_points", c_void_p, c_void_p)
+ww_map_describe = function("", "ww_map_describe", c_int, c_void_p, POINTER(ww_map_info))
 
 # ---- warpwave/model.h ----------------------------------------------------------------------------------------------------
 WW_MODEL_ENCODER = 0
@@ -1086,52 +1073,50 @@ class ww_generation(Structure):
                 ("ignore_eos", c_int32)]
 
 
-ww_model_options_init = function("warpwave_model", "ww_model_options_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_model_info_init = function("warpwave_model", "ww_model_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_model_open = function("warpwave_model", "ww_model_open", c_int, ("path", c_char_p), c_void_p, POINTER(ww_model_options),
-                         c_void_p)
-ww_model_close = function("warpwave_model", "ww_model_close", None, c_void_p)
-ww_model_describe = function("warpwave_model", "ww_model_describe", c_int, c_void_p, POINTER(ww_model_info))
-ww_model_tokenize = function("warpwave_model", "ww_model_tokenize", c_int, c_void_p, c_char_p, ("bytes", c_size_t),
-                             ("flags", c_uint32), c_void_p, ("capacity", c_size_t), c_void_p)
-ww_model_detokenize = function("warpwave_model", "ww_model_detokenize", c_int, c_void_p, c_void_p, ("count", c_size_t), c_char_p,
+ww_model_options_init = function("model", "ww_model_options_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_model_info_init = function("model", "ww_model_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_model_open = function("model", "ww_model_open", c_int, ("path", c_char_p), c_void_p, POINTER(ww_model_options), c_void_p)
+ww_model_close = function("model", "ww_model_close", None, c_void_p)
+ww_model_describe = function("model", "ww_model_describe", c_int, c_void_p, POINTER(ww_model_info))
+ww_model_tokenize = function("model", "ww_model_tokenize", c_int, c_void_p, c_char_p, ("bytes", c_size_t), ("flags", c_uint32),
+                             c_void_p, ("capacity", c_size_t), c_void_p)
+ww_model_detokenize = function("model", "ww_model_detokenize", c_int, c_void_p, c_void_p, ("count", c_size_t), c_char_p,
                                ("capacity", c_size_t), c_void_p)
-ww_model_token_ends = function("warpwave_model", "ww_model_token_ends", c_int32, c_void_p, ("token", c_int32))
-ww_model_chat = function("warpwave_model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), ("count", c_size_t),
-                         c_char_p, ("capacity", c_size_t), c_void_p)
-ww_model_chat_tokens = function("warpwave_model", "ww_model_chat_tokens", c_int, c_void_p, POINTER(ww_chat_message),
-                                ("count", c_size_t), ("flags", c_uint32), c_void_p, ("capacity", c_size_t), c_void_p)
-ww_embedding_init = function("warpwave_model", "ww_embedding_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_model_embed = function("warpwave_model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t),
+ww_model_token_ends = function("model", "ww_model_token_ends", c_int32, c_void_p, ("token", c_int32))
+ww_model_chat = function("model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), ("count", c_size_t), c_char_p,
+                         ("capacity", c_size_t), c_void_p)
+ww_model_chat_tokens = function("model", "ww_model_chat_tokens", c_int, c_void_p, POINTER(ww_chat_message), ("count", c_size_t),
+                                ("flags", c_uint32), c_void_p, ("capacity", c_size_t), c_void_p)
+ww_embedding_init = function("model", "ww_embedding_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_model_embed = function("model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t),
                           POINTER(ww_embedding), c_void_p)
-ww_model_prompt = function("warpwave_model", "ww_model_prompt", c_int, c_void_p, ("name", c_char_p), c_void_p)
-ww_model_embed_tokens = function("warpwave_model", "ww_model_embed_tokens", c_int, c_void_p, c_void_p, c_void_p,
-                                 ("count", c_size_t), c_void_p)
-ww_embeddings_shorten = function("warpwave_model", "ww_embeddings_shorten", c_int, c_void_p, ("count", c_size_t),
-                                 ("width", c_int32), ("dimensions", c_int32))
-ww_model_rerank = function("warpwave_model", "ww_model_rerank", c_int, c_void_p, ("query", c_char_p), c_void_p, c_void_p,
+ww_model_prompt = function("model", "ww_model_prompt", c_int, c_void_p, ("name", c_char_p), c_void_p)
+ww_model_embed_tokens = function("model", "ww_model_embed_tokens", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t),
+                                 c_void_p)
+ww_embeddings_shorten = function("model", "ww_embeddings_shorten", c_int, c_void_p, ("count", c_size_t), ("width", c_int32),
+                                 ("dimensions", c_int32))
+ww_model_rerank = function("model", "ww_model_rerank", c_int, c_void_p, ("query", c_char_p), c_void_p, c_void_p,
                            ("count", c_size_t), c_void_p, ww_progress, c_void_p)
-ww_session_create = function("warpwave_model", "ww_session_create", c_int, c_void_p, c_void_p)
-ww_session_destroy = function("warpwave_model", "ww_session_destroy", None, c_void_p)
-ww_session_length = function("warpwave_model", "ww_session_length", c_size_t, c_void_p)
-ww_session_tokens = function("warpwave_model", "ww_session_tokens", c_int, c_void_p, ("first", c_size_t), c_void_p,
-                             ("capacity", c_size_t))
-ww_session_feed = function("warpwave_model", "ww_session_feed", c_int, c_void_p, c_void_p, ("count", c_size_t))
-ww_sessions_feed = function("warpwave_model", "ww_sessions_feed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t))
-ww_session_logits = function("warpwave_model", "ww_session_logits", c_int, c_void_p, c_void_p)
-ww_session_truncate = function("warpwave_model", "ww_session_truncate", c_int, c_void_p, ("length", c_size_t))
-ww_session_fork = function("warpwave_model", "ww_session_fork", c_int, c_void_p, c_void_p)
-ww_session_save = function("warpwave_model", "ww_session_save", c_int, c_void_p, ("path", c_char_p))
-ww_session_load = function("warpwave_model", "ww_session_load", c_int, c_void_p, ("path", c_char_p), c_void_p)
-ww_session_cancel = function("warpwave_model", "ww_session_cancel", None, c_void_p)
-ww_grammar_create = function("warpwave_model", "ww_grammar_create", c_int, c_void_p, ("kind", c_int), c_char_p,
-                             ("bytes", c_size_t), c_void_p)
-ww_grammar_destroy = function("warpwave_model", "ww_grammar_destroy", None, c_void_p)
-ww_grammar_accept = function("warpwave_model", "ww_grammar_accept", c_int, c_void_p, ("token", c_int32))
-ww_sampling_init = function("warpwave_model", "ww_sampling_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_session_sample = function("warpwave_model", "ww_session_sample", c_int, c_void_p, POINTER(ww_sampling), c_void_p)
-ww_generation_init = function("warpwave_model", "ww_generation_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_session_generate = function("warpwave_model", "ww_session_generate", c_int, c_void_p, POINTER(ww_generation), c_void_p)
+ww_session_create = function("model", "ww_session_create", c_int, c_void_p, c_void_p)
+ww_session_destroy = function("model", "ww_session_destroy", None, c_void_p)
+ww_session_length = function("model", "ww_session_length", c_size_t, c_void_p)
+ww_session_tokens = function("model", "ww_session_tokens", c_int, c_void_p, ("first", c_size_t), c_void_p, ("capacity", c_size_t))
+ww_session_feed = function("model", "ww_session_feed", c_int, c_void_p, c_void_p, ("count", c_size_t))
+ww_sessions_feed = function("model", "ww_sessions_feed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t))
+ww_session_logits = function("model", "ww_session_logits", c_int, c_void_p, c_void_p)
+ww_session_truncate = function("model", "ww_session_truncate", c_int, c_void_p, ("length", c_size_t))
+ww_session_fork = function("model", "ww_session_fork", c_int, c_void_p, c_void_p)
+ww_session_save = function("model", "ww_session_save", c_int, c_void_p, ("path", c_char_p))
+ww_session_load = function("model", "ww_session_load", c_int, c_void_p, ("path", c_char_p), c_void_p)
+ww_session_cancel = function("model", "ww_session_cancel", None, c_void_p)
+ww_grammar_create = function("model", "ww_grammar_create", c_int, c_void_p, ("kind", c_int), c_char_p, ("bytes", c_size_t),
+                             c_void_p)
+ww_grammar_destroy = function("model", "ww_grammar_destroy", None, c_void_p)
+ww_grammar_accept = function("model", "ww_grammar_accept", c_int, c_void_p, ("token", c_int32))
+ww_sampling_init = function("model", "ww_sampling_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_session_sample = function("model", "ww_session_sample", c_int, c_void_p, POINTER(ww_sampling), c_void_p)
+ww_generation_init = function("model", "ww_generation_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_session_generate = function("model", "ww_session_generate", c_int, c_void_p, POINTER(ww_generation), c_void_p)
 
 # ---- warpwave/ranking.h --------------------------------------------------------------------------------------------------
 WW_FUSION_RANKS = 0
@@ -1164,14 +1149,14 @@ class ww_grouping(Structure):
                 ("size", c_int64)]
 
 
-ww_fuse_init = function("warpwave", "ww_fuse_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_diversity_init = function("warpwave", "ww_diversity_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_grouping_init = function("warpwave", "ww_grouping_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_results_fuse = function("warpwave", "ww_results_fuse", c_int, c_void_p, c_void_p, POINTER(ww_fuse), c_void_p)
-ww_results_diversify = function("warpwave", "ww_results_diversify", c_int, c_void_p, POINTER(ww_diversity), c_void_p)
-ww_results_group = function("warpwave", "ww_results_group", c_int, c_void_p, POINTER(ww_grouping), c_void_p)
-ww_results_rerank = function("warpwave", "ww_results_rerank", c_int, c_void_p, c_void_p, ("limit", c_int64), c_void_p)
-ww_collection_rank = function("warpwave", "ww_collection_rank", c_int, c_void_p, POINTER(ww_query), POINTER(ww_diversity),
+ww_fuse_init = function("", "ww_fuse_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_diversity_init = function("", "ww_diversity_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_grouping_init = function("", "ww_grouping_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_results_fuse = function("", "ww_results_fuse", c_int, c_void_p, c_void_p, POINTER(ww_fuse), c_void_p)
+ww_results_diversify = function("", "ww_results_diversify", c_int, c_void_p, POINTER(ww_diversity), c_void_p)
+ww_results_group = function("", "ww_results_group", c_int, c_void_p, POINTER(ww_grouping), c_void_p)
+ww_results_rerank = function("", "ww_results_rerank", c_int, c_void_p, c_void_p, ("limit", c_int64), c_void_p)
+ww_collection_rank = function("", "ww_collection_rank", c_int, c_void_p, POINTER(ww_query), POINTER(ww_diversity),
                               POINTER(ww_grouping), ("candidates", c_int64), c_void_p)
 
 # ---- warpwave/selection.h ------------------------------------------------------------------------------------------------
@@ -1190,15 +1175,13 @@ class ww_selection(Structure):
                 ("limit", c_int64)]
 
 
-ww_selection_init = function("warpwave", "ww_selection_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_collection_select = function("warpwave", "ww_collection_select", c_int, c_void_p, POINTER(ww_selection), ("fetch", c_uint32),
-                                c_void_p)
-ww_collection_select_count = function("warpwave", "ww_collection_select_count", c_int, c_void_p, POINTER(ww_selection), c_void_p)
-ww_collection_select_remove = function("warpwave", "ww_collection_select_remove", c_int, c_void_p, POINTER(ww_selection),
-                                       c_void_p)
-ww_collection_select_payload = function("warpwave", "ww_collection_select_payload", c_int, c_void_p, POINTER(ww_selection),
+ww_selection_init = function("", "ww_selection_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_collection_select = function("", "ww_collection_select", c_int, c_void_p, POINTER(ww_selection), ("fetch", c_uint32), c_void_p)
+ww_collection_select_count = function("", "ww_collection_select_count", c_int, c_void_p, POINTER(ww_selection), c_void_p)
+ww_collection_select_remove = function("", "ww_collection_select_remove", c_int, c_void_p, POINTER(ww_selection), c_void_p)
+ww_collection_select_payload = function("", "ww_collection_select_payload", c_int, c_void_p, POINTER(ww_selection),
                                         ("payload", c_char_p), ("change", c_int), c_void_p)
-ww_collection_merge_payloads = function("warpwave", "ww_collection_merge_payloads", c_int, c_void_p, c_void_p, c_void_p,
+ww_collection_merge_payloads = function("", "ww_collection_merge_payloads", c_int, c_void_p, c_void_p, c_void_p,
                                         ("count", c_int64))
 
 # ---- warpwave/store.h ----------------------------------------------------------------------------------------------------
@@ -1246,38 +1229,34 @@ class ww_store_model(Structure):
                 ("document_prefix", c_char * 256)]
 
 
-ww_store_config_init = function("warpwave_store", "ww_store_config_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_store_info_init = function("warpwave_store", "ww_store_info_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_store_model_init = function("warpwave_store", "ww_store_model_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_synchronous_name = function("warpwave_store", "ww_synchronous_name", c_char_p, ("level", c_int))
-ww_store_open = function("warpwave_store", "ww_store_open", c_int, ("path", c_char_p), c_void_p, POINTER(ww_store_config),
-                         c_void_p)
-ww_store_close = function("warpwave_store", "ww_store_close", None, c_void_p)
-ww_store_create = function("warpwave_store", "ww_store_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
-ww_store_collection = function("warpwave_store", "ww_store_collection", c_int, c_void_p, ("name", c_char_p), c_void_p)
-ww_store_drop = function("warpwave_store", "ww_store_drop", c_int, c_void_p, ("name", c_char_p))
-ww_store_rename = function("warpwave_store", "ww_store_rename", c_int, c_void_p, ("name", c_char_p), ("to", c_char_p))
-ww_store_list = function("warpwave_store", "ww_store_list", c_int, c_void_p, c_void_p)
-ww_store_begin = function("warpwave_store", "ww_store_begin", c_int, c_void_p)
-ww_store_commit = function("warpwave_store", "ww_store_commit", c_int, c_void_p)
-ww_store_rollback = function("warpwave_store", "ww_store_rollback", c_int, c_void_p)
-ww_store_index = function("warpwave_store", "ww_store_index", c_int, c_void_p, ("collection", c_char_p), ("path", c_char_p))
-ww_store_set_model = function("warpwave_store", "ww_store_set_model", c_int, c_void_p, ("collection", c_char_p),
-                              POINTER(ww_store_model))
-ww_store_get_model = function("warpwave_store", "ww_store_get_model", c_int, c_void_p, ("collection", c_char_p),
-                              POINTER(ww_store_model))
-ww_store_backup = function("warpwave_store", "ww_store_backup", c_int, c_void_p, ("path", c_char_p), ww_progress, c_void_p)
-ww_store_upgrade = function("warpwave_store", "ww_store_upgrade", c_int, c_void_p, ww_progress, c_void_p)
-ww_store_check = function("warpwave_store", "ww_store_check", c_int, c_void_p, ww_progress, c_void_p)
-ww_store_describe = function("warpwave_store", "ww_store_describe", c_int, c_void_p, POINTER(ww_store_info))
+ww_store_config_init = function("store", "ww_store_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_store_info_init = function("store", "ww_store_info_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_store_model_init = function("store", "ww_store_model_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_synchronous_name = function("store", "ww_synchronous_name", c_char_p, ("level", c_int))
+ww_store_open = function("store", "ww_store_open", c_int, ("path", c_char_p), c_void_p, POINTER(ww_store_config), c_void_p)
+ww_store_close = function("store", "ww_store_close", None, c_void_p)
+ww_store_create = function("store", "ww_store_create", c_int, c_void_p, POINTER(ww_collection_config), c_void_p)
+ww_store_collection = function("store", "ww_store_collection", c_int, c_void_p, ("name", c_char_p), c_void_p)
+ww_store_drop = function("store", "ww_store_drop", c_int, c_void_p, ("name", c_char_p))
+ww_store_rename = function("store", "ww_store_rename", c_int, c_void_p, ("name", c_char_p), ("to", c_char_p))
+ww_store_list = function("store", "ww_store_list", c_int, c_void_p, c_void_p)
+ww_store_begin = function("store", "ww_store_begin", c_int, c_void_p)
+ww_store_commit = function("store", "ww_store_commit", c_int, c_void_p)
+ww_store_rollback = function("store", "ww_store_rollback", c_int, c_void_p)
+ww_store_index = function("store", "ww_store_index", c_int, c_void_p, ("collection", c_char_p), ("path", c_char_p))
+ww_store_set_model = function("store", "ww_store_set_model", c_int, c_void_p, ("collection", c_char_p), POINTER(ww_store_model))
+ww_store_get_model = function("store", "ww_store_get_model", c_int, c_void_p, ("collection", c_char_p), POINTER(ww_store_model))
+ww_store_backup = function("store", "ww_store_backup", c_int, c_void_p, ("path", c_char_p), ww_progress, c_void_p)
+ww_store_upgrade = function("store", "ww_store_upgrade", c_int, c_void_p, ww_progress, c_void_p)
+ww_store_check = function("store", "ww_store_check", c_int, c_void_p, ww_progress, c_void_p)
+ww_store_describe = function("store", "ww_store_describe", c_int, c_void_p, POINTER(ww_store_info))
 
 # ---- warpwave/tensor_files.h ---------------------------------------------------------------------------------------------
-ww_tensor_load_npy = function("warpwave", "ww_tensor_load_npy", c_int, c_void_p, ("path", c_char_p), POINTER(ww_tensor))
-ww_tensor_load_safetensors = function("warpwave", "ww_tensor_load_safetensors", c_int, c_void_p, ("path", c_char_p),
-                                      ("name", c_char_p), POINTER(ww_tensor))
-ww_safetensors_load = function("warpwave", "ww_safetensors_load", c_int, c_void_p, ("index", c_int64), c_void_p,
-                               POINTER(ww_tensor))
-ww_safetensors_load_all = function("warpwave", "ww_safetensors_load_all", c_int, c_void_p, c_void_p, POINTER(ww_tensor))
+ww_tensor_load_npy = function("", "ww_tensor_load_npy", c_int, c_void_p, ("path", c_char_p), POINTER(ww_tensor))
+ww_tensor_load_safetensors = function("", "ww_tensor_load_safetensors", c_int, c_void_p, ("path", c_char_p), ("name", c_char_p),
+                                      POINTER(ww_tensor))
+ww_safetensors_load = function("", "ww_safetensors_load", c_int, c_void_p, ("index", c_int64), c_void_p, POINTER(ww_tensor))
+ww_safetensors_load_all = function("", "ww_safetensors_load_all", c_int, c_void_p, c_void_p, POINTER(ww_tensor))
 
 # ---- warpwave/tensor_foreign.h -------------------------------------------------------------------------------------------
 WW_STREAM_NONE = -1
@@ -1295,20 +1274,19 @@ class ww_foreign(Structure):
                 ("owner", c_void_p)]
 
 
-ww_device_stream = function("warpwave", "ww_device_stream", c_int, c_void_p, c_void_p)
-ww_device_wait_stream = function("warpwave", "ww_device_wait_stream", c_int, c_void_p, c_void_p)
-ww_device_signal_stream = function("warpwave", "ww_device_signal_stream", c_int, c_void_p, c_void_p)
-ww_foreign_init = function("warpwave", "ww_foreign_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_tensor_wrap = function("warpwave", "ww_tensor_wrap", c_int, c_void_p, POINTER(ww_foreign), POINTER(ww_tensor))
-ww_tensor_data = function("warpwave", "ww_tensor_data", c_int, POINTER(ww_tensor), c_void_p)
-ww_tensor_to_dlpack = function("warpwave", "ww_tensor_to_dlpack", c_int, POINTER(ww_tensor), c_void_p, c_void_p)
-ww_tensor_to_dlpack_unversioned = function("warpwave", "ww_tensor_to_dlpack_unversioned", c_int, POINTER(ww_tensor),
-                                           c_void_p, c_void_p)
-ww_tensor_from_dlpack = function("warpwave", "ww_tensor_from_dlpack", c_int, c_void_p, c_void_p, c_void_p, POINTER(ww_tensor))
-ww_tensor_from_dlpack_unversioned = function("warpwave", "ww_tensor_from_dlpack_unversioned", c_int, c_void_p, c_void_p, c_void_p,
+ww_device_stream = function("", "ww_device_stream", c_int, c_void_p, c_void_p)
+ww_device_wait_stream = function("", "ww_device_wait_stream", c_int, c_void_p, c_void_p)
+ww_device_signal_stream = function("", "ww_device_signal_stream", c_int, c_void_p, c_void_p)
+ww_foreign_init = function("", "ww_foreign_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_tensor_wrap = function("", "ww_tensor_wrap", c_int, c_void_p, POINTER(ww_foreign), POINTER(ww_tensor))
+ww_tensor_data = function("", "ww_tensor_data", c_int, POINTER(ww_tensor), c_void_p)
+ww_tensor_to_dlpack = function("", "ww_tensor_to_dlpack", c_int, POINTER(ww_tensor), c_void_p, c_void_p)
+ww_tensor_to_dlpack_unversioned = function("", "ww_tensor_to_dlpack_unversioned", c_int, POINTER(ww_tensor), c_void_p, c_void_p)
+ww_tensor_from_dlpack = function("", "ww_tensor_from_dlpack", c_int, c_void_p, c_void_p, c_void_p, POINTER(ww_tensor))
+ww_tensor_from_dlpack_unversioned = function("", "ww_tensor_from_dlpack_unversioned", c_int, c_void_p, c_void_p, c_void_p,
                                              POINTER(ww_tensor))
-ww_dlpack_capsules = function("warpwave", "ww_dlpack_capsules", c_int, c_void_p, c_void_p)
-ww_dlpack_capsule_destroy = function("warpwave", "ww_dlpack_capsule_destroy", None, c_void_p)
+ww_dlpack_capsules = function("", "ww_dlpack_capsules", c_int, c_void_p, c_void_p)
+ww_dlpack_capsule_destroy = function("", "ww_dlpack_capsule_destroy", None, c_void_p)
 
 # ---- warpwave/tensor_rows.h ----------------------------------------------------------------------------------------------
 WW_REDUCE_SUM = 0
@@ -1318,20 +1296,20 @@ WW_REDUCE_ARGMIN = 3
 WW_REDUCE_ARGMAX = 4
 WW_REDUCE_MEAN = 5
 WW_REDUCE_PROD = 6
-ww_reduce_name = function("warpwave", "ww_reduce_name", c_char_p, ("op", c_int))
-ww_reduce_of_name = function("warpwave", "ww_reduce_of_name", c_int32, ("name", c_char_p))
-ww_tensor_reduce = function("warpwave", "ww_tensor_reduce", c_int, ("op", c_int), POINTER(ww_tensor), c_void_p,
-                            ("count", c_int32), POINTER(ww_tensor))
-ww_tensor_cumsum = function("warpwave", "ww_tensor_cumsum", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
-ww_tensor_softmax = function("warpwave", "ww_tensor_softmax", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
-ww_tensor_layer_norm = function("warpwave", "ww_tensor_layer_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor),
-                                POINTER(ww_tensor), c_double, POINTER(ww_tensor))
-ww_tensor_rms_norm = function("warpwave", "ww_tensor_rms_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_double,
+ww_reduce_name = function("", "ww_reduce_name", c_char_p, ("op", c_int))
+ww_reduce_of_name = function("", "ww_reduce_of_name", c_int32, ("name", c_char_p))
+ww_tensor_reduce = function("", "ww_tensor_reduce", c_int, ("op", c_int), POINTER(ww_tensor), c_void_p, ("count", c_int32),
+                            POINTER(ww_tensor))
+ww_tensor_cumsum = function("", "ww_tensor_cumsum", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
+ww_tensor_softmax = function("", "ww_tensor_softmax", c_int, POINTER(ww_tensor), ("dim", c_int32), POINTER(ww_tensor))
+ww_tensor_layer_norm = function("", "ww_tensor_layer_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
+                                c_double, POINTER(ww_tensor))
+ww_tensor_rms_norm = function("", "ww_tensor_rms_norm", c_int, POINTER(ww_tensor), POINTER(ww_tensor), c_double,
                               POINTER(ww_tensor))
-ww_tensor_rope = function("warpwave", "ww_tensor_rope", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor), c_bool,
+ww_tensor_rope = function("", "ww_tensor_rope", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor), c_bool,
                           POINTER(ww_tensor))
-ww_tensor_sort = function("warpwave", "ww_tensor_sort", c_int, POINTER(ww_tensor), c_bool, POINTER(ww_tensor), POINTER(ww_tensor))
-ww_tensor_top_k = function("warpwave", "ww_tensor_top_k", c_int, POINTER(ww_tensor), ("k", c_int64), c_bool, POINTER(ww_tensor),
+ww_tensor_sort = function("", "ww_tensor_sort", c_int, POINTER(ww_tensor), c_bool, POINTER(ww_tensor), POINTER(ww_tensor))
+ww_tensor_top_k = function("", "ww_tensor_top_k", c_int, POINTER(ww_tensor), ("k", c_int64), c_bool, POINTER(ww_tensor),
                            POINTER(ww_tensor))
 
 # ---- warpwave/text.h -----------------------------------------------------------------------------------------------------
@@ -1408,21 +1386,20 @@ class ww_text_query(Structure):
                 ("reranked", c_int64)]
 
 
-ww_text_config_init = function("warpwave_text", "ww_text_config_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_text_rows_init = function("warpwave_text", "ww_text_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_chunking_init = function("warpwave_text", "ww_chunking_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_documents_init = function("warpwave_text", "ww_documents_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_text_query_init = function("warpwave_text", "ww_text_query_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_text_open = function("warpwave_text", "ww_text_open", c_int, c_void_p, ("collection", c_char_p), POINTER(ww_text_config),
-                        c_void_p)
-ww_text_close = function("warpwave_text", "ww_text_close", None, c_void_p)
-ww_text_collection = function("warpwave_text", "ww_text_collection", c_void_p, c_void_p)
-ww_text_model = function("warpwave_text", "ww_text_model", c_void_p, c_void_p)
-ww_text_kept = function("warpwave_text", "ww_text_kept", c_void_p, c_void_p)
-ww_text_add = function("warpwave_text", "ww_text_add", c_int, c_void_p, POINTER(ww_text_rows))
-ww_text_upsert = function("warpwave_text", "ww_text_upsert", c_int, c_void_p, POINTER(ww_text_rows))
-ww_text_add_documents = function("warpwave_text", "ww_text_add_documents", c_int, c_void_p, POINTER(ww_documents), c_void_p)
-ww_text_upsert_documents = function("warpwave_text", "ww_text_upsert_documents", c_int, c_void_p, POINTER(ww_documents), c_void_p)
-ww_text_chunks = function("warpwave_text", "ww_text_chunks", c_int, c_void_p, c_char_p, ("bytes", c_size_t), POINTER(ww_chunking),
+ww_text_config_init = function("text", "ww_text_config_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_text_rows_init = function("text", "ww_text_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_chunking_init = function("text", "ww_chunking_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_documents_init = function("text", "ww_documents_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_text_query_init = function("text", "ww_text_query_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_text_open = function("text", "ww_text_open", c_int, c_void_p, ("collection", c_char_p), POINTER(ww_text_config), c_void_p)
+ww_text_close = function("text", "ww_text_close", None, c_void_p)
+ww_text_collection = function("text", "ww_text_collection", c_void_p, c_void_p)
+ww_text_model = function("text", "ww_text_model", c_void_p, c_void_p)
+ww_text_kept = function("text", "ww_text_kept", c_void_p, c_void_p)
+ww_text_add = function("text", "ww_text_add", c_int, c_void_p, POINTER(ww_text_rows))
+ww_text_upsert = function("text", "ww_text_upsert", c_int, c_void_p, POINTER(ww_text_rows))
+ww_text_add_documents = function("text", "ww_text_add_documents", c_int, c_void_p, POINTER(ww_documents), c_void_p)
+ww_text_upsert_documents = function("text", "ww_text_upsert_documents", c_int, c_void_p, POINTER(ww_documents), c_void_p)
+ww_text_chunks = function("text", "ww_text_chunks", c_int, c_void_p, c_char_p, ("bytes", c_size_t), POINTER(ww_chunking),
                           POINTER(ww_chunk), ("capacity", c_size_t), c_void_p)
-ww_text_search = function("warpwave_text", "ww_text_search", c_int, c_void_p, POINTER(ww_text_query), c_void_p)
+ww_text_search = function("text", "ww_text_search", c_int, c_void_p, POINTER(ww_text_query), c_void_p)

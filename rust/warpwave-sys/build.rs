@@ -5,21 +5,6 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The libraries that the features need.
-fn libraries() -> Vec<&'static str> {
-    let mut names = vec!["warpwave"];
-    if env::var_os("CARGO_FEATURE_STORE").is_some() {
-        names.push("warpwave_store");
-    }
-    if env::var_os("CARGO_FEATURE_MODEL").is_some() {
-        names.push("warpwave_model");
-    }
-    if env::var_os("CARGO_FEATURE_TEXT").is_some() {
-        names.push("warpwave_text");
-    }
-    names
-}
-
 fn fail(message: &str) -> ! {
     eprintln!("warpwave-sys: {message}");
     std::process::exit(1);
@@ -39,20 +24,18 @@ fn run(command: &mut Command, advice: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn link_from(folder: &Path, names: &[&str]) {
+fn link_from(folder: &Path) {
     println!("cargo:rustc-link-search=native={}", folder.display());
     println!("cargo:libdir={}", folder.display());
-    for name in names {
-        println!("cargo:rustc-link-lib=dylib={name}");
-    }
+    println!("cargo:rustc-link-lib=dylib=warpwave");
 }
 
 /// The words of pkg-config that concern the linker.
-fn link_by_pkg_config(names: &[&str]) {
+fn link_by_pkg_config() {
     let advice =
         "install the library (make install) with PKG_CONFIG_PATH naming its folder, set WARPWAVE_LIB_DIR to the folder \
                   with libwarpwave.so, or use the feature `vendored`";
-    let words = run(Command::new("pkg-config").arg("--libs").args(names), advice);
+    let words = run(Command::new("pkg-config").args(["--libs", "warpwave"]), advice);
     for word in words.split_whitespace() {
         if let Some(folder) = word.strip_prefix("-L") {
             println!("cargo:rustc-link-search=native={folder}");
@@ -63,7 +46,7 @@ fn link_by_pkg_config(names: &[&str]) {
 }
 
 /// Builds the library in cargo's folder. The sources are those of the repository, which a dependency by git or by path brings whole.
-fn build(names: &[&str]) -> PathBuf {
+fn build() -> PathBuf {
     let crate_folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let source = env::var_os("WARPWAVE_SOURCE_DIR").map(PathBuf::from).unwrap_or_else(|| crate_folder.join("../.."));
     if !source.join("include/warpwave/status.h").is_file() {
@@ -87,7 +70,7 @@ fn build(names: &[&str]) -> PathBuf {
         advice,
     );
     let jobs = env::var("NUM_JOBS").unwrap_or_else(|_| "1".into());
-    run(Command::new("cmake").arg("--build").arg(&folder).args(["-j", &jobs, "--target"]).args(names), advice);
+    run(Command::new("cmake").arg("--build").arg(&folder).args(["-j", &jobs, "--target", "libraries"]), advice);
     folder
 }
 
@@ -96,12 +79,11 @@ fn main() {
         println!("cargo:rerun-if-env-changed={name}");
     }
     println!("cargo:rerun-if-changed=build.rs");
-    let names = libraries();
     if let Some(folder) = env::var_os("WARPWAVE_LIB_DIR") {
-        link_from(Path::new(&folder), &names);
+        link_from(Path::new(&folder));
     } else if env::var_os("CARGO_FEATURE_VENDORED").is_some() {
-        link_from(&build(&names), &names);
+        link_from(&build());
     } else {
-        link_by_pkg_config(&names);
+        link_by_pkg_config();
     }
 }

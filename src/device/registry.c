@@ -9,17 +9,16 @@
 #include "base/text.h"
 #include "device/backend.h"
 #include "device/group/group.h"
+#include "device/share.h"
 #include "gpu/backend.h"
 
 extern const backend backend_cpu;
+/* A further backend, opened only by its name, of a program that links one with the library's objects: tests have an emulated
+ * GPU. */
+extern const backend backend_added __attribute__((weak, visibility("hidden")));
 
 const backend *const backends[] = {
-    &backend_cuda,
-    &backend_rocm,
-    &backend_cpu,
-#ifdef WARPWAVE_EMULATOR
-    &backend_emulator,
-#endif
+    &backend_cuda, &backend_rocm, &backend_cpu, &backend_added, /* NULL in the library that users get */
     NULL,
 };
 
@@ -155,14 +154,14 @@ static void note_failure(char *failures, size_t capacity, const backend *b, int3
 }
 
 /* Opens the first device that can be opened, in the order of backends. Devices that are busy, out of memory or without kernels
- * are skipped, and the info of the opened device says why. The emulator is only opened by name. */
+ * are skipped, and the info of the opened device says why. The added backend is only opened by name. */
 static ww_status open_best(ww_device **device)
 {
     char failures[sizeof(*device)->info.passed_over] = "";
     ww_status failed = WW_OK;
     for (const backend *const *b = backends; *b; b++) {
         int32_t devices = 0;
-        ww_status status = strcmp((*b)->name, "emulator") != 0 ? (*b)->count(&devices) : WW_OK;
+        ww_status status = *b != &backend_added ? (*b)->count(&devices) : WW_OK;
         for (int32_t i = 0; status == WW_OK && i < devices; i++) {
             status = (*b)->open(i, device);
             if (status == WW_OK) {
@@ -201,6 +200,14 @@ ww_device *device_retain(ww_device *device)
 {
     atomic_fetch_add(&device->users, 1);
     return device;
+}
+
+ww_status device_share(ww_device *device, ww_device **shared)
+{
+    const ww_status status = device_check(device);
+    if (status == WW_OK)
+        *shared = device_retain(device);
+    return status;
 }
 
 ww_status device_check_single(const ww_device *device, const char *what)

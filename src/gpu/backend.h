@@ -10,10 +10,9 @@
 #include "gpu/search/rows.h"
 #include "gpu/tensor/tensor.h"
 
-/* The backends as the registry lists them. The emulator's is in builds with tests only. */
+/* The backends as the registry lists them. */
 extern const backend backend_cuda;
 extern const backend backend_rocm;
-extern const backend backend_emulator;
 
 /* The functions of every GPU backend's table, except for count, describe and open; device/backend.h documents them. */
 ww_status gpu_memory(ww_device *base, ww_memory_info *memory);

@@ -14,6 +14,7 @@
 #include "store/ivf/follow.h"
 #include "store/store_state.h"
 #include "store/texts/texts.h"
+#include "vectors/write/payloads.h"
 
 enum { FAULT_BYTES = 400, TOLD_ROWS = 4096 };
 
@@ -59,7 +60,7 @@ static ww_status check_integrity(checking *k)
 static bool is_finite(const collection_record *record, const void *elements, float *wide)
 {
     row_widen((int32_t)record->type, elements, record->dim, wide);
-    return ww_core()->is_finite(wide, record->dim);
+    return vector_is_finite(wide, record->dim);
 }
 
 /* A table that cannot be read is a fault of the file. The other collections are still checked. */
@@ -159,7 +160,7 @@ static ww_status check_rows(checking *k, const collection_record *record)
             fault(k, "'%s': the id of handle %lld is not UTF-8; give the row another one", record->name, handle);
         if (sqlite3_column_type(s, 4) == SQLITE_NULL || sqlite3_column_int64(s, 4) != handle)
             fault(k, "'%s': the row with handle %lld has no vector", record->name, handle);
-        if (payload && ww_core()->check_payload(record->name, 0, payload) != WW_OK)
+        if (payload && payload_check(record->name, 0, payload) != WW_OK)
             fault(k, "'%s': the payload of handle %lld is not JSON", record->name, handle);
         if (record_has_checksums(record))
             digest += check_entry(k, record, s);

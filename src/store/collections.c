@@ -11,7 +11,8 @@
 #include "store/page_size.h"
 #include "store/store_state.h"
 #include "store/upgrade.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
+#include "vectors/query/results.h"
 
 enum { DESCRIPTION_BYTES = 256, JSON_PATH_BYTES_MAX = 200 };
 
@@ -27,7 +28,7 @@ void stored_destroy(ww_collection *base)
         view_close(c->written);
         store_unlock(c->store);
     }
-    ww_core()->collection_release(&c->base);
+    collection_release(&c->base);
     pthread_mutex_destroy(&c->lock);
     ww_store_close(c->store);
     memory_free(c);
@@ -59,7 +60,7 @@ static ww_status open_record(ww_store *store, const collection_record *record, c
     c->store = store;
     c->uid = record->uid;
     pthread_mutex_init(&c->lock, NULL);
-    ww_status status = ww_core()->collection_init(&c->base, store->device, &config, &STORED_OPERATIONS);
+    ww_status status = collection_init(&c->base, store->device, &config, &STORED_OPERATIONS);
     const view_config written = {.db = store->writer,
                                  .schema = "main",
                                  .name = record->name,
@@ -151,7 +152,7 @@ ww_status ww_store_create(ww_store *store, const ww_collection_config *config, w
         return ww_fail(WW_INVALID_ARGUMENT, "%s: screen is %d; it must be WW_SCREEN_INT8 or WW_SCREEN_NONE", function,
                        (int)checked.screen);
     collection_record record = {0};
-    status = ww_core()->check_rows(function, &checked);
+    status = collection_check_rows(function, &checked);
     if (status == WW_OK)
         status = prepare_file(store, &checked);
     if (status == WW_OK)
@@ -311,11 +312,11 @@ static ww_status describe(ww_store *store, const collection_record *r, char **te
 static ww_status list_results(ww_store *store, const collection_record *records, int64_t count, ww_results **results)
 {
     ww_results *made = NULL;
-    ww_status status = ww_core()->results_create(1, count, &made);
+    ww_status status = results_create(1, count, &made);
     if (status == WW_OK) {
         made->starts[1] = count;
-        status = ww_core()->results_prepare(made, WW_FETCH_IDS | WW_FETCH_PAYLOADS, 1,
-                                            (size_t)count * (COLLECTION_NAME_BYTES_MAX + DESCRIPTION_BYTES) + 1);
+        status = results_prepare(made, WW_FETCH_IDS | WW_FETCH_PAYLOADS, 1,
+                                 (size_t)count * (COLLECTION_NAME_BYTES_MAX + DESCRIPTION_BYTES) + 1);
     }
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
         char *text = NULL;
@@ -325,9 +326,9 @@ static ww_status list_results(ww_store *store, const collection_record *records,
         made->scores[i] = 0.0f;
         status = describe(store, r, &text);
         if (status == WW_OK)
-            status = ww_core()->results_put(made, &made->ids[i], r->name, strlen(r->name));
+            status = results_put(made, &made->ids[i], r->name, strlen(r->name));
         if (status == WW_OK)
-            status = ww_core()->results_put(made, &made->payloads[i], text, strlen(text));
+            status = results_put(made, &made->payloads[i], text, strlen(text));
         sqlite3_free(text);
     }
     if (status == WW_OK)

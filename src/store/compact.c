@@ -5,6 +5,7 @@
  * numbers. Renumbering is one transaction. It frees about one page in a thousand, and the log of removals.
  */
 #include "base/checksum.h"
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/ivf/index_writer.h"
@@ -30,7 +31,7 @@ typedef struct compaction {
 
 static ww_status told(const compaction *m, int64_t done)
 {
-    if (!ww_core()->tell(m->progress, m->user, done, m->total))
+    if (!progress_tell(m->progress, m->user, done, m->total))
         return WW_OK;
     return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; it is unchanged", m->c->base.name,
                    (long long)done, (long long)m->total);

@@ -150,7 +150,7 @@ static ww_status enter_file(ww_store *store)
     store->file.file_inode = (uint64_t)file.st_ino;
     store->file.sqlite = sqlite_identity();
     store->file.exclusive = store->config.exclusive != 0;
-    const ww_status status = ww_core()->mirror_file_enter(&store->file, store->path);
+    const ww_status status = mirror_file_enter(&store->file, store->path);
     store->file_entered = status == WW_OK;
     return status;
 }

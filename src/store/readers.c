@@ -3,8 +3,9 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "device/share.h"
 #include "store/store_state.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
 
 enum { RESTARTS_MAX = 1000 };
 
@@ -73,7 +74,7 @@ static ww_status reader_take(stored *c, reader **taken)
         c->idle = r->next;
     const int64_t generation = c->generation;
     ww_device *device = NULL;
-    status = r ? WW_OK : ww_core()->device_retain(c->base.device, &device);
+    status = r ? WW_OK : device_share(c->base.device, &device);
     pthread_mutex_unlock(&c->lock);
     if (!r && status == WW_OK)
         status = reader_open(c, device, generation, &r);
@@ -179,7 +180,7 @@ ww_status stored_move(ww_collection *base, ww_device *device)
     reader *r = NULL;
     ww_status status = process_check(c->store->made_in, c->store->path);
     if (status == WW_OK)
-        status = ww_core()->device_retain(device, &retained);
+        status = device_share(device, &retained);
     if (status != WW_OK)
         return status;
     pthread_mutex_lock(&c->lock);

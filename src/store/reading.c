@@ -7,9 +7,10 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "device/share.h"
 #include "store/maps/maps.h"
 #include "store/store_state.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
 
 /* ---- searching ----------------------------------------------------------------------------------------------------------- */
 
@@ -157,7 +158,7 @@ static ww_status give_row(const stored *c, const ww_results *found, const row_re
         (void)row_narrow((int32_t)c->base.type, found->vectors, c->base.dim,
                          request->elements); /* exact: the values came from this type */
     else
-        return ww_core()->row_text_copy(request, text ? text : "", text ? strlen(text) : 0);
+        return row_text_copy(request, text ? text : "", text ? strlen(text) : 0);
     return WW_OK;
 }
 
@@ -240,7 +241,7 @@ static ww_device *stored_device(ww_collection *base)
     stored *c = stored_of(base);
     ww_device *device = NULL;
     pthread_mutex_lock(&c->lock);
-    (void)ww_core()->device_retain(base->device, &device);
+    (void)device_share(base->device, &device);
     pthread_mutex_unlock(&c->lock);
     return device;
 }

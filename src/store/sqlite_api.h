@@ -1,23 +1,22 @@
-/* SQLite as this room sees it: the library or, in the loadable extension, the host's function table.
- *
- * The room is compiled twice. With WARPWAVE_SQLITE_EXTENSION every call goes through that table, so the extension works in a
- * host that has its own SQLite; one file in sqlite/ defines the pointer (SQLITE_EXTENSION_INIT1).
- */
+/* SQLite as this room sees it: a table of functions, which sqlite_host.c chooses. So the same code works as SQLite's extension
+ * in a host that has its own SQLite. */
 #ifndef WW_STORE_SQLITE_API_H
 #define WW_STORE_SQLITE_API_H
 
-#ifdef WARPWAVE_SQLITE_EXTENSION
 #include <sqlite3ext.h>
-SQLITE_EXTENSION_INIT3
-#else
-#include <sqlite3.h>
-#endif
+extern const sqlite3_api_routines *sqlite3_api; /* what the macros of sqlite3ext.h call through */
 
 #include <stdint.h>
 
 #include <warpwave/status.h>
 
 enum { SQLITE_VERSION_MIN = 3038000 }; /* for ->> and sqlite3_vtab_in() */
+
+/* Makes `api` the SQLite of this process's stores, unless there is one already. Returns the one in use. */
+const sqlite3_api_routines *sqlite_host_choose(const sqlite3_api_routines *api);
+
+/* Makes the SQLite that this library is linked with the one in use if there is none yet. Called by ww_store_open(). */
+ww_status sqlite_host_ready(void);
 
 /* Returns a status for SQLite's `code`. The message has SQLite's own, what was being done, and what to do. */
 ww_status sqlite_failed(sqlite3 *db, int code, const char *what);

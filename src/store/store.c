@@ -8,9 +8,10 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/structs.h"
+#include "device/share.h"
 #include "store/page_size.h"
 #include "store/store_state.h"
-#include "vectors/internal/core.h"
+#include "vectors/internal/mirror.h"
 
 enum { BUSY_MS = 5000, FILTER_MS = 60000 };
 
@@ -156,11 +157,11 @@ static ww_status config_check(const ww_store_config *config)
     return WW_OK;
 }
 
-static ww_status libraries_check(void)
+static ww_status sqlite_check(void)
 {
-    if (ww_core()->version != CORE_VERSION || strcmp(ww_version(), WW_VERSION_TEXT) != 0)
-        return ww_fail(WW_UNSUPPORTED, "libwarpwave_store %s needs libwarpwave %s, and found %s; install both from one version",
-                       WW_VERSION_TEXT, WW_VERSION_TEXT, ww_version());
+    const ww_status status = sqlite_host_ready();
+    if (status != WW_OK)
+        return status;
     if (sqlite3_libversion_number() < SQLITE_VERSION_MIN)
         return ww_fail(WW_UNSUPPORTED, "a store needs SQLite 3.38 or later; this is %s", sqlite3_libversion());
     if (!sqlite3_threadsafe())
@@ -180,7 +181,7 @@ static void store_free(ww_store *store)
         sqlite3_close(store->writer);
     }
     if (store->file_entered)
-        ww_core()->mirror_file_leave(&store->file);
+        mirror_file_leave(&store->file);
     ww_device_close(store->device);
     pthread_cond_destroy(&store->unlocked);
     pthread_mutex_destroy(&store->lock);
@@ -210,7 +211,7 @@ ww_status ww_store_open(const char *path, ww_device *device, const ww_store_conf
     if (status == WW_OK)
         status = config_check(&checked);
     if (status == WW_OK)
-        status = libraries_check();
+        status = sqlite_check();
     if (status != WW_OK)
         return status;
     ww_store *made = memory_alloc_zeroed(1, sizeof *made);
@@ -224,7 +225,7 @@ ww_status ww_store_open(const char *path, ww_device *device, const ww_store_conf
     if (!made->path)
         status = memory_failed("a store", strlen(path));
     if (status == WW_OK)
-        status = ww_core()->device_retain(device, &made->device);
+        status = device_share(device, &made->device);
     if (status == WW_OK)
         status = store_open_file(made);
     if (status == WW_OK)

@@ -16,7 +16,10 @@
 #include "store/filter/kept_filters.h"
 #include "store/view/view.h"
 #include "store/writer/writer.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
+#include "vectors/internal/lists.h"
+#include "vectors/internal/mirror.h"
+#include "vectors/query/results.h"
 
 struct ww_store {
     atomic_int users; /* the caller, and every open collection */

@@ -1,5 +1,6 @@
 /* Adding checksums to a collection of an earlier version. */
 #include "store/upgrade.h"
+#include "base/float_guard.h"
 
 #include <string.h>
 
@@ -8,7 +9,6 @@
 #include "base/status.h"
 #include "store/ivf/tables.h"
 #include "store/texts/texts.h"
-#include "vectors/internal/core.h"
 
 enum { ROWS_AT_ONCE = 256 };
 
@@ -151,7 +151,7 @@ static ww_status told(upgrading *p)
 {
     const upgrade *u = p->u;
     p->done += p->count;
-    if (!ww_core()->tell(u->progress, u->progress_user, p->done, u->record->live))
+    if (!progress_tell(u->progress, u->progress_user, p->done, u->record->live))
         return WW_OK;
     return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; it is unchanged", u->record->name,
                    (long long)p->done, (long long)u->record->live);

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "arithmetic/row_types.h"
+#include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/ivf/tables.h"
 #include "store/store_state.h"
+#include "vectors/write/payloads.h"
 
 enum { TOLD_ROWS = 4096 }; /* between two calls of a progress callback */
 
@@ -121,7 +123,7 @@ static ww_status told(const change *w, const ww_rows *rows, int64_t done)
 {
     if (done % TOLD_ROWS != 0 && done != rows->count)
         return WW_OK;
-    if (!ww_core()->tell(rows->progress, rows->progress_user, done, rows->count))
+    if (!progress_tell(rows->progress, rows->progress_user, done, rows->count))
         return WW_OK;
     return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows; nothing was added", w->c->base.name,
                    (long long)done, (long long)rows->count);
@@ -276,7 +278,7 @@ static ww_status put_payload(writer *to, const char *name, const char *payload, 
     char *old = NULL, *merged = NULL;
     ww_status status = merge ? writer_payload(to, handle, &old) : WW_OK;
     if (status == WW_OK && merge)
-        status = ww_core()->merge_payload(name, old, payload, &merged);
+        status = payload_merge(name, old, payload, &merged);
     writer_row row = {.payload = merge ? merged : payload, .payload_checked = true, .handle = handle};
     if (status == WW_OK)
         status = writer_update(to, &row, WRITER_PAYLOAD);

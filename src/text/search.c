@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "text/text_state.h"
-#include "vectors/internal/core.h"
+#include "vectors/query/results.h"
 
 enum { K_DEFAULT = 10, RERANKED_DEFAULT = 100 };
 
@@ -115,7 +115,7 @@ static ww_status expand_hit(ww_text *t, ww_results *results, int64_t hit, int32_
     ww_status status = get_neighbours(t, id, &place, expand, &chunks);
     char *joined = status == WW_OK ? join(chunks, &place) : NULL;
     if (status == WW_OK)
-        status = joined ? ww_core()->results_put(results, &results->texts[hit], joined, strlen(joined))
+        status = joined ? results_put(results, &results->texts[hit], joined, strlen(joined))
                         : memory_failed("the text around a hit", 0);
     memory_free(joined);
     ww_results_destroy(chunks);

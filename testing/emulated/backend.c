@@ -2,8 +2,6 @@
 #include "gpu/backend.h"
 #include "emulated/emulated.h"
 
-#ifdef WARPWAVE_EMULATOR
-
 static ww_status emulator_count(int32_t *count)
 {
     return gpu_count(&emulated_driver, count);
@@ -22,4 +20,5 @@ static ww_status emulator_open(int32_t index, ww_device **device)
 const backend backend_emulator = {
     .name = "emulator", .count = emulator_count, .describe = emulator_describe, .open = emulator_open, GPU_BACKEND_COMMON};
 
-#endif
+/* The name under which the registry of devices finds it (src/device/registry.c). */
+extern const backend backend_added __attribute__((alias("backend_emulator"), visibility("hidden")));

@@ -1,8 +1,6 @@
 /* The contexts of the emulated driver, which one a thread is in, and what its last call said. */
 #include "emulated/parts.h"
 
-#ifdef WARPWAVE_EMULATOR
-
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -94,5 +92,3 @@ int emulated_context_swap(driver_context context, driver_context *previous)
     current = (emulated_context *)context;
     return EMULATED_OK;
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* The emulator as a driver: its devices, modules and table. Contexts, memory and streams have their own files. */
 #include "emulated/parts.h"
 
-#ifdef WARPWAVE_EMULATOR
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,5 +236,3 @@ const gpu_driver emulated_driver = {
     .error_class = emulated_error_class,
     .failure = emulated_failure,
 };
-
-#endif

@@ -9,14 +9,14 @@
  * in which waves run; WARPWAVE_EMULATOR_BLOCKS_X, _BLOCKS_Y and _THREADS_X make the largest launch smaller than a chip's, and a
  * larger one is refused.
  */
-#ifndef WW_GPU_DRIVER_EMULATED_EMULATED_H
-#define WW_GPU_DRIVER_EMULATED_EMULATED_H
+#ifndef WW_EMULATED_EMULATED_H
+#define WW_EMULATED_EMULATED_H
 
+#include "device/backend.h"
 #include "gpu/driver/driver.h"
 
-#ifdef WARPWAVE_EMULATOR
-
 extern const gpu_driver emulated_driver;
+extern const backend backend_emulator; /* the GPU backend over it */
 
 /* The objects that exist in the emulated driver, over all devices: all 0 when everything was freed. */
 typedef struct emulated_counts {
@@ -41,5 +41,4 @@ void emulated_lose(void);
 /* From now on the page after each piece of device memory is inaccessible, for tests that execute machine code. */
 void emulated_guard_memory(void);
 
-#endif
 #endif

@@ -1,8 +1,6 @@
 /* Memory of the emulated driver: host memory with a list of all pieces, so that every address can be checked. */
 #include "emulated/parts.h"
 
-#ifdef WARPWAVE_EMULATOR
-
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -193,5 +191,3 @@ void emulated_count_memory(emulated_counts *out)
     }
     pthread_mutex_unlock(&ledger_lock);
 }
-
-#endif

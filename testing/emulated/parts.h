@@ -1,13 +1,11 @@
 /* Shared by the files of the emulated driver. */
-#ifndef WW_GPU_DRIVER_EMULATED_PARTS_H
-#define WW_GPU_DRIVER_EMULATED_PARTS_H
+#ifndef WW_EMULATED_PARTS_H
+#define WW_EMULATED_PARTS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "emulated/emulated.h"
-
-#ifdef WARPWAVE_EMULATOR
 
 /* The emulator's error numbers. They are CUDA's if there is a similar one, so that messages are easy to compare. */
 enum {
@@ -96,5 +94,4 @@ int emulated_launch(driver_function function, driver_stream stream, const driver
 /* Queues a call on the host with a copy of its arguments, for stand-ins of vendors' libraries. */
 int emulated_call(driver_stream stream, void (*call)(const void *arguments), const void *arguments, size_t bytes);
 
-#endif
 #endif

@@ -5,8 +5,6 @@
  */
 #include "emulated/parts.h"
 
-#ifdef WARPWAVE_EMULATOR
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -460,5 +458,3 @@ int emulated_event_elapsed(driver_event from, driver_event to, float *millisecon
     *milliseconds = (float)(end->milliseconds - begin->milliseconds);
     return EMULATED_OK;
 }
-
-#endif

@@ -30,7 +30,7 @@ static sqlite3 *connection(void)
     static sqlite3 *db;
     if (db)
         return db;
-    if (sqlite3_open(":memory:", &db) != SQLITE_OK ||
+    if (sqlite_host_ready() != WW_OK || sqlite3_open(":memory:", &db) != SQLITE_OK ||
         sqlite3_exec(db,
                      "ATTACH ':memory:' AS other; ATTACH ':memory:' AS third; CREATE TABLE secret(word); "
                      "CREATE TABLE main.docs_rows(handle INTEGER PRIMARY KEY, place, id, payload);"

@@ -261,6 +261,12 @@ static void every_failing_allocation_is_a_status(void **state)
     sqlite3_close(db);
 }
 
+static int setup(void **state)
+{
+    (void)state;
+    return sqlite_host_ready() == WW_OK ? 0 : -1;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,5 +281,5 @@ int main(void)
         cmocka_unit_test(keys_know_text_and_values_again),
         cmocka_unit_test(every_failing_allocation_is_a_status),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, setup, NULL);
 }

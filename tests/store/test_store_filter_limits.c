@@ -230,6 +230,7 @@ static void our_functions_give_the_results_of_sqlites_functions(void **state)
 {
     (void)state;
     sqlite3 *theirs = NULL, *ours = NULL;
+    assert_int_equal(sqlite_host_ready(), WW_OK);
     assert_int_equal(sqlite3_open(":memory:", &theirs), SQLITE_OK);
     assert_int_equal(sqlite3_open(":memory:", &ours), SQLITE_OK);
     assert_int_equal(filter_functions_register(ours), SQLITE_OK);

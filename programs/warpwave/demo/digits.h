@@ -19,9 +19,12 @@ typedef struct digits {
 /* Reads the digits; the caller frees them with memory_free(). */
 ww_status digits_read(digits **made);
 
-/* Opens the collection of a store that `config` names, or makes it. Refuses a collection with another dimension or metric.
- * Defined in warpwave/store, or in no_store.c in a build without stores. */
+/* Opens the collection of a store that `config` names, or makes it. Refuses a collection with another dimension or metric. */
+#ifdef WARPWAVE_WITH_TEXT
 ww_status digits_in_store(const char *path, ww_device *device, const ww_collection_config *config, ww_collection **collection);
+#else
+#define digits_in_store(path, device, config, collection) command_left_out("store")
+#endif
 
 /* Draws `count` digits side by side on stdout, each PICTURE_COLUMNS wide with a gap between them, and `captions` beneath. Uses
  * half blocks and grays if `pictures` is set, else characters. */

@@ -46,8 +46,13 @@ typedef struct gguf_folder {
     bool json;
     ww_device *device;
 } gguf_folder;
+#ifdef WARPWAVE_WITH_MODEL
 ww_status gguf_from_safetensors(const gguf_folder *job);
 ww_status gguf_from_safetensors_check(const char *type);
+#else
+#define gguf_from_safetensors(job)        command_left_out("model")
+#define gguf_from_safetensors_check(type) WW_OK
+#endif
 
 /* Prints the keys and tensors in which two files differ, with the error of the second's numbers. Gives the number of
  * differences. */

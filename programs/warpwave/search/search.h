@@ -53,7 +53,11 @@ typedef struct search_run {
 } search_run;
 
 /* Searches a collection in a store and prints the results: a search with --store. */
+#ifdef WARPWAVE_WITH_TEXT
 ww_status search_in_store(const search_settings *settings);
+#else
+#define search_in_store(settings) command_left_out("store")
+#endif
 
 /* Refuses output paths before any work is done: endings that cannot be written, missing folders, and paths that are an input or
  * equal each other. */

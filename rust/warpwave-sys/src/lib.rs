@@ -13,10 +13,11 @@
 //! 2. With the feature `vendored`: a build by cmake of the repository that this crate is part of (a dependency by git or by path
 //!    brings it whole; `WARPWAVE_SOURCE_DIR` names another). `WARPWAVE_CHIPS` says which GPUs kernels are compiled for, as for
 //!    `make build`.
-//! 3. Otherwise what `pkg-config` knows: `warpwave`, and by the features `store` and `model`, which are on by default,
-//!    `warpwave_store` and `warpwave_model`.
+//! 3. Otherwise what `pkg-config` knows as `warpwave`.
 //!
-//! The libraries are shared ones. A program finds them at run time in the system's folders, by `LD_LIBRARY_PATH`, or by an rpath
+//! The features `store`, `model` and `text` declare the functions of those headers, which a library can be built without.
+//!
+//! The library is a shared one. A program finds it at run time in the system's folders, by `LD_LIBRARY_PATH`, or by an rpath
 //! that its own build script sets: there `DEP_WARPWAVE_LIBDIR` is the folder of the first two ways.
 #![no_std]
 #![allow(non_camel_case_types)]

@@ -34,8 +34,7 @@
 //! call is cancelled, and the panic resumes when C has returned. Calls of this crate inside a callback fail.
 //!
 //! # Features
-//! `store`, `model` and `text`, on by default, need `libwarpwave_store`, `libwarpwave_model` and `libwarpwave_text`. `vendored`
-//! builds the C library; without it pkg-config finds it, or `WARPWAVE_LIB_DIR` names its folder. `serde_json` adds payloads and
+//! `store`, `model` and `text`, on by default, need a C library that was built with them. `vendored` builds it; without it pkg-config finds it, or `WARPWAVE_LIB_DIR` names its folder. `serde_json` adds payloads and
 //! filters as values, `half` the 16-bit types, `ndarray` conversion between tensors and arrays. These three are off by default.
 #![forbid(unsafe_op_in_unsafe_fn)]
 #![warn(missing_docs)]

@@ -48,7 +48,7 @@ static void check_vector(const checking *k, sqlite3_stmt *s)
     if (sqlite3_column_bytes(s, 1) != record_vector_bytes(record))
         return; /* a fault of the vector, reported elsewhere */
     row_widen((int32_t)record->type, sqlite3_column_blob(s, 1), record->dim, k->wide);
-    if (!ww_core()->is_finite(k->wide, record->dim) ||
+    if (!vector_is_finite(k->wide, record->dim) ||
         ww_score(metric, k->wide, k->lists.centroids + list * record->dim, record->dim, &score) != WW_OK)
         return;
     if (!is_bounded(k, list, score)) {

@@ -61,7 +61,7 @@ static void free_memory(following *f)
 /* Enters a place and its list from the table. */
 static ww_status enter(following *f, int64_t place, int64_t list)
 {
-    const int64_t row = ww_core()->mirror_row(f->m, place);
+    const int64_t row = mirror_row(f->m, place);
     if (row < 0 || list < 0 || list >= f->header.nlist || f->count == f->room)
         return ivf_damaged(f->t->record->name, "place %lld, in list %lld, has no vector, or occurs twice", (long long)place,
                            (long long)list);
@@ -165,12 +165,12 @@ static ww_status restore(following *f)
                                .touched = f->touched,
                                .touched_records = f->touched_records,
                                .touched_count = f->touched_count};
-    return ww_core()->ivf_restore(ww_core()->mirror_collection(f->m), &update);
+    return ivf_restore(mirror_collection(f->m), &update);
 }
 
 static ww_status read_all(following *f)
 {
-    const ww_collection *c = ww_core()->mirror_collection(f->m);
+    const ww_collection *c = mirror_collection(f->m);
     ww_status status = ivf_header_read(f->t, &f->header);
     if (status != WW_OK)
         return status;
@@ -196,7 +196,7 @@ static ww_status read_all(following *f)
 
 static void drop_index(mirror *m)
 {
-    ww_collection *c = ww_core()->mirror_collection(m);
+    ww_collection *c = mirror_collection(m);
     if (c->index)
         (void)ww_collection_drop_ivf(c);
 }

@@ -100,7 +100,7 @@ ww_status index_outline(const ivf_tables *t, const ivf_header *header, const ivf
     config.dim = t->record->dim;
     config.metric = t->record->metric;
     config.type = t->record->type;
-    return ww_core()->outline_create(device, &config, &(list_set){header->nlist, lists->centroids, lists->records}, outline);
+    return outline_create(device, &config, &(list_set){header->nlist, lists->centroids, lists->records}, outline);
 }
 
 static ww_status make_outline(index_writer *w, const ivf_tables *t, const ivf_lists *lists)
@@ -120,10 +120,10 @@ static ww_status know(index_writer *w, const ivf_tables *t)
     ww_status status = ivf_header_read(t, &w->header);
     if (status != WW_OK)
         return status;
-    const bool same = w->outline && w->version == w->header.version && ww_core()->outline_lists(w->outline) == w->header.nlist;
+    const bool same = w->outline && w->version == w->header.version && outline_lists(w->outline) == w->header.nlist;
     status = ivf_lists_read(t, &w->header, same ? INT64_MAX : -1, &lists);
     if (status == WW_OK && same)
-        ww_core()->outline_set_records(w->outline, lists.records);
+        outline_set_records(w->outline, lists.records);
     else if (status == WW_OK)
         status = make_outline(w, t, &lists);
     ivf_lists_free(&lists);
@@ -158,7 +158,7 @@ static ww_status assign_pending(index_writer *w, const ivf_tables *t)
     uint32_t *lists = memory_alloc((size_t)count * sizeof *lists);
     if (!lists)
         return memory_failed("the lists of new rows", (size_t)count * sizeof *lists);
-    ww_status status = ww_core()->outline_assign(w->outline, w->pending, count, lists);
+    ww_status status = outline_assign(w->outline, w->pending, count, lists);
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
         status = run(w, t, INSERT_PLACE, w->places[i], lists[i]);
         w->dirty[lists[i]] |= LIST_COUNTED;
@@ -217,13 +217,13 @@ ww_status index_writer_remove(index_writer *w, const ivf_tables *t, int64_t plac
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         status = sqlite_failed(t->db, code, t->record->name);
     sqlite3_reset(s);
-    if (status == WW_OK && (list < 0 || list >= w->header.nlist || ww_core()->outline_record(w->outline, list).rows == 0))
+    if (status == WW_OK && (list < 0 || list >= w->header.nlist || outline_record(w->outline, list).rows == 0))
         status = ivf_damaged(t->record->name, "the vector at place %lld is in no list", (long long)place);
     if (status == WW_OK)
         status = run(w, t, DELETE_PLACE, place, 0);
     if (status != WW_OK)
         return ivf_explain(t->record->name, status);
-    ww_core()->outline_remove(w->outline, (uint32_t)list);
+    outline_remove(w->outline, (uint32_t)list);
     w->dirty[list] |= LIST_COUNTED;
     return WW_OK;
 }
@@ -248,7 +248,7 @@ static void list_rows_free(list_rows *rows)
 static ww_status list_rows_read(index_writer *w, const ivf_tables *t, int64_t list, list_rows *rows)
 {
     const int64_t bytes = record_vector_bytes(t->record);
-    const size_t room = (size_t)ww_core()->outline_record(w->outline, list).rows;
+    const size_t room = (size_t)outline_record(w->outline, list).rows;
     int code = SQLITE_DONE;
     ww_status status = ready(w, t, READ_LIST);
     if (status != WW_OK)
@@ -284,8 +284,8 @@ static ww_status split(index_writer *w, const ivf_tables *t, int64_t list)
     if (status == WW_OK)
         status = list_rows_read(w, t, list, &rows);
     if (status == WW_OK)
-        status = ww_core()->outline_split(w->outline, list, &(outline_rows){rows.count, rows.elements}, rows.moved);
-    const int64_t lists = status == WW_OK ? ww_core()->outline_lists(w->outline) : 0;
+        status = outline_split(w->outline, list, &(outline_rows){rows.count, rows.elements}, rows.moved);
+    const int64_t lists = status == WW_OK ? outline_lists(w->outline) : 0;
     w->dirty[list] |= LIST_COUNTED;
     if (lists > w->header.nlist) {
         for (int64_t i = 0; status == WW_OK && i < rows.count; i++)
@@ -331,7 +331,7 @@ static ww_status write_centroid(index_writer *w, const ivf_tables *t, int64_t li
 /* Writes new counts. The list keeps the number of the write that split it. */
 static ww_status write_counts(index_writer *w, const ivf_tables *t, int64_t list)
 {
-    const list_record record = ww_core()->outline_record(w->outline, list);
+    const list_record record = outline_record(w->outline, list);
     if (w->dirty[list] & LIST_SPLIT)
         return write_list(w, t, list, &record, t->record->sequence);
     const ww_status status = ready(w, t, COUNT_LIST);
@@ -349,13 +349,13 @@ ww_status index_writer_finish(index_writer *w, const ivf_tables *t)
         return WW_OK; /* no vector was added or removed */
     const int64_t before = w->header.nlist;
     ww_status status = assign_pending(w, t);
-    for (int64_t list = -1; status == WW_OK && (list = ww_core()->outline_to_split(w->outline)) >= 0;)
+    for (int64_t list = -1; status == WW_OK && (list = outline_to_split(w->outline)) >= 0;)
         status = split(w, t, list);
     for (int64_t i = 0; status == WW_OK && i < w->header.nlist; i++) {
         if (w->dirty[i])
             status = write_counts(w, t, i);
         if (status == WW_OK && w->dirty[i] & LIST_SPLIT)
-            status = write_centroid(w, t, i, ww_core()->outline_centroid(w->outline, i));
+            status = write_centroid(w, t, i, outline_centroid(w->outline, i));
         w->dirty[i] = 0;
     }
     if (status == WW_OK && w->header.nlist > before)
@@ -368,11 +368,11 @@ ww_status index_writer_write_all(index_writer *w, const ivf_tables *t, const ww_
     ww_status status = schema_run(t->db, "DELETE FROM \"%w\".\"%w_ivf_lists\"", t->schema, t->record->name);
     if (status == WW_OK)
         status = schema_run(t->db, "DELETE FROM \"%w\".\"%w_ivf_centroids\"", t->schema, t->record->name);
-    for (int64_t l = 0; status == WW_OK && l < ww_core()->outline_lists(outline); l++) {
-        const list_record record = ww_core()->outline_record(outline, l);
+    for (int64_t l = 0; status == WW_OK && l < outline_lists(outline); l++) {
+        const list_record record = outline_record(outline, l);
         status = write_list(w, t, l, &record, t->record->sequence);
         if (status == WW_OK)
-            status = write_centroid(w, t, l, ww_core()->outline_centroid(outline, l));
+            status = write_centroid(w, t, l, outline_centroid(outline, l));
     }
     return status;
 }
@@ -384,14 +384,14 @@ enum { PLACES_AT_ONCE = 256 };
 static ww_status write_rows(index_writer *w, const ivf_tables *t, const ivf *index, int64_t list, const mirror *m)
 {
     int64_t count = 0;
-    const uint32_t *rows = ww_core()->ivf_list_rows(index, list, &count);
+    const uint32_t *rows = ivf_list_rows(index, list, &count);
     ww_status status = WW_OK;
     for (int64_t first = 0; status == WW_OK && first < count; first += PLACES_AT_ONCE) {
         int64_t numbers[PLACES_AT_ONCE], places[PLACES_AT_ONCE], handles[PLACES_AT_ONCE];
         const int64_t some = min_i64(PLACES_AT_ONCE, count - first);
         for (int64_t i = 0; i < some; i++)
             numbers[i] = rows[first + i];
-        ww_core()->mirror_places(m, numbers, some, places, handles);
+        mirror_places(m, numbers, some, places, handles);
         for (int64_t i = 0; status == WW_OK && i < some; i++)
             status = run(w, t, INSERT_PLACE, places[i], list);
     }
@@ -404,7 +404,7 @@ ww_status index_writer_build(index_writer *w, const ivf_tables *t, const ivf *in
     list_set lists = {0};
     ww_status status = ivf_tables_create(t);
     if (status == WW_OK)
-        status = ww_core()->ivf_list_set(index, &lists);
+        status = ivf_list_set(index, &lists);
     for (int64_t i = 0; status == WW_OK && i < lists.count; i++) {
         status = write_list(w, t, i, &lists.records[i], record->sequence);
         if (status == WW_OK)

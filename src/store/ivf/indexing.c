@@ -72,7 +72,7 @@ ww_status stored_drop_ivf(ww_collection *base)
     if (status != WW_OK)
         return status;
     return change_end(c, ivf_is_there(writer_record(c->writer)) ? writer_drop_index(c->writer)
-                                                                : ww_core()->ivf_not_found(base, "ww_collection_drop_ivf"));
+                                                                : ivf_not_found(base, "ww_collection_drop_ivf"));
 }
 
 ww_status stored_describe_ivf(ww_collection *base, ww_ivf_info *info)
@@ -83,7 +83,7 @@ ww_status stored_describe_ivf(ww_collection *base, ww_ivf_info *info)
     if (status != WW_OK)
         return status;
     status = ivf_is_there(view_record(r->view)) ? view_describe_index(r->view, info)
-                                                : ww_core()->ivf_not_found(base, "ww_collection_describe_ivf");
+                                                : ivf_not_found(base, "ww_collection_describe_ivf");
     reading_end(c, r);
     return status;
 }

@@ -116,7 +116,7 @@ static ww_status move_rows(merging *m, int64_t list, int64_t rows)
 {
     ww_status status = rows > 0 ? read_list(m, list, rows) : WW_OK;
     if (status == WW_OK && rows > 0)
-        status = ww_core()->outline_assign(m->outline, m->vectors, rows, m->lists);
+        status = outline_assign(m->outline, m->vectors, rows, m->lists);
     for (int64_t i = 0; status == WW_OK && i < rows; i++)
         status = set(m->set_list, m->places[i], -1 - (int64_t)m->lists[i]);
     return status;
@@ -142,16 +142,16 @@ static ww_status move_lists(merging *m, const int64_t *rows, int64_t lists)
 
 static ww_status merge_once(merging *m, bool *more)
 {
-    const int64_t lists = ww_core()->outline_lists(m->outline);
+    const int64_t lists = outline_lists(m->outline);
     int64_t *rows = memory_alloc((size_t)lists * sizeof *rows);
     uint32_t *numbers = memory_resize(m->numbers, (size_t)lists * sizeof *numbers);
     ww_status status = rows && numbers ? WW_OK : memory_failed("merging lists of an index", (size_t)lists * sizeof *rows);
     m->numbers = numbers ? numbers : m->numbers;
     for (int64_t l = 0; status == WW_OK && l < lists; l++)
-        rows[l] = ww_core()->outline_record(m->outline, l).rows;
+        rows[l] = outline_record(m->outline, l).rows;
     if (status == WW_OK)
-        status = ww_core()->outline_merge(m->outline, m->header.rows_trained, m->numbers);
-    *more = status == WW_OK && ww_core()->outline_lists(m->outline) < lists;
+        status = outline_merge(m->outline, m->header.rows_trained, m->numbers);
+    *more = status == WW_OK && outline_lists(m->outline) < lists;
     if (*more)
         status = move_lists(m, rows, lists);
     memory_free(rows);
@@ -163,7 +163,7 @@ static ww_status write_all(merging *m)
     index_writer w = {0};
     ww_status status = index_writer_write_all(&w, m->t, m->outline);
     index_writer_close(&w);
-    m->header.nlist = ww_core()->outline_lists(m->outline);
+    m->header.nlist = outline_lists(m->outline);
     m->header.changed = m->t->record->sequence;
     m->header.version = schema_epoch();
     return status == WW_OK ? ivf_header_write(m->t, &m->header) : status;
@@ -176,7 +176,7 @@ ww_status index_writer_merge(const ivf_tables *t)
     ww_status status = begin(&m);
     while (status == WW_OK && more)
         status = merge_once(&m, &more);
-    if (status == WW_OK && ww_core()->outline_lists(m.outline) < m.header.nlist)
+    if (status == WW_OK && outline_lists(m.outline) < m.header.nlist)
         status = write_all(&m);
     end(&m);
     return ivf_explain(t->record->name, status);

@@ -392,7 +392,7 @@ static ww_status read_centroids(const ivf_tables *t, ivf_lists *lists)
             memcpy(to, sqlite3_column_blob(s, 0), bytes);
         if (code != SQLITE_ROW && code != SQLITE_DONE)
             status = sqlite_failed(t->db, code, t->record->name);
-        else if (!whole || !ww_core()->is_finite(to, t->record->dim))
+        else if (!whole || !vector_is_finite(to, t->record->dim))
             status = ivf_damaged(t->record->name, "the centroid of list %u is missing or not finite", lists->changed[i]);
         else if (has_checksums && (uint64_t)sqlite3_column_int64(s, 1) != ivf_centroid_checksum(lists->changed[i], to, bytes))
             status = ivf_damaged(t->record->name, "the centroid of list %u is not the one that was written (checksum)",

@@ -18,7 +18,10 @@
 #define WW_STORE_IVF_TABLES_H
 
 #include "store/schema.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
+#include "vectors/internal/lists.h"
+#include "vectors/internal/mirror.h"
+#include "vectors/query/results.h"
 
 /* An index's tables, as a connection sees them. */
 typedef struct ivf_tables {

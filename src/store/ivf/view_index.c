@@ -3,26 +3,28 @@
 #include "base/status.h"
 #include "store/ivf/follow.h"
 #include "store/view/view_state.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
+#include "vectors/internal/lists.h"
+#include "vectors/internal/mirror.h"
 
 /* The write that has begun has not changed any row yet, so the mirror has all rows. */
 ww_status view_build_index(view *v, const ww_ivf_config *config, writer *w)
 {
     ivf *index = NULL;
-    ww_status status = ww_core()->ivf_build(ww_core()->mirror_collection(v->active), config, &index);
+    ww_status status = ivf_build(mirror_collection(v->active), config, &index);
     if (status == WW_OK)
         status = writer_build_index(w, index, v->active);
-    ww_core()->ivf_destroy(index);
+    ivf_destroy(index);
     return status;
 }
 
 ww_status view_calibrate_index(view *v, const ww_calibrate_config *config, writer *w)
 {
     ivf_calibration learnt = {0};
-    ww_collection *c = ww_core()->mirror_collection(v->active);
-    ww_status status = ivf_is_there(&v->record) ? view_check_index(v) : ww_core()->ivf_not_found(c, "ww_collection_calibrate");
+    ww_collection *c = mirror_collection(v->active);
+    ww_status status = ivf_is_there(&v->record) ? view_check_index(v) : ivf_not_found(c, "ww_collection_calibrate");
     if (status == WW_OK)
-        status = ww_core()->ivf_calibrate(c, config, &learnt);
+        status = ivf_calibrate(c, config, &learnt);
     if (status == WW_OK)
         status = writer_calibrate_index(w, &learnt);
     memory_free(learnt.rules);
@@ -32,7 +34,7 @@ ww_status view_calibrate_index(view *v, const ww_calibrate_config *config, write
 /* Only the thread that read the index knows why the mirror has none. */
 ww_status view_check_index(const view *v)
 {
-    const ww_collection *c = ww_core()->mirror_collection(v->active);
+    const ww_collection *c = mirror_collection(v->active);
     if (!ivf_is_there(&v->record) || c->index || v->record.live == 0)
         return WW_OK;
     ivf_header header;
@@ -48,10 +50,10 @@ ww_status view_describe_index(view *v, ww_ivf_info *info)
     if (status != WW_OK || !m)
         return status;
     ww_ivf_info loaded = ww_ivf_info_default();
-    ww_core()->mirror_lock_read(m);
-    if (ww_core()->mirror_collection(m)->index)
-        status = ww_collection_describe_ivf(ww_core()->mirror_collection(m), &loaded);
-    ww_core()->mirror_unlock(m);
+    mirror_lock_read(m);
+    if (mirror_collection(m)->index)
+        status = ww_collection_describe_ivf(mirror_collection(m), &loaded);
+    mirror_unlock(m);
     info->bytes = loaded.bytes;
     return status;
 }

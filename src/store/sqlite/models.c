@@ -3,13 +3,10 @@
  *     SELECT ww_model('minilm.gguf', 'cpu');
  *     SELECT id, distance FROM docs WHERE vector MATCH ww_embed('a small animal that stores nuts') AND k = 5;
  *
- * Models are a separate library, loaded by the first call of ww_model(): a host that only searches needs neither it nor its
- * dependencies. A connection has one model at a time. A schema or a trigger must not open files, so ww_model() can only be
+ * A connection has one model at a time. A schema or a trigger must not open files, so ww_model() can only be
  * called directly. So can ww_embed(), whose result in a schema would depend on the model that the connection happens to have
  * open.
  */
-#include <dlfcn.h>
-
 #include <warpwave/model.h>
 
 #include "base/float_guard.h"
@@ -19,13 +16,8 @@
 #include "base/text.h"
 #include "store/sqlite/functions.h"
 
-/* The functions of libwarpwave_model that are called here, and the model of a connection. */
+/* The model of a connection. */
 struct embedder {
-    __typeof__(ww_model_open) *open;
-    __typeof__(ww_model_describe) *describe;
-    __typeof__(ww_model_info_init) *info_init;
-    __typeof__(ww_model_embed) *embed;
-    __typeof__(ww_model_close) *close;
     ww_device *device;
     ww_model *model;
     int32_t width;
@@ -53,33 +45,42 @@ const char *embedder_fingerprint(const embedder *e)
     return e->fingerprint;
 }
 
-#define LIBRARY "libwarpwave_model.so.0"
+#ifdef WARPWAVE_WITH_MODEL
 
-static ww_status find_functions(embedder *e)
+static ww_status model_open(const char *path, ww_device *device, ww_model_info *info, ww_model **model)
 {
-    if (e->open)
-        return WW_OK;
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return ww_fail(WW_UNSUPPORTED, "models need " LIBRARY ", which cannot be loaded: %s", dlerror());
-    *(void **)&e->open = dlsym(library, "ww_model_open");
-    *(void **)&e->describe = dlsym(library, "ww_model_describe");
-    *(void **)&e->info_init = dlsym(library, "ww_model_info_init");
-    *(void **)&e->embed = dlsym(library, "ww_model_embed");
-    *(void **)&e->close = dlsym(library, "ww_model_close");
-    if (e->open && e->describe && e->info_init && e->embed && e->close)
-        return WW_OK;
-    e->open = NULL;
-    return ww_fail(WW_UNSUPPORTED, LIBRARY " is of another version than the extension");
+    ww_status status = ww_model_open(path, device, NULL, model);
+    *info = ww_model_info_default();
+    if (status == WW_OK)
+        status = ww_model_describe(*model, info);
+    if (status == WW_OK && !info->embeds)
+        status = ww_fail(WW_UNSUPPORTED, "a model of architecture %s does not embed texts", info->architecture);
+    return status;
 }
+
+#define model_close ww_model_close
+#define model_embed ww_model_embed
+
+#else
+
+static ww_status model_open(const char *path, ww_device *device, ww_model_info *info, ww_model **model)
+{
+    (void)device, (void)info, (void)model;
+    return ww_fail(WW_UNSUPPORTED, "%s cannot be opened: this library was built without models", path);
+}
+
+/* Never reached: no model is opened. */
+#define model_close(model) ((void)(model))
+#define model_embed(...)   WW_UNSUPPORTED
+
+#endif
 
 void embedder_release(void *user)
 {
     embedder *e = user;
     if (--e->users > 0)
         return;
-    if (e->model)
-        e->close(e->model);
+    model_close(e->model);
     ww_device_close(e->device);
     memory_free(e->made);
     memory_free(e);
@@ -89,25 +90,15 @@ static ww_status open_model(embedder *e, const char *path, const char *device_na
 {
     ww_device *device = NULL;
     ww_model *model = NULL;
-    ww_status status = find_functions(e);
+    ww_status status = ww_device_open(device_name, &device);
     if (status == WW_OK)
-        status = ww_device_open(device_name, &device);
-    if (status == WW_OK)
-        status = e->open(path, device, NULL, &model);
-    if (status == WW_OK)
-        status = e->info_init(info, sizeof *info);
-    if (status == WW_OK)
-        status = e->describe(model, info);
-    if (status == WW_OK && !info->embeds)
-        status = ww_fail(WW_UNSUPPORTED, "a model of architecture %s does not embed texts", info->architecture);
+        status = model_open(path, device, info, &model);
     if (status != WW_OK) {
-        if (model)
-            e->close(model);
+        model_close(model);
         ww_device_close(device);
         return status;
     }
-    if (e->model)
-        e->close(e->model);
+    model_close(e->model);
     ww_device_close(e->device);
     e->model = model;
     e->device = device;
@@ -152,7 +143,7 @@ static void embed_function(sqlite3_context *context, int count, sqlite3_value **
     if (status == WW_OK && !e->made && !(e->made = memory_alloc_zeroed(HASHES_KEPT, sizeof *e->made)))
         status = memory_failed("the vectors that ww_embed() made", HASHES_KEPT * sizeof *e->made);
     if (status == WW_OK)
-        status = e->embed(e->model, &text, &bytes, 1, &how, vector);
+        status = model_embed(e->model, &text, &bytes, 1, &how, vector);
     if (status == WW_OK) {
         const uint64_t hash = hash_of(vector, (size_t)e->width * sizeof *vector);
         e->made[hash % HASHES_KEPT] = hash;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
 
 double distance_of_score(ww_metric metric, float score)
 {
@@ -79,7 +79,7 @@ ww_status request_query(const table *t, sqlite3_value *value, search_request *re
     ww_status status = vector_read(value, t->arguments.type, t->arguments.dim, &request->query);
     if (status == WW_OK)
         status = table_check_model(t, value);
-    if (status != WW_OK || ww_core()->is_finite(request->query.values, request->query.dim))
+    if (status != WW_OK || vector_is_finite(request->query.values, request->query.dim))
         return status;
     return ww_fail(WW_INVALID_ARGUMENT, "the values of the query are so large that its squared norm is not finite");
 }

@@ -12,7 +12,8 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
+#include "vectors/write/payloads.h"
 
 enum { FIRST_COLUMN = 2 }; /* values[0] is the old rowid, values[1] the new one */
 
@@ -72,13 +73,13 @@ static ww_status read_vector(table *t, sqlite3_value *value, new_row *new)
 /* Checks everything before anything is changed: OR FAIL keeps what was done before a refusal. */
 static ww_status check_row(const table *t, new_row *new)
 {
-    if (new->row.vector && !ww_core()->is_finite(new->row.vector, t->arguments.dim))
+    if (new->row.vector && !vector_is_finite(new->row.vector, t->arguments.dim))
         return ww_fail(WW_INVALID_ARGUMENT, "the values of the vector are so large that its squared norm is not finite");
     const ww_status status = new->row.vector ? vector_check(new->row.vector, t->arguments.dim, t->arguments.type) : WW_OK;
     if (status != WW_OK)
         return status;
     new->row.payload_checked = true;
-    return new->row.payload ? ww_core()->check_payload(t->name, 0, new->row.payload) : WW_OK;
+    return new->row.payload ? payload_check(t->name, 0, new->row.payload) : WW_OK;
 }
 
 static ww_status read_row(table *t, sqlite3_value **columns, new_row *new)

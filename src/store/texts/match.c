@@ -10,7 +10,7 @@
 #include "base/structs.h"
 #include "store/texts/texts.h"
 #include "store/view/view_state.h"
-#include "vectors/internal/core.h"
+#include "vectors/query/results.h"
 
 enum { CANDIDATES_DEFAULT = 100 };
 
@@ -61,7 +61,7 @@ static ww_status find_words(const matching *m, ww_results **results)
     bool exist = false;
     ww_status status = texts_ready(m, &exist);
     if (status == WW_OK)
-        status = ww_core()->results_create(queries, queries * room, &made);
+        status = results_create(queries, queries * room, &made);
     for (int64_t q = 0; status == WW_OK && q < queries; q++) {
         const int64_t at = made->starts[q];
         const text_search search = {m->query->match->texts[q], m->admitted, m->v->record.next_place, room};
@@ -80,7 +80,7 @@ static ww_status find_words(const matching *m, ww_results **results)
 /* For words only: the ranks are those of the one list. */
 static ww_status mark_parts(ww_results *results)
 {
-    const ww_status status = ww_core()->results_parts(results);
+    const ww_status status = results_parts(results);
     for (int64_t q = 0; status == WW_OK && q < results->query_count; q++)
         for (int64_t i = results->starts[q]; i < results->starts[q + 1]; i++)
             results->parts[i] = (ww_hit_parts){.ranks = {0, i - results->starts[q] + 1}, .scores = {NAN, results->scores[i]}};

@@ -8,7 +8,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/text.h"
-#include "vectors/internal/core.h"
+#include "device/share.h"
+#include "vectors/internal/mirror.h"
 
 static const char *const TEXTS[VIEW_STATEMENT_COUNT] = {
     [READ_VECTORS] = "SELECT place, handle, vector, checksum FROM \"%w\".\"%w_vectors\" WHERE place >= ?1 ORDER BY place",
@@ -55,7 +56,7 @@ static ww_status file_enter(view *v)
     mirror_key file = {0};
     if (v->file_entered || !file_key(v, &file))
         return WW_OK;
-    const ww_status status = ww_core()->mirror_file_enter(&file, sqlite3_db_filename(v->db, v->schema));
+    const ww_status status = mirror_file_enter(&file, sqlite3_db_filename(v->db, v->schema));
     v->file_entered = status == WW_OK;
     v->file = file;
     return status;
@@ -83,7 +84,7 @@ ww_status view_open(const view_config *config, view **opened)
     if (status == WW_OK)
         status = file_enter(v);
     if (status == WW_OK && config->device)
-        status = ww_core()->device_retain(config->device, &v->device);
+        status = device_share(config->device, &v->device);
     if (status == WW_OK)
         *opened = v;
     else
@@ -93,7 +94,7 @@ ww_status view_open(const view_config *config, view **opened)
 
 static void overlay_drop(view *v)
 {
-    ww_core()->mirror_release(v->overlay);
+    mirror_release(v->overlay);
     memory_free(v->overlay_mask);
     v->overlay = NULL;
     v->overlay_mask = NULL;
@@ -101,14 +102,14 @@ static void overlay_drop(view *v)
 
 static void own_drop(view *v)
 {
-    ww_core()->mirror_release(v->own);
+    mirror_release(v->own);
     v->own = NULL;
 }
 
 static void shared_drop(view *v)
 {
     overlay_drop(v);
-    ww_core()->mirror_release(v->shared);
+    mirror_release(v->shared);
     v->shared = NULL;
 }
 
@@ -136,7 +137,7 @@ void view_close(view *v)
     own_drop(v);
     view_finalize(v);
     if (v->file_entered)
-        ww_core()->mirror_file_leave(&v->file);
+        mirror_file_leave(&v->file);
     ww_device_close(v->device);
     memory_free(v->kept_mask);
     memory_free(v->device_name);
@@ -194,7 +195,7 @@ static ww_status shared_ready(view *v)
     text_copy(key.device, sizeof key.device, info.id);
     const ww_collection_config config = mirror_config(v);
     if (status == WW_OK)
-        status = ww_core()->mirror_acquire(&key, v->device, &config, &v->shared);
+        status = mirror_acquire(&key, v->device, &config, &v->shared);
     v->key = key;
     return status;
 }
@@ -204,16 +205,16 @@ static ww_status shared_catch_up(view *v)
 {
     mirror *m = v->shared;
     ww_status status = WW_OK;
-    ww_core()->mirror_lock_write(m);
-    const mirror_state state = ww_core()->mirror_state_of(m);
+    mirror_lock_write(m);
+    const mirror_state state = mirror_state_of(m);
     if (!state.abandoned && state.loaded && state.sequence < v->record.log_start) {
-        ww_core()->mirror_abandon(m); /* the log of removals does not go back that far */
+        mirror_abandon(m); /* the log of removals does not go back that far */
     } else if (!state.abandoned && (!state.loaded || state.sequence < v->record.sequence)) {
         status = view_catch_up(v, m, NULL);
         if (status != WW_OK)
-            ww_core()->mirror_abandon(m);
+            mirror_abandon(m);
     }
-    ww_core()->mirror_unlock(m);
+    mirror_unlock(m);
     return status;
 }
 
@@ -227,13 +228,13 @@ static ww_status shared_lock(view *v, const collection_record *target, bool *loc
         ww_status status = shared_ready(v);
         if (status != WW_OK || !v->shared)
             return status;
-        ww_core()->mirror_lock_read(v->shared);
-        const mirror_state state = ww_core()->mirror_state_of(v->shared);
+        mirror_lock_read(v->shared);
+        const mirror_state state = mirror_state_of(v->shared);
         if (!state.abandoned && state.loaded && state.sequence == target->sequence) {
             *locked = true;
             return WW_OK;
         }
-        ww_core()->mirror_unlock(v->shared);
+        mirror_unlock(v->shared);
         if (state.abandoned) {
             shared_drop(v);
             continue;
@@ -250,14 +251,14 @@ static ww_status shared_lock(view *v, const collection_record *target, bool *loc
 /* Reads the changes of the connection's transaction into the overlay. The shared mirror is locked. */
 static ww_status overlay_ready(view *v)
 {
-    const mirror_state state = ww_core()->mirror_state_of(v->shared);
+    const mirror_state state = mirror_state_of(v->shared);
     const size_t words = (size_t)divide_up_i64(state.rows, 64);
     ww_status status = WW_OK;
     if (v->overlay && v->overlay_rows != state.rows)
         overlay_drop(v);
     if (!v->overlay) {
         const ww_collection_config config = mirror_config(v);
-        status = ww_core()->mirror_create(v->device, &config, &v->overlay);
+        status = mirror_create(v->device, &config, &v->overlay);
         if (status != WW_OK)
             return status;
         v->overlay_mask = memory_alloc(words * sizeof *v->overlay_mask);
@@ -267,9 +268,9 @@ static ww_status overlay_ready(view *v)
         }
         memset(v->overlay_mask, 0xff, words * sizeof *v->overlay_mask);
         v->overlay_rows = state.rows;
-        ww_core()->mirror_set_state(v->overlay, v->base.sequence, v->base.next_place);
+        mirror_set_state(v->overlay, v->base.sequence, v->base.next_place);
     }
-    if (ww_core()->mirror_state_of(v->overlay).sequence == v->record.sequence)
+    if (mirror_state_of(v->overlay).sequence == v->record.sequence)
         return WW_OK;
     const view_overlay overlay = {.first_place = v->base.next_place, .base = v->shared, .gone = v->overlay_mask};
     status = view_catch_up(v, v->overlay, &overlay);
@@ -284,11 +285,11 @@ static ww_status own_ready(view *v)
     /* An uncertain view does not learn of a rollback to a savepoint, after which other rows may get the same sequence. */
     const int64_t changes = v->uncertain ? sqlite3_total_changes64(v->db) : 0;
     if (v->own && v->own_uid == v->record.uid && v->own_epoch == v->record.epoch && v->own_changes == changes &&
-        ww_core()->mirror_state_of(v->own).sequence == v->record.sequence)
+        mirror_state_of(v->own).sequence == v->record.sequence)
         return WW_OK;
     own_drop(v);
     const ww_collection_config config = mirror_config(v);
-    ww_status status = ww_core()->mirror_create(v->device, &config, &v->own);
+    ww_status status = mirror_create(v->device, &config, &v->own);
     if (status == WW_OK)
         status = view_catch_up(v, v->own, NULL);
     if (status != WW_OK)
@@ -337,7 +338,7 @@ static ww_status begin(view *v, bool search, bool whole)
         status = own_ready(v);
         if (status == WW_OK) {
             v->active = v->own;
-            ww_core()->mirror_lock_read(v->own);
+            mirror_lock_read(v->own);
         }
     } else if (status == WW_OK) {
         status = ww_fail(WW_BUSY, "collection '%s': a write came between; try again", v->name);
@@ -366,7 +367,7 @@ void view_index_changed(view *v)
 void view_end(view *v)
 {
     if (v->active)
-        ww_core()->mirror_unlock(v->active);
+        mirror_unlock(v->active);
     v->active = NULL;
     v->overlaid = false;
 }
@@ -413,18 +414,18 @@ void view_committed(view *v, const view_commit *commit)
     if (!v->shared || v->key.uid != commit->after->uid || v->key.epoch != commit->after->epoch)
         return;
     mirror *m = v->shared;
-    ww_core()->mirror_lock_write(m);
-    const mirror_state state = ww_core()->mirror_state_of(m);
+    mirror_lock_write(m);
+    const mirror_state state = mirror_state_of(m);
     if (state.loaded && !state.abandoned && state.sequence == commit->before->sequence) {
-        ww_status status = commit->added.count > 0 ? ww_core()->mirror_append(m, &commit->added) : WW_OK;
+        ww_status status = commit->added.count > 0 ? mirror_append(m, &commit->added) : WW_OK;
         if (status == WW_OK && commit->removed_count > 0)
-            status = ww_core()->mirror_remove(m, commit->removed, commit->removed_count);
+            status = mirror_remove(m, commit->removed, commit->removed_count);
         if (status == WW_OK)
-            ww_core()->mirror_set_state(m, commit->after->sequence, commit->after->next_place);
+            mirror_set_state(m, commit->after->sequence, commit->after->next_place);
         else
-            ww_core()->mirror_abandon(m);
+            mirror_abandon(m);
     }
-    ww_core()->mirror_unlock(m);
+    mirror_unlock(m);
 }
 
 ww_status view_reserve(view *v, const collection_record *record, int64_t rows_more, bool *loaded)
@@ -436,17 +437,17 @@ ww_status view_reserve(view *v, const collection_record *record, int64_t rows_mo
         status = shared_ready(v);
     if (status != WW_OK || !v->shared)
         return status;
-    ww_core()->mirror_lock_read(v->shared);
-    mirror_state state = ww_core()->mirror_state_of(v->shared);
-    ww_core()->mirror_unlock(v->shared);
+    mirror_lock_read(v->shared);
+    mirror_state state = mirror_state_of(v->shared);
+    mirror_unlock(v->shared);
     if (state.abandoned)
         shared_drop(v);
     *loaded = state.loaded && !state.abandoned;
     if (!*loaded || rows_more == 0)
         return WW_OK;
-    ww_core()->mirror_lock_write(v->shared);
-    status = ww_core()->mirror_reserve(v->shared, rows_more);
-    ww_core()->mirror_unlock(v->shared);
+    mirror_lock_write(v->shared);
+    status = mirror_reserve(v->shared, rows_more);
+    mirror_unlock(v->shared);
     return status;
 }
 
@@ -454,9 +455,9 @@ void view_reload(view *v)
 {
     if (!v->shared)
         return;
-    ww_core()->mirror_lock_write(v->shared);
-    ww_core()->mirror_abandon(v->shared);
-    ww_core()->mirror_unlock(v->shared);
+    mirror_lock_write(v->shared);
+    mirror_abandon(v->shared);
+    mirror_unlock(v->shared);
 }
 
 ww_status view_balance(view *v)
@@ -464,16 +465,16 @@ ww_status view_balance(view *v)
     mirror *m = v->shared;
     if (!m)
         return WW_OK;
-    ww_core()->mirror_lock_write(m);
-    const ww_status status = ww_collection_move(ww_core()->mirror_collection(m), v->device);
-    ww_core()->mirror_unlock(m);
+    mirror_lock_write(m);
+    const ww_status status = ww_collection_move(mirror_collection(m), v->device);
+    mirror_unlock(m);
     return status;
 }
 
 ww_status view_move(view *v, ww_device *device)
 {
     ww_device *retained = NULL;
-    const ww_status status = ww_core()->device_retain(device, &retained);
+    const ww_status status = device_share(device, &retained);
     if (status != WW_OK)
         return status;
     shared_drop(v);
@@ -490,7 +491,7 @@ bool view_is_outdated(const view *v)
 
 ww_status view_check(view *v, ww_damage_report *report, ww_progress progress, void *user)
 {
-    return ww_collection_check(ww_core()->mirror_collection(v->active), report, progress, user);
+    return ww_collection_check(mirror_collection(v->active), report, progress, user);
 }
 
 ww_status view_describe(view *v, ww_collection_info *info)
@@ -499,9 +500,9 @@ ww_status view_describe(view *v, ww_collection_info *info)
     mirror *m = v->shared;
     if (m) {
         ww_collection_info found = ww_collection_info_default();
-        ww_core()->mirror_lock_read(m);
-        status = ww_collection_describe(ww_core()->mirror_collection(m), &found);
-        ww_core()->mirror_unlock(m);
+        mirror_lock_read(m);
+        status = ww_collection_describe(mirror_collection(m), &found);
+        mirror_unlock(m);
         if (status == WW_OK)
             *info = found;
     }

@@ -9,6 +9,7 @@
 
 #include "arithmetic/row_values.h"
 #include "base/checksum.h"
+#include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -16,7 +17,8 @@
 #include "base/text.h"
 #include "store/ivf/follow.h"
 #include "store/view/view_state.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
+#include "vectors/internal/mirror.h"
 
 enum {
     PIECE_BYTES = 4 * 1024 * 1024, /* of vectors in a buffer */
@@ -71,14 +73,14 @@ static bool is_finite(const loader *l, const piece *p, int64_t row, float *wide)
 {
     const collection_record *record = &l->v->record;
     row_widen((int32_t)record->type, (const char *)p->elements + row * record_vector_bytes(record), record->dim, wide);
-    return ww_core()->is_finite(wide, record->dim);
+    return vector_is_finite(wide, record->dim);
 }
 
 /* Adds a piece to the mirror. If the device refuses a vector, something other than this library wrote it. */
 static ww_status take_in(const loader *l, const piece *p)
 {
     const mirror_rows rows = {.count = p->count, .elements = p->elements, .places = p->places, .handles = p->handles};
-    const ww_status status = ww_core()->mirror_append(l->m, &rows);
+    const ww_status status = mirror_append(l->m, &rows);
     if (status != WW_INVALID_ARGUMENT)
         return status;
     float *wide = memory_alloc((size_t)l->v->record.dim * sizeof *wide);
@@ -125,7 +127,7 @@ static ww_status wait_for_taker(loader *l)
 static ww_status told(loader *l)
 {
     const view *v = l->v;
-    if (!ww_core()->tell(v->progress, v->progress_user, l->done, v->record.live))
+    if (!progress_tell(v->progress, v->progress_user, l->done, v->record.live))
         return WW_OK;
     return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows were loaded", v->name, (long long)l->done,
                    (long long)v->record.live);
@@ -248,14 +250,14 @@ static ww_status read_removed(view *v, mirror *m, int64_t sequence, const view_o
         code = sqlite3_step(s);
         const int64_t place = code == SQLITE_ROW ? sqlite3_column_int64(s, 0) : -1;
         if (overlay && place >= 0 && place < overlay->first_place) {
-            const int64_t row = ww_core()->mirror_row(overlay->base, place);
+            const int64_t row = mirror_row(overlay->base, place);
             if (row >= 0)
                 overlay->gone[row / 64] &= ~(UINT64_C(1) << (row % 64));
         } else if (code == SQLITE_ROW) {
             places[count++] = place;
         }
         if (count == 256 || (code == SQLITE_DONE && count > 0)) {
-            status = ww_core()->mirror_remove(m, places, count);
+            status = mirror_remove(m, places, count);
             count = 0;
         }
     }
@@ -267,18 +269,18 @@ static ww_status read_removed(view *v, mirror *m, int64_t sequence, const view_o
 
 ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay)
 {
-    const mirror_state before = ww_core()->mirror_state_of(m);
+    const mirror_state before = mirror_state_of(m);
     const collection_record *record = &v->record;
     const int64_t first_place = before.loaded ? before.next_place : 0;
     const int64_t expected = before.loaded ? record->next_place - first_place : min_i64(record->live, record->next_place);
     ww_status status = WW_OK;
     if (!before.loaded)
-        status = ww_core()->mirror_reserve(m, expected);
+        status = mirror_reserve(m, expected);
     if (status == WW_OK && expected > 0)
         status = read_rows(v, m, first_place, expected);
     if (status == WW_OK && before.loaded)
         status = read_removed(v, m, before.sequence, overlay);
-    const mirror_state after = ww_core()->mirror_state_of(m);
+    const mirror_state after = mirror_state_of(m);
     if (status == WW_OK && !overlay && after.rows_live != record->live)
         status =
             ww_fail(WW_CORRUPT_FILE,
@@ -286,7 +288,7 @@ ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay)
                     "changed by other means; a check of the store says more",
                     v->name, (long long)after.rows_live, (long long)record->live);
     if (status == WW_OK)
-        status = ww_core()->mirror_tidy(m);
+        status = mirror_tidy(m);
     if (status == WW_OK && !overlay) {
         const ivf_tables tables = {v->db, v->schema, record};
         const ivf_behind behind = {before.loaded, before.sequence, first_place, after.rows - before.rows};
@@ -294,6 +296,6 @@ ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay)
         v->index_reads += ivf_is_there(record);
     }
     if (status == WW_OK)
-        ww_core()->mirror_set_state(m, record->sequence, record->next_place);
+        mirror_set_state(m, record->sequence, record->next_place);
     return status;
 }

@@ -9,7 +9,8 @@
 #include "base/status.h"
 #include "store/texts/texts.h"
 #include "store/view/view_state.h"
-#include "vectors/internal/core.h"
+#include "vectors/internal/mirror.h"
+#include "vectors/query/results.h"
 
 enum { ID_BYTES_GUESSED = 24 };
 
@@ -46,7 +47,7 @@ static ww_status fetch_words(view *v, ww_results *results, int64_t hit, uint64_t
     else if (v->has_checksums && checksum_text(text) != checksum)
         status = row_damaged(v->name, "the text of the row with handle", results->handles[hit]);
     else if (text)
-        status = ww_core()->results_put(results, &results->texts[hit], text, strlen(text));
+        status = results_put(results, &results->texts[hit], text, strlen(text));
     sqlite3_reset(s);
     return status;
 }
@@ -63,12 +64,12 @@ static ww_status fetch_entry(view *v, ww_results *results, int64_t hit, bool wor
                                              : sqlite_failed(v->db, code, v->name);
     if (status == WW_OK && results->ids) {
         const char *id = (const char *)sqlite3_column_text(s, 1);
-        status = id ? ww_core()->results_put(results, &results->ids[hit], id, (size_t)sqlite3_column_bytes(s, 1))
+        status = id ? results_put(results, &results->ids[hit], id, (size_t)sqlite3_column_bytes(s, 1))
                     : missing(v, "the id of handle", handle);
     }
     const char *payload = status == WW_OK && results->payloads ? (const char *)sqlite3_column_text(s, 2) : NULL;
     if (payload)
-        status = ww_core()->results_put(results, &results->payloads[hit], payload, (size_t)sqlite3_column_bytes(s, 2));
+        status = results_put(results, &results->payloads[hit], payload, (size_t)sqlite3_column_bytes(s, 2));
     if (status == WW_OK && words)
         status = fetch_words(v, results, hit, v->has_checksums ? (uint64_t)sqlite3_column_int64(s, 4) : 0);
     sqlite3_reset(s);
@@ -101,7 +102,7 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
     const bool texts = (what & (WW_FETCH_IDS | WW_FETCH_PAYLOADS)) != 0;
     const int64_t hits = results->starts[results->query_count];
     bool words = false;
-    ww_status status = ww_core()->results_prepare(results, what, v->record.dim, texts ? (size_t)hits * ID_BYTES_GUESSED : 0);
+    ww_status status = results_prepare(results, what, v->record.dim, texts ? (size_t)hits * ID_BYTES_GUESSED : 0);
     if (status == WW_OK && results->texts)
         status = texts_exist(&(text_tables){v->db, v->schema, v->record.name}, &words);
     if (status == WW_OK && words)
@@ -143,9 +144,9 @@ static ww_status mask_make(const mirror *m, const ww_query *query, const view_pl
     if (!made)
         return memory_failed("a mask", words * sizeof *made);
     if (!only)
-        ww_core()->mirror_mask(m, query->mask, query->mask_rows, made);
+        mirror_mask(m, query->mask, query->mask_rows, made);
     for (int64_t i = 0; only && i < only->count; i++) {
-        const int64_t row = admits(query, only->places[i]) ? ww_core()->mirror_row(m, only->places[i]) : -1;
+        const int64_t row = admits(query, only->places[i]) ? mirror_row(m, only->places[i]) : -1;
         if (row >= 0)
             made[row / 64] |= UINT64_C(1) << (row % 64);
     }
@@ -171,11 +172,11 @@ static ww_status search_masked(mirror *m, const ww_query *query, const uint64_t 
 {
     ww_query masked = *query;
     masked.mask = mask;
-    masked.mask_rows = mask ? ww_core()->mirror_state_of(m).rows : 0;
+    masked.mask_rows = mask ? mirror_state_of(m).rows : 0;
     masked.fetch = 0;
     masked.match = NULL;
     masked.filter = NULL; /* its rows have no payloads; the mask says what the filter admits */
-    return ww_core()->mirror_query(m, &masked, results);
+    return mirror_query(m, &masked, results);
 }
 
 /* A search and the mirror that it searches. */
@@ -188,7 +189,7 @@ typedef struct view_search {
 /* Searches the mirror with the mask of the search and, if not NULL, with `removed`: the bits of rows that still exist. */
 static ww_status search_mirror(const view_search *s, mirror *m, const uint64_t *removed, ww_results **results)
 {
-    const int64_t rows = ww_core()->mirror_state_of(m).rows;
+    const int64_t rows = mirror_state_of(m).rows;
     const bool may_keep = s->only && s->only->number != 0 && !removed && !s->query->mask;
     if (!s->query->mask && !s->only)
         return search_masked(m, s->query, removed, results);
@@ -220,11 +221,11 @@ static ww_status merge(const view_search *s, ww_results *const parts[2], ww_resu
     const bool range = s->query->mode == WW_QUERY_RANGE;
     const int64_t queries = s->query->query_count, hits_max = range ? s->query->limit : s->query->k;
     ww_results *made = NULL;
-    ww_status status = ww_core()->results_create(queries, parts[0]->starts[queries] + parts[1]->starts[queries], &made);
+    ww_status status = results_create(queries, parts[0]->starts[queries] + parts[1]->starts[queries], &made);
     if (status == WW_OK && range)
-        status = ww_core()->results_totals(made);
+        status = results_totals(made);
     if (status == WW_OK && parts[0]->proven)
-        status = ww_core()->results_proven(made);
+        status = results_proven(made);
     int64_t hits = 0;
     for (int64_t q = 0; status == WW_OK && q < queries; q++) {
         int64_t at[2] = {parts[0]->starts[q], parts[1]->starts[q]};
@@ -303,7 +304,7 @@ ww_status view_ranked(view *v, const ww_query *query, const view_places *only, i
     ww_status status = find(&(view_search){v, &best, only}, &ranked);
     const int64_t found = status == WW_OK ? max_i64(0, ranked->starts[1] - first) : 0;
     if (status == WW_OK)
-        status = ww_core()->results_create(1, found, &made);
+        status = results_create(1, found, &made);
     for (int64_t i = 0; status == WW_OK && i < found; i++) {
         made->rows[i] = ranked->rows[first + i];
         made->handles[i] = ranked->handles[first + i];
@@ -375,7 +376,7 @@ ww_status view_get(view *v, const view_list *list, ww_results **results)
 {
     ww_results *made = NULL;
     const int64_t count = list->by == VIEW_ALL ? min_i64(list->count, v->record.live) : list->count;
-    ww_status status = ww_core()->results_create(1, count, &made);
+    ww_status status = results_create(1, count, &made);
     if (status == WW_OK)
         status = list->by == VIEW_ALL ? all_entries(v, list, count, made) : list_entries(v, list, made);
     return view_finish(v, status, list->fetch, made, results);

@@ -9,7 +9,8 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "store/writer/writer_state.h"
-#include "vectors/internal/core.h"
+#include "vectors/collection.h"
+#include "vectors/write/payloads.h"
 
 enum { HANDLE_TEXT_BYTES = 24, ROW_TEXT_BYTES = 64 };
 
@@ -130,7 +131,7 @@ ww_status writer_check_vector(writer *w, writer_row *row)
     } else {
         row->elements = row->vector;
     }
-    if (ww_core()->is_finite(floats, dim))
+    if (vector_is_finite(floats, dim))
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT,
                    "collection '%s': a vector has a value that is not finite, or values so large that its squared norm is not "
@@ -140,7 +141,7 @@ ww_status writer_check_vector(writer *w, writer_row *row)
 
 ww_status writer_check_payload(const writer *w, const writer_row *row)
 {
-    return row->payload && !row->payload_checked ? ww_core()->check_payload(w->name, 0, row->payload) : WW_OK;
+    return row->payload && !row->payload_checked ? payload_check(w->name, 0, row->payload) : WW_OK;
 }
 
 ww_status writer_duplicate(const writer *w, const char *id, int64_t place)

@@ -2,8 +2,7 @@
  *
  * A mirror is a plain collection without ids and payloads. Its rows are in order of *place*: a number that every vector gets
  * when it is written to the file, and that is never reused. A process has one mirror for each file, collection and device,
- * shared by all its users: this table is in the core so that the store's library and the SQLite extension, which are linked
- * separately, share it through core.h. A mirror knows nothing about files. The code that reads the file tells it up to which
+ * shared by all its users. A mirror knows nothing about files. The code that reads the file tells it up to which
  * *sequence* (the number of the last write) it is current, and which rows were added and removed.
  *
  * The places and handles of rows are kept as runs in which both are consecutive: 24 bytes per run, one run for rows that were

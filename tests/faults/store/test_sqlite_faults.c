@@ -11,6 +11,7 @@
 static sqlite3 *open_linked(const char *path)
 {
     sqlite3 *db = NULL;
+    assert_int_equal(sqlite_host_ready(), WW_OK);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(module_register(db, NULL), SQLITE_OK);
     sql_run(db, "PRAGMA synchronous = OFF"); /* no power fails here */

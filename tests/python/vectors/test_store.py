@@ -178,7 +178,7 @@ def test_pythons_sqlite_loads_the_same_library_as_its_extension(filled):
     if not hasattr(connection, "enable_load_extension"):
         connection.close()
         pytest.skip("SKIP: this Python was built without load_extension()")
-    library = os.path.join(os.path.dirname(os.environ["WARPWAVE_LIBRARY"]), "python", "libwarpwave_store.so")
+    library = os.environ["WARPWAVE_LIBRARY"]
     with warpwave.Store(filled, device="cpu") as store:
         connection.enable_load_extension(True)
         connection.execute("SELECT load_extension(?, 'sqlite3_warpwave_init')", (library,))

@@ -11,6 +11,7 @@
 static sqlite3 *open_linked(const char *path)
 {
     sqlite3 *db = NULL;
+    assert_int_equal(sqlite_host_ready(), WW_OK);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     sqlite3_busy_timeout(db, 5000);
     assert_int_equal(module_register(db, NULL), SQLITE_OK);
@@ -90,6 +91,7 @@ static void a_collection_of_sql_opens_in_c(void **state)
     ww_collection *docs = NULL;
     sqlite3 *db = NULL;
     const ww_store_config store_config = ww_store_config_default();
+    assert_int_equal(sqlite_host_ready(), WW_OK);
     assert_int_equal(sqlite3_open(scratch_path("sql.db"), &db), SQLITE_OK);
     assert_int_equal(module_register(db, NULL), SQLITE_OK);
     sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu);"
