@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo demo-text test test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-other-architecture test-page test-codeobjects amd-performance parity resources bench ulp lint format \
+.PHONY: help build demo demo-text test check-rocm test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-other-architecture test-page test-codeobjects amd-performance parity resources bench ulp lint format \
     docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python nightly-server install uninstall package wheel release clean
 
 BUILD ?= build
@@ -10,17 +10,20 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 KERNELS ?=
 # CHIPS says which GPUs kernels are compiled for: auto (those of this machine), all, none, or names (scripts/kernels/chips.sh has them). It is told to
-# CMake each time, so that the last word counts, and without a word the default does: auto for use, all for packages, and for tests three chips:
-# AMD's waves of 64 and of 32, and NVIDIA's newest instructions. `make test-all` tests all chips.
+# CMake each time, so that the last word counts, and without a word the default does: auto for use and for `make test`, all for packages, and for the
+# stand-in for ROCm two chips, with AMD's waves of 64 and of 32. `make test-all` tests all chips.
 configure = cmake -S . -G Ninja --log-level=NOTICE
 kernels_here = -DWARPWAVE_CHIPS='$(or $(CHIPS),auto)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
 kernels_all = -DWARPWAVE_CHIPS='$(or $(CHIPS),all)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
-test_chips = $(or $(CHIPS),gfx90a gfx1100 sm_90a)
+test_chips = $(or $(CHIPS),auto)
+standin_chips = $(or $(CHIPS),gfx90a gfx1100)
 kernels_test = -DWARPWAVE_TESTS=ON -DWARPWAVE_CHIPS='$(test_chips)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
+kernels_standin = -DWARPWAVE_TESTS=ON -DWARPWAVE_CHIPS='$(standin_chips)' -DWARPWAVE_PREBUILT_KERNELS='$(KERNELS)'
 # clang is installed only where kernels are to be compiled.
 setup_here = @scripts/setup.sh $(if $(KERNELS),,--chips '$(or $(CHIPS),auto)')
 setup_all = @scripts/setup.sh $(if $(KERNELS),,--chips '$(or $(CHIPS),all)')
 setup_test = @scripts/setup.sh $(if $(KERNELS),,--chips '$(test_chips)')
+setup_standin = @scripts/setup.sh $(if $(KERNELS),,--chips '$(standin_chips)')
 # Device code has no sanitizers: those builds take it from the plain one where that has it.
 same_kernels = -DWARPWAVE_CHIPS='$(test_chips)' -DWARPWAVE_PREBUILT_KERNELS='$(BUILD)/kernels'
 # A first `make demo` or `make build` leaves the tests out, so that it needs no test packages; `make test` switches them on.
@@ -29,7 +32,8 @@ without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 help:
 	@echo "make demo     search handwritten digits, on the best device here"
 	@echo "make demo-text  find words by what they mean: fetches a model, embeds WordNet, answers questions; DEVICE=cpu chooses"
-	@echo "make test     every feature in small sizes, kernels of three chips; 11 to 25 minutes on two cores"
+	@echo "make test     does everything work on this machine? Every feature in small sizes; ten minutes on two cores, four when it is built"
+	@echo "make check-rocm  the suites on a stand-in for ROCm with kernels of two chips, and the tests that are for .ci/run only"
 	@echo "make test-all every test: all chips, the long tests (tests/long.cmake), address, undefined and thread sanitizers; takes over an hour"
 	@echo "make test-sanitizers   the quick tests under the sanitizers: test-asan and test-tsan"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
@@ -80,13 +84,21 @@ demo-text:
 # run_tests FOLDER, CTEST OPTIONS: the quick tests; the long ones, too, with LONG=1. One more at a time than there are cores: a fifth of
 # their time is waiting, for ranks, servers and other processes.
 test_jobs = $(shell expr $(JOBS) + 1)
-run_tests = rm -f '$(1)/Testing/Temporary/LastTest.log' && ctest --test-dir '$(1)' --output-on-failure --no-tests=error -j $(test_jobs) $(if $(LONG),,-LE long) $(2)
+run_tests = rm -f '$(1)/Testing/Temporary/LastTest.log' && ctest --test-dir '$(1)' --progress --output-on-failure --no-tests=error -j $(test_jobs) $(2)
+without_more = $(if $(LONG),,-LE 'long|check|rocm')
 
 test:
 	$(setup_test) build test package
 	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	@status=0; $(call run_tests,$(BUILD)) || status=1; scripts/test-summary.py '$(BUILD)' && exit $$status
+	@status=0; $(call run_tests,$(BUILD),$(without_more)) || status=1; scripts/test-summary.py '$(BUILD)' && exit $$status
+
+# What .ci/run tests beside that: the tests with the label check (tests/long.cmake), and the suites on the stand-in for ROCm, which need kernels.
+check-rocm:
+	$(setup_standin) build test package
+	$(configure) -B '$(BUILD)' $(kernels_standin)
+	cmake --build '$(BUILD)' -j $(JOBS)
+	@status=0; $(call run_tests,$(BUILD),-L 'check|rocm|kernels' -LE long) || status=1; scripts/test-summary.py '$(BUILD)' && exit $$status
 
 # Everything, each part even if one before it failed. A new suite of its own adds its target here.
 all_suites = test-release test-asan test-tsan test-other-architecture test-page
@@ -99,7 +111,7 @@ test-all:
 test-release:
 	$(configure) -B '$(BUILD)' $(kernels_test)
 	cmake --build '$(BUILD)' -j $(JOBS)
-	$(call run_tests,$(BUILD))
+	$(call run_tests,$(BUILD),$(without_more))
 
 test-sanitizers:
 	$(setup_test) build test package
@@ -109,12 +121,12 @@ test-sanitizers:
 test-asan:
 	$(configure) -B '$(BUILD)-asan' -DWARPWAVE_SANITIZE=address,undefined -DWARPWAVE_TEST_LEAKS=$(if $(LONG),ON,OFF) $(same_kernels)
 	cmake --build '$(BUILD)-asan' -j $(JOBS)
-	$(call run_tests,$(BUILD)-asan)
+	$(call run_tests,$(BUILD)-asan,$(without_more))
 
 test-tsan:
 	$(configure) -B '$(BUILD)-tsan' -DWARPWAVE_SANITIZE=thread $(same_kernels)
 	cmake --build '$(BUILD)-tsan' -j $(JOBS) --target threads_suites
-	$(call run_tests,$(BUILD)-tsan,-L threads)
+	$(call run_tests,$(BUILD)-tsan,-L threads $(without_more))
 
 test-gpu:
 	$(setup_here) build test
@@ -163,8 +175,8 @@ test-page:
 	WARPWAVE_TEST_LONG='$(LONG)' tests/page/run '$(BUILD)'
 
 soak:
-	$(setup_test) build test
-	$(configure) -B '$(BUILD)' $(kernels_test)
+	$(setup_standin) build test
+	$(configure) -B '$(BUILD)' $(kernels_standin)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	WARPWAVE_SOAK_SECONDS=$(SECONDS) $(BUILD)/tests/test_soak_rocm
 
@@ -184,8 +196,8 @@ comma := ,
 empty :=
 space := $(empty) $(empty)
 parity:
-	$(setup_test) build test
-	$(configure) -B '$(BUILD)' $(kernels_test)
+	$(setup_standin) build test
+	$(configure) -B '$(BUILD)' $(kernels_standin)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	WARPWAVE_TEST_DEVICES=$(subst $(space),$(comma),$(DEVICES)) WARPWAVE_TEST_LONG=1 WARPWAVE_PARITY_FILE=docs/evidence/parity.md $(BUILD)/tests/test_cross_backend
 	scripts/evidence.py stamp parity
@@ -228,8 +240,8 @@ fuzz:
 	tests/fuzz/run
 
 faults:
-	$(setup_test) build test
-	$(configure) -B '$(BUILD)' $(kernels_test)
+	$(setup_standin) build test
+	$(configure) -B '$(BUILD)' $(kernels_standin)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	scripts/fault-report.py $(BUILD)
 	scripts/evidence.py stamp faults

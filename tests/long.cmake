@@ -1,5 +1,17 @@
-# Which tests are long, and why. They have the label long: `make test` leaves them out, `make test-all` and `ctest -L long` run them.
-# Every other test takes at most 10 seconds of one core, but for SLOW_TESTS.
+# Which tests are for whom. `make test` asks whether everything works on this machine, in ten minutes with the compilation: it runs what has no
+# label. What has the label check is run by .ci/run as well, before a change lands; what has the label long, every night (`make test-all`,
+# `ctest -L long`). A test without a label takes at most 10 seconds of one core, but for SLOW_TESTS.
+
+# Tests for .ci/run, as NAME: why.
+set(CHECK_TESTS
+    "install_clang: it configures the build ten times; install_chips and install_setup are quick"
+    "install_packages: it makes packages; install is quick"
+    "ranks_openmpi_bits_16: 16 ranks on few cores; ranks_openmpi_bits_4 is quick"
+    "ranks_openmpi_bits_64: 64 ranks on few cores"
+    "ranks_openmpi_faults: it waits for ranks that are killed or stopped; ranks_openmpi_timeout is quick"
+    "ranks_openmpi_killed: it waits for ranks that are killed"
+    "ranks_openmpi_mpi_faults: it waits a tenth of a second for each call of MPI that fails"
+    "gpu_cuda_numbers: it fetches a header")
 
 # Long tests, as NAME: why.
 set(LIMITS "the suite once more with few blocks a launch; limits_tensor_index, limits_tensor_random and limits_collection are quick")
@@ -39,6 +51,36 @@ set(LONG_UNDER_ADDRESS
     "^(ivf_life|quant_product|quant_tile|range|record|row_types|tensor_reduce)$"
     "^rocm_(attention|certificate|collection_|float|faults_device|gguf|group_search|ivf_|map|model_|quant_|range|record|row_types|screen|store_|tensor_|threads_)")
 string(JOIN "|" LONG_UNDER_ADDRESS ${LONG_UNDER_ADDRESS})
+
+# Tests whose form for .ci/run, NAME_check, has WARPWAVE_TEST_CHECK=1 in its environment (test_is_short() in support/devices.h), as NAME: why.
+set(MORE_FAULTS "calls and allocations fail in turn, ever fewer; the short form goes twice as far each time")
+set(BOTH_WAVES_LATER "waves of 32 and of 64; the short form has 32")
+set(CHECK_FORMS
+    "python: type hints, frames, other libraries' interfaces and processes, too; the short form has what needs NumPy alone"
+    "rust: the documentation's examples, what must not compile, pkg-config, layouts and valgrind, too; the short form has the crates' own tests"
+    "kernels_gates: ${BOTH_WAVES_LATER}"
+    "kernels_screen: ${BOTH_WAVES_LATER}"
+    "kernels_search: ${BOTH_WAVES_LATER}"
+    "gpu_planes: ${BOTH_WAVES_LATER}"
+    "gpu_search_choice: ${BOTH_WAVES_LATER}"
+    "faults_command: ${MORE_FAULTS}"
+    "faults_device: ${MORE_FAULTS}"
+    "faults_ivf: ${MORE_FAULTS}"
+    "faults_map: ${MORE_FAULTS}"
+    "faults_memory: ${MORE_FAULTS}"
+    "faults_model_command: ${MORE_FAULTS}"
+    "faults_planes: ${MORE_FAULTS}"
+    "faults_rocm: ${MORE_FAULTS}"
+    "gguf: ${MORE_FAULTS}"
+    "gpu_collection_faults: ${MORE_FAULTS}"
+    "group_faults: ${MORE_FAULTS}"
+    "group_lists: ${MORE_FAULTS}"
+    "model_driver_faults: ${MORE_FAULTS}"
+    "quant_driver_faults: ${MORE_FAULTS}"
+    "sqlite_faults: ${MORE_FAULTS}"
+    "store_maps: ${MORE_FAULTS}"
+    "store_merge: ${MORE_FAULTS}"
+    "tensor_faults: ${MORE_FAULTS}")
 
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
@@ -96,30 +138,52 @@ function(test_is_long test)
     set_tests_properties(${test} PROPERTIES COST 100) # they start first, so that none is left over at the end
 endfunction()
 
-# test_length(TEST COMMAND ...): labels the test if it is long, has it start early if it is slow, and adds the test's long form if it has one. Its
+function(test_is_for_check test)
+    set_property(TEST ${test} APPEND PROPERTY LABELS check)
+    set_tests_properties(${test} PROPERTIES COST 60)
+endfunction()
+
+# is_listed(TEST RESULT NAME: why ...)
+function(is_listed test result)
+    set(found ${ARGN})
+    list(FILTER found INCLUDE REGEX "^${test}: ")
+    set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# Adds the form NAME_LENGTH of a test, with its properties, and VARIABLE=1 in its environment.
+function(add_test_form test length variable)
+    add_test(NAME ${test}_${length} COMMAND ${ARGN})
+    foreach(property ENVIRONMENT SKIP_RETURN_CODE RESOURCE_LOCK)
+        get_test_property(${test} ${property} value)
+        if(value)
+            set_tests_properties(${test}_${length} PROPERTIES ${property} "${value}")
+        endif()
+    endforeach()
+    set_property(TEST ${test}_${length} APPEND PROPERTY ENVIRONMENT ${variable}=1)
+endfunction()
+
+# test_length(TEST COMMAND ...): labels the test if it is not for `make test`, has it start early if it is slow, and adds its other forms. Its
 # other properties must be set.
 function(test_length test)
-    set(slow ${SLOW_TESTS})
-    list(FILTER slow INCLUDE REGEX "^${test}: ")
+    is_listed(${test} slow ${SLOW_TESTS})
     if(slow)
         set_tests_properties(${test} PROPERTIES COST 50)
     endif()
-    set(long ${LONG_TESTS})
-    list(FILTER long INCLUDE REGEX "^${test}: ")
+    is_listed(${test} check ${CHECK_TESTS})
+    is_listed(${test} long ${LONG_TESTS})
     if(long OR (WARPWAVE_SANITIZE MATCHES "address" AND test MATCHES "${LONG_UNDER_ADDRESS}" AND NOT test MATCHES "^rocm_tensor_faults"))
         test_is_long(${test})
+    elseif(check)
+        test_is_for_check(${test})
     endif()
-    set(form ${LONG_FORMS})
-    list(FILTER form INCLUDE REGEX "^${test}: ")
+    is_listed(${test} form ${CHECK_FORMS})
+    if(form AND NOT WARPWAVE_SANITIZE)
+        add_test_form(${test} check WARPWAVE_TEST_CHECK ${ARGN})
+        test_is_for_check(${test}_check)
+    endif()
+    is_listed(${test} form ${LONG_FORMS})
     if(form)
-        add_test(NAME ${test}_long COMMAND ${ARGN})
-        foreach(property ENVIRONMENT SKIP_RETURN_CODE RESOURCE_LOCK)
-            get_test_property(${test} ${property} value)
-            if(value)
-                set_tests_properties(${test}_long PROPERTIES ${property} "${value}")
-            endif()
-        endforeach()
-        set_property(TEST ${test}_long APPEND PROPERTY ENVIRONMENT WARPWAVE_TEST_LONG=1)
+        add_test_form(${test} long WARPWAVE_TEST_LONG ${ARGN})
         test_is_long(${test}_long)
     endif()
 endfunction()

@@ -12,6 +12,7 @@
 #include "emulated/parts.h"
 #include "gpu/backend.h"
 #include "support/devices.h"
+#include "support/faults/fault_counts.h"
 #include "support/faults/faulty_driver.h"
 #include "vectors/collection.h"
 
@@ -210,10 +211,11 @@ static void fail_each_call(operation work)
     const int64_t host_blocks = memory_blocks_held();
     const bool by_turns = TEST_INSTRUMENTED || !test_is_long();
     for (int32_t kind = 0; kind < (by_turns ? 1 : 3); kind++) {
-        int64_t n = 1;
-        while (n < CALLS_MAX && fail_call(work, n, numbers[by_turns ? n % 3 : kind])) {
+        int64_t n = 1, turn = 1;
+        while (n < CALLS_MAX && fail_call(work, n, numbers[by_turns ? turn % 3 : kind])) {
             check_nothing_left(host_blocks);
-            n++;
+            n = test_is_short() ? fault_next(n) : n + 1;
+            turn++;
         }
         assert_true(n > 2 && n < CALLS_MAX);
     }

@@ -338,5 +338,7 @@ int main(void)
         cmocka_unit_test(waves_that_take_many_rows_give_the_same_bits),
         cmocka_unit_test(one_query_by_planes_gives_the_bits_of_whole_codes),
     };
+    if (test_is_short())
+        setenv("WARPWAVE_TEST_DEVICES", "cpu,emulator:32", 0);
     return RUN_ON_EVERY_DEVICE("planes", tests);
 }

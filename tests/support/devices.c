@@ -80,6 +80,11 @@ bool test_is_long(void)
     return getenv("WARPWAVE_TEST_LONG") != NULL;
 }
 
+bool test_is_short(void)
+{
+    return !test_is_long() && getenv("WARPWAVE_TEST_CHECK") == NULL;
+}
+
 bool device_is_slow(ww_device *device)
 {
     ww_device_info info = ww_device_info_default();

@@ -22,9 +22,10 @@ enum { TEST_INSTRUMENTED = 1 };
 enum { TEST_INSTRUMENTED = 0 };
 #endif
 
-/* Does the test run in its long form (tests/long.cmake)? Otherwise it tries a sample, so that `make test` stays within ten
- * minutes. */
+/* A test has up to three forms (tests/long.cmake): the long one tries everything, the one of .ci/run a good part of it, and the
+ * short one a sample, so that `make test` stays within ten minutes. */
 bool test_is_long(void);
+bool test_is_short(void);
 
 /* Returns true if it is emulated; then a test uses smaller sizes. */
 bool device_is_slow(ww_device *device);

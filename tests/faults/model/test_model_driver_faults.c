@@ -213,9 +213,9 @@ static bool was_seen(const char *function)
  * fewer of the others, but each of those that record a step or replay it. */
 static long next_call(const model_call *c, long n)
 {
-    if (test_is_long() || n < 16 || (c->before && !c->opens))
+    if (test_is_long() || n < (test_is_short() ? 4 : 16) || (c->before && !c->opens))
         return n + 1;
-    return c->opens ? n + 47 : fault_next(n);
+    return c->opens ? n + (test_is_short() ? 191 : 47) : fault_next(n);
 }
 
 /* Each call of an operation fails in turn, with errors after which the device still works: not enough memory, or an invalid
@@ -293,7 +293,7 @@ static bool lose_at(const model_call *c, long n)
 static void the_device_may_be_lost_at_any_call(void **state)
 {
     (void)state;
-    const long every = TEST_INSTRUMENTED ? 5 * on->every : test_is_long() ? on->every : 3 * on->every;
+    const long every = TEST_INSTRUMENTED ? 5 * on->every : on->every * (test_is_long() ? 1 : test_is_short() ? 9 : 3);
     long lost = 0;
     for (const model_call *c = model_calls; c->name; c++)
         for (long n = 1 + lost % on->every; lose_at(c, n); n += every)

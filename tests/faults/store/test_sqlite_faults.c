@@ -87,7 +87,7 @@ static void every_allocation_of_sqlite_fails_once(void **state)
     sqlite_memory_begin();
     for (int step = 0; step < STEP_COUNT; step++) {
         bool passed = false;
-        for (int64_t n = 1; !passed && n < 1000000; n += 1 + n / (test_is_long() ? 32 : 4)) {
+        for (int64_t n = 1; !passed && n < 1000000; n += 1 + n / (test_is_long() ? 32 : test_is_short() ? 1 : 4)) {
             sqlite3 *db = open_linked(":memory:");
             assert_int_equal(run_steps(db, step - 1), SQLITE_OK);
             sqlite_memory_fail_at(n, false);

@@ -232,6 +232,7 @@ print(time.process_time() - before < 0.1)  # nothing computes any more
 
 
 @pytest.mark.parametrize("what", ["feed", "generate", "stream"])
+@pytest.mark.check
 def test_ctrl_c_ends_feeding_and_generating_at_once(tmp_path: pathlib.Path, what: str) -> None:
     write_decoder(tmp_path / "long.gguf", 32768)
     said, whole, idle = run_python(_INTERRUPTED, MODEL=str(tmp_path / "long.gguf"), WHAT=what).split("\n")[:3]

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from conftest import ROOT, run_python
 
+pytestmark = pytest.mark.check
+
 EXAMPLES = ROOT / "examples" / "python"
 
 

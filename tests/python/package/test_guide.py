@@ -9,6 +9,8 @@ import pytest
 from conftest import ROOT, run_python
 from small_models import CHATML, write_decoder, write_encoder
 
+pytestmark = pytest.mark.check
+
 # What the blocks of C use and do not declare. Devices, collections and stores come from the function around each block, unless it declares them.
 DECLARED = {
     "filter": "ww_query query = ww_query_default(); const uint64_t *mask = NULL;",

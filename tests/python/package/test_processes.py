@@ -10,6 +10,8 @@ from conftest import run_python
 
 import warpwave
 
+pytestmark = pytest.mark.check
+
 INTERRUPTED = """
 import os, signal, threading, time, numpy as np, warpwave
 c = warpwave.Collection(256, device="cpu", screen="none")

@@ -14,6 +14,8 @@ import pytest
 from conftest import HIDDEN_EXTENSIONS, ROOT, run_python
 from small_models import write_decoder
 
+pytestmark = pytest.mark.check
+
 BUILD = pathlib.Path(os.environ["WARPWAVE_BUILD"])
 CHECK = [sys.executable, str(ROOT / "scripts" / "package" / "check-wheel.py")]
 ZIG = [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-gnu.2.28", "-s"]

@@ -144,6 +144,7 @@ def rows_of(path):
 
 
 @pytest.mark.parametrize("first", ["store", "sqlite3"])
+@pytest.mark.check
 def test_python_and_the_store_share_a_file_with_a_writer_beside(filled, points, first):
     """Two copies of SQLite would drop each other's locks: rows that were committed would be gone."""
     if first == "sqlite3":
@@ -248,6 +249,7 @@ def test_a_forked_child_opens_its_own(filled):
         assert pool.map(_open_own, [filled]) == [300]
 
 
+@pytest.mark.check
 def test_an_exclusive_store_keeps_other_processes_out(filled):
     with multiprocessing.get_context("fork").Pool(1) as pool:  # forked before the file is opened
         pool.map(str, [0])
@@ -261,6 +263,7 @@ def test_an_exclusive_store_keeps_other_processes_out(filled):
         warpwave.Store(filled, device="cpu", exclusive=True, read_only=True)
 
 
+@pytest.mark.check
 def test_a_python_without_load_extension_uses_its_sqlite_all_the_same(filled):
     """As pyenv builds it: the method is hidden, and the SQLite that Python uses is found among the process's libraries."""
     printed = run_python(HIDDEN_EXTENSIONS + f"""
@@ -270,6 +273,7 @@ print(len(store["docs"]), store.info.sqlite_version == sqlite3.sqlite_version)
     assert printed == "300 True\n" or "part of the interpreter" in printed
 
 
+@pytest.mark.check
 def test_a_sqlite_that_cannot_be_found_is_told(filled):
     printed = run_python(HIDDEN_EXTENSIONS + f"""
 import builtins, io
@@ -283,6 +287,7 @@ except ImportError as error:
     assert "Python's own SQLite" in printed
 
 
+@pytest.mark.check
 def test_a_killed_writer_leaves_whole_batches(path):
     with warpwave.Store(path, device="cpu") as store:
         store.create("docs", dim=20)

@@ -52,7 +52,7 @@ void fail_every_allocation(const collection_faults *faults, ww_device *device)
     for (const faulty_operation *o = faults->operations; o->work; o++) {
         int64_t n = 1;
         while (n < CALLS_MAX && !fail_allocation(faults, o, device, n))
-            n = device_is_slow(device) && !test_is_long() ? n * 2 : fault_next(n);
+            n = device_is_slow(device) && !test_is_long() ? n * (test_is_short() ? 8 : 2) : fault_next(n);
         fault_count("allocation", (long)n - 1);
         assert_true((n > 1 || o->is_free) && n < CALLS_MAX);
     }
@@ -86,7 +86,7 @@ void fail_every_driver_call(const collection_faults *faults)
     for (const faulty_operation *o = faults->operations; o->work; o++) {
         int64_t n = 1;
         while (n < CALLS_MAX && fail_call(faults, o, n, numbers[n % 2]))
-            n = test_is_long() ? n + 1 : n * 3 + 1;
+            n = test_is_long() ? n + 1 : test_is_short() ? 8 * n + 1 + n % 2 : n * 3 + 1;
         fault_count("call of a GPU's driver", (long)n - 1);
         assert_true((n > 2 || o->is_free) && n < CALLS_MAX);
     }

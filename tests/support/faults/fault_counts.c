@@ -34,7 +34,9 @@ void fault_count(const char *kind, long count)
 
 long fault_next(long n)
 {
-    return test_is_long() ? n + 1 : n + 1 + n / 4;
+    if (test_is_long())
+        return n + 1;
+    return test_is_short() ? 2 * n + (n % 2 == 0) : n + 1 + n / 4;
 }
 
 __attribute__((destructor)) static void write_counts(void)
