@@ -1,6 +1,6 @@
 # The front door. `make demo` and `make test` each do all their own set-up on a fresh Debian or Ubuntu; the rest assumes nothing either.
 # The work is CMake's: this file only names what people want to do.
-.PHONY: help build demo demo-text test check-rocm test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-other-architecture test-page test-codeobjects amd-performance parity resources bench ulp lint format \
+.PHONY: help build demo demo-text test check-rocm check-coverage test-all test-sanitizers test-release test-asan test-tsan test-gpu bench-gpu soak test-kill test-attack test-ranks test-other-architecture test-page test-codeobjects amd-performance parity resources bench ulp lint format \
     docs faults fuzz nightly nightly-fuzz nightly-valgrind nightly-msan nightly-tokenizers nightly-models nightly-python nightly-server install uninstall package wheel release clean
 
 BUILD ?= build
@@ -34,6 +34,7 @@ help:
 	@echo "make demo-text  find words by what they mean: fetches a model, embeds WordNet, answers questions; DEVICE=cpu chooses"
 	@echo "make test     does everything work on this machine? Every feature in small sizes; ten minutes on two cores, four when it is built"
 	@echo "make check-rocm  the suites on a stand-in for ROCm with kernels of two chips, and the tests that are for .ci/run only"
+	@echo "make check-coverage  lines and branches that the tests reach, by room"
 	@echo "make test-all every test: all chips, the long tests (tests/long.cmake), address, undefined and thread sanitizers; takes over an hour"
 	@echo "make test-sanitizers   the quick tests under the sanitizers: test-asan and test-tsan"
 	@echo "make test-gpu the suites on a real GPU, a minute of stress, compute-sanitizer; fails where there is no GPU"
@@ -99,6 +100,16 @@ check-rocm:
 	$(configure) -B '$(BUILD)' $(kernels_standin)
 	cmake --build '$(BUILD)' -j $(JOBS)
 	@status=0; $(call run_tests,$(BUILD),-L 'check|rocm|kernels' -LE long) || status=1; scripts/test-summary.py '$(BUILD)' && exit $$status
+
+# Lines and branches that the tests reach, by room. Two tests that have system calls fail cannot write their counts then, and fail.
+check-coverage:
+	@scripts/setup.sh build test package
+	$(configure) -B '$(BUILD)-coverage' -DCMAKE_BUILD_TYPE=Coverage -DCMAKE_C_FLAGS_COVERAGE='-O1 --coverage -fprofile-update=atomic' \
+	    -DWARPWAVE_TESTS=ON -DWARPWAVE_CHIPS=none
+	cmake --build '$(BUILD)-coverage' -j $(JOBS)
+	find '$(BUILD)-coverage' -name '*.gcda' -delete
+	-$(call run_tests,$(BUILD)-coverage,-LE long)
+	scripts/coverage.py '$(BUILD)-coverage'
 
 # Everything, each part even if one before it failed. A new suite of its own adds its target here.
 all_suites = test-release test-asan test-tsan test-other-architecture test-page
@@ -319,4 +330,4 @@ release:
 	scripts/package/release.py '$(BUILD)' $(if $(CHIPS),'$(CHIPS)')
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-msan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel $(BUILD)-release $(BUILD)-other
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-coverage $(BUILD)-msan $(BUILD)-fuzz $(BUILD)-package $(BUILD)-wheel $(BUILD)-release $(BUILD)-other

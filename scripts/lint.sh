@@ -2,7 +2,7 @@
 # Everything that is checked without running the library; every check runs, and the failed ones are named at the end.
 #   scripts/lint.sh BUILD_DIR       (configured; exported symbols are checked if it is also built)
 # CLANG_FORMAT and CLANG_TIDY name other versions of the two tools. LINT_STATES is how many states of a function the static analyzer looks
-# at; the CI's own job for it has the analyzer's own 225000. Without it they are 100000, which finds what is near in half the time, and
+# at; the CI's own job for it has the analyzer's own 225000. Without it they are 50000, which finds what is near in a third of the time, and
 # the tests are checked without the analyzer: they run under the sanitizers.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1

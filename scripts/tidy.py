@@ -2,7 +2,7 @@
 """Runs clang-tidy over the tracked C files that a build compiles, as many at a time as there are cores, and says how far it is.
 
 scripts/tidy.py BUILD_DIR [--states N] [--every-form]
-  --states N     how many states of a function the static analyzer looks at; without it 100000, and the tests are checked without the
+  --states N     how many states of a function the static analyzer looks at; without it 50000, and the tests are checked without the
                  analyzer: they run under the sanitizers
   --every-form   a file that is compiled several times, with other definitions, is checked each time, not once
 
@@ -65,7 +65,7 @@ def compiled(build, every_form):
 def options_for(path, states):
     if states is None and path.parts[0] in ("tests", "testing", "bench"):
         return ["--checks=-clang-analyzer-*"]
-    return [f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang", f"max-nodes={states or 100000}")]
+    return [f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-config", "-Xclang", f"max-nodes={states or 50000}")]
 
 
 @functools.cache

@@ -82,6 +82,12 @@ set(CHECK_FORMS
     "store_merge: ${MORE_FAULTS}"
     "tensor_faults: ${MORE_FAULTS}")
 
+# Suites that `make test` runs on the CPU only, and .ci/run on the emulator, as emulated_NAME or NAME_check: there each takes more than three
+# seconds, and kernels are no matter of the machine.
+set(EMULATED_LATER "^(attention|certificate|faults_ivf|grammar_model|ivf.*|map|model_bits|model_reference|model_session|model_transformers)$"
+    "^(quant_(fused|product|split|tile)|range|record|row_types|screen|tensor_(attention|conv|matmul|reduce|resample|sort))$")
+string(JOIN "|" EMULATED_LATER ${EMULATED_LATER})
+
 # Tests with a long form, as NAME: why. NAME tries a sample; NAME_long has WARPWAVE_TEST_LONG=1 in its environment and tries everything.
 set(EVERY_FAULT "every call or allocation fails in turn; the short form fails each of the first four and then ever fewer")
 set(LONG_FORMS

@@ -128,6 +128,7 @@ def test_texts_have_the_same_vectors_alone_and_together(encoder: warpwave.Model)
         encoder.embed(texts, dimensions=65)
 
 
+@pytest.mark.check
 def test_langchain_takes_the_model(encoder: warpwave.Model) -> None:
     pytest.importorskip("langchain_core")
     from warpwave.langchain import WarpwaveEmbeddings, WarpwaveVectorStore

@@ -148,6 +148,7 @@ def test_a_cell_that_makes_a_collection_of_texts_runs_twice(store: warpwave.Stor
     assert len(store.get_or_create("notes", model=model)) == 3
 
 
+@pytest.mark.check
 def test_tables_have_the_texts(store: warpwave.Store, model: str, tmp_path: pathlib.Path) -> None:
     pytest.importorskip("pyarrow", reason="SKIP: no pyarrow")
     notes = filled(store, model)

@@ -112,6 +112,7 @@ def test_what_was_not_fetched_raises(collection):
         next(collection.iterate(payloads=False)).payload
 
 
+@pytest.mark.check
 def test_rows_as_a_data_frame(collection):
     pandas = pytest.importorskip("pandas", reason="SKIP: no pandas")
     frame = collection.to_pandas()
@@ -128,6 +129,7 @@ def test_rows_as_a_data_frame(collection):
     assert isinstance(frame, pandas.DataFrame)
 
 
+@pytest.mark.check
 def test_arrow_and_parquet_go_out_and_in(collection, tmp_path):
     pyarrow = pytest.importorskip("pyarrow", reason="SKIP: no pyarrow")
     collection.add([[7, 7]], ids=["bare"])
