@@ -8,7 +8,7 @@ void fault_count(const char *kind, long count);
 
 /* Returns the call to fail after the n-th (from 1). In a long form (support/devices.h) that is the next one. In that of .ci/run
  * calls are skipped in increasing steps, so that an operation of a thousand calls takes 28 attempts; in the short form, 10:
- * each is twice as far as the last, odd and even by turns. */
+ * each is twice as far as the last, alternately odd and even. */
 long fault_next(long n);
 
 #endif
