@@ -17,7 +17,7 @@ foreach(file ${KERNEL_FILES})
 endforeach()
 
 # Modules that are written around what few chips have, and the chips they are compiled for; the others have another way
-# (src/gpu/search/screen_round.c, src/gpu/search/search.c, src/gpu/tensor/conv.c, src/gpu/tensor/matmul_fast.c, src/gpu/tensor/elementwise.c, src/gpu/tensor/rows.c).
+# (src/gpu/search/screen_round.c, src/gpu/search/scan.c, src/gpu/tensor/conv.c, src/gpu/tensor/matmul_fast.c, src/gpu/tensor/elementwise.c, src/gpu/tensor/rows.c).
 set(ONLY_FOR_screen_wgmma "^sm_90a$") # wgmma and the copy engine; CDNA has screen_mfma for it, with rows in registers
 # A single column. NVIDIA's form is written around the copy engine. AMD's codes the column as it goes: no slower by the count
 # than the product alone behind a kernel that codes (MI210, 4096 x 14336: q4_0 20.2 us against 20.9, q4_K 20.2 against 21.2), with a

@@ -11,19 +11,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "mpi/cluster.h"
 
 enum { ROLL_TAG = 1, SPINS = 100, RANKS_NAMED_MAX = 24 };
 static const double yield_seconds = 20e-3, roll_seconds_max = 2.0;
 static const long nap_nanoseconds = 50000;
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static ww_status lose(ww_cluster *c, ww_status status)
 {
@@ -104,11 +98,11 @@ static ww_status call_roll(ww_cluster *c, const char *what, bool called)
                                c->ranks, c->timeout_seconds));
     const double roll_seconds =
         c->timeout_seconds > 0.0 && c->timeout_seconds < roll_seconds_max ? c->timeout_seconds : roll_seconds_max;
-    const double until = seconds_now() + roll_seconds;
+    const double until = clock_seconds() + roll_seconds;
     c->present[c->rank] = true;
     answer_roll(c);
     int32_t missing = c->ranks - 1;
-    while (missing > 0 && seconds_now() < until) {
+    while (missing > 0 && clock_seconds() < until) {
         receive_roll_calls(c);
         missing = 0;
         for (int32_t r = 0; r < c->ranks; r++)
@@ -146,7 +140,7 @@ static ww_status test_all(ww_cluster *c, int count, const char *what, bool *done
 
 ww_status cluster_wait(ww_cluster *c, int count, const char *what)
 {
-    const double begun = seconds_now();
+    const double begun = clock_seconds();
     for (long asked = 0;; asked++) {
         bool done;
         const ww_status status = test_all(c, count, what, &done);
@@ -156,7 +150,7 @@ ww_status cluster_wait(ww_cluster *c, int count, const char *what)
             continue;
         if (receive_roll_calls(c))
             return call_roll(c, what, true);
-        const double waited = seconds_now() - begun;
+        const double waited = clock_seconds() - begun;
         if (c->timeout_seconds > 0.0 && waited > c->timeout_seconds)
             return call_roll(c, what, false);
         if (waited < yield_seconds)

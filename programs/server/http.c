@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "server/http.h"
 #include "server/openai/documents.h"
@@ -20,9 +21,7 @@
 
 double server_seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return clock_seconds();
 }
 
 /* ---- the access log ------------------------------------------------------------------------------------------------------ */

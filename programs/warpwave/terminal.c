@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 enum { BAR_COLUMNS = 40, PIPE_COLUMNS = 112 };
@@ -175,9 +176,7 @@ int terminal_columns(void)
 
 double seconds_now(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    return clock_seconds();
 }
 
 static int compare_doubles(const void *left, const void *right)

@@ -4,8 +4,8 @@
  * short search. So the thread polls the words themselves, for as long as that matters. It then waits with the driver, which
  * handles a lost device, a kernel that takes longer, and memory that the host only sees after the kernel has ended.
  */
-#include <time.h>
 
+#include "base/clock.h"
 #include "gpu/stream.h"
 
 enum {
@@ -22,13 +22,6 @@ static void rest(void)
 #endif
 }
 
-static int64_t now_nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Skips the words that were written. Returns true if all were. */
 static bool all_written(const uint64_t *words, int64_t count, int64_t *seen)
 {
@@ -41,8 +34,8 @@ ww_status gpu_await(gpu_stream *stream, const uint64_t *words, int64_t count)
 {
     gpu_device *device = stream->device;
     int64_t seen = 0;
-    const int64_t until = device->driver->kernels_run_unwaited ? now_nanoseconds() + POLL_NANOSECONDS : 0;
-    while (until > 0 && now_nanoseconds() < until)
+    const int64_t until = device->driver->kernels_run_unwaited ? clock_nanoseconds() + POLL_NANOSECONDS : 0;
+    while (until > 0 && clock_nanoseconds() < until)
         for (int32_t looks = 0; looks < POLLS_PER_CLOCK; looks++) {
             if (all_written(words, count, &seen)) {
                 atomic_store(&stream->state, STREAM_ANSWERED);

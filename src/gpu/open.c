@@ -7,6 +7,7 @@
 #include "gpu/error.h"
 #include "gpu/memory.h"
 #include "gpu/module.h"
+#include "gpu/search/choice/trials_file.h"
 #include "gpu/search/planes/planes.h"
 #include "gpu/stream.h"
 #include "gpu/tensor/tensor.h"
@@ -41,6 +42,22 @@ static ww_status start_threads(gpu_device *device)
     return pool_create(chosen, threads, &device->threads);
 }
 
+/* A device in software never tries: the model decides there. */
+static void read_trials(gpu_device *device)
+{
+    search_trials_begin(&device->trials);
+    if (!device->capabilities.emulated)
+        trials_file_read(trials_device(device->base.info.name, device->base.info.arch, device->base.info.driver_version),
+                         &device->trials);
+}
+
+static void write_trials(gpu_device *device)
+{
+    if (device->trials.changed)
+        trials_file_write(trials_device(device->base.info.name, device->base.info.arch, device->base.info.driver_version),
+                          &device->trials);
+}
+
 /* Makes what needs the device's context. The device is entered. */
 static ww_status create_parts(gpu_device *device)
 {
@@ -59,6 +76,8 @@ static ww_status create_parts(gpu_device *device)
         status = gpu_modules_create(device);
     if (status == WW_OK)
         status = gpu_tensors_create(device);
+    if (status == WW_OK)
+        read_trials(device);
     gpu_stream *first = NULL; /* created now, so that the first operation finds an idle stream */
     if (status == WW_OK)
         status = gpu_stream_borrow(device, &first);
@@ -131,6 +150,7 @@ ww_status gpu_open(const backend *table, const gpu_driver *driver, int32_t index
 void gpu_close(ww_device *closing)
 {
     gpu_device *device = gpu_of(closing);
+    write_trials(device);
     if (device->context != NULL) {
         driver_context previous = NULL;
         gpu_enter_to_free(device, &previous);

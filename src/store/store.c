@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -41,18 +42,11 @@ ww_status store_check_writable(ww_store *store)
     return WW_OK;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 ww_status store_lock(ww_store *store)
 {
     if (store_is_mine(store)) /* it has the lock */
         return WW_OK;
-    const int64_t until = now_ms() + store->config.busy_ms;
+    const int64_t until = clock_nanoseconds() / 1000000 + store->config.busy_ms;
     const struct timespec deadline = {.tv_sec = (time_t)(until / 1000), .tv_nsec = (long)(until % 1000) * 1000000};
     bool late = store->config.busy_ms == 0;
     pthread_mutex_lock(&store->lock);
@@ -64,7 +58,7 @@ ww_status store_lock(ww_store *store)
     if (!got)
         return ww_fail(WW_BUSY, "%s: another thread has been using the store for %d ms; try again, or raise busy_ms",
                        store->path, store->config.busy_ms);
-    sqlite3_busy_timeout(store->writer, (int)max_i64(0, until - now_ms()));
+    sqlite3_busy_timeout(store->writer, (int)max_i64(0, until - clock_nanoseconds() / 1000000));
     return WW_OK;
 }
 

@@ -3,12 +3,12 @@
  * That is the latest moment that a real driver may choose, so a missing wait always shows: memory freed too early, staging
  * overwritten, a result read before it is written. Work is done on the thread that waits, under the stream's lock.
  */
+#include "base/clock.h"
 #include "emulated/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "emulator/emulator.h"
 #include "emulator/object.h"
@@ -67,13 +67,6 @@ static emulated_event *event_of(driver_event handle)
 
 /* ---- doing it ------------------------------------------------------------------------------------------------------------ */
 
-static double now_milliseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
-}
-
 static int do_launch(emulated_context *context, const work *item)
 {
     char fault[EMULATOR_FAULT_BYTES] = "";
@@ -110,7 +103,7 @@ static int do_work(emulated_context *context, const work *item)
 {
     switch (item->kind) {
     case WORK_RECORD:
-        item->event->milliseconds = now_milliseconds();
+        item->event->milliseconds = clock_seconds() * 1e3;
         atomic_store(&item->event->pending, false);
         return EMULATED_OK;
     case WORK_LAUNCH:

@@ -3,10 +3,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/memory.h"
+#include "base/memory_hooks.h"
+#include "base/system/cache.h"
 #include "gpu/device.h"
 #include "gpu/search/choice/search_choice.h"
 #include "gpu/search/choice/search_cost.h"
+#include "gpu/search/choice/trials_file.h"
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
@@ -59,20 +64,108 @@ static void trials_end_with_the_quicker_way(void **state)
         const uint64_t shape = 77 + (uint64_t)quicker;
         int runs[2] = {0, 0};
         for (int i = 0; i < 6; i++) {
-            const bool screened = search_trials_choose(trials, shape, true);
+            const bool screened = search_trials_choose(trials, shape, true, true);
             runs[screened]++;
             search_trials_record(trials, shape, screened, screened == (quicker == 1) ? 10.0 + i : 30.0 - i);
         }
         assert_int_equal(runs[0], 3);
         assert_int_equal(runs[1], 3);
         for (int i = 0; i < 5; i++) {
-            assert_int_equal(search_trials_choose(trials, shape, true), quicker == 1);
+            assert_int_equal(search_trials_choose(trials, shape, true, true), quicker == 1);
             search_trials_record(trials, shape, quicker == 1, 1000.0); /* once disturbed is not for good */
         }
     }
-    assert_true(search_trials_choose(trials, 77 + TRIALS_KEPT, true)); /* another shape in the same place */
+    assert_true(search_trials_choose(trials, 77 + TRIALS_KEPT, true, true)); /* another shape in the same place */
     search_trials_record(trials, 77 + TRIALS_KEPT, true, 1.0);
-    assert_false(search_trials_choose(trials, 77 + TRIALS_KEPT, false));
+    assert_false(search_trials_choose(trials, 77 + TRIALS_KEPT, false, true));
+    free(trials);
+}
+
+/* Measures both ways of a shape often enough; the screen takes `screened` microseconds, the scan 20. */
+static void measure(search_trials *trials, uint64_t shape, double screened)
+{
+    for (int i = 0; i < 3; i++) {
+        search_trials_record(trials, shape, false, 20.0);
+        search_trials_record(trials, shape, true, screened);
+    }
+}
+
+static void nothing_is_tried_in_the_first_second(void **state)
+{
+    (void)state;
+    search_trials *trials = calloc(1, sizeof *trials);
+    search_trials_begin(trials);
+    assert_false(search_trials_may_run(trials));
+    search_trials_record(trials, 5, true, 30.0);
+    assert_true(search_trials_choose(trials, 5, true, false)); /* the guess, though the scan was tried less often */
+    assert_false(search_trials_choose(trials, 5, true, true));
+    measure(trials, 5, 30.0);
+    assert_false(search_trials_choose(trials, 5, true, false)); /* what is known holds from the start */
+    trials->begins_ns -= 1000000000;
+    assert_true(search_trials_may_run(trials));
+    free(trials);
+}
+
+/* Reads the file as a new process would, and returns whether a shape is known, and screened. */
+static bool is_remembered(uint64_t device, uint64_t shape, bool *screened)
+{
+    search_trials *trials = calloc(1, sizeof *trials);
+    trials_file_read(device, trials);
+    *screened = search_trials_choose(trials, shape, false, false);
+    const bool known = *screened == search_trials_choose(trials, shape, true, false);
+    free(trials);
+    return known;
+}
+
+static void change_file(long at, char to)
+{
+    char path[4096];
+    assert_true(cache_path("search-times", path, sizeof path));
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, at < 0 ? SEEK_END : SEEK_SET), 0);
+    assert_int_equal(fputc(to, file), to);
+    fclose(file);
+}
+
+static void times_are_remembered_by_device_and_damaged_lines_are_skipped(void **state)
+{
+    (void)state;
+    enum { HEAD_BYTES = 24 };
+    search_trials *trials = calloc(1, sizeof *trials);
+    const uint64_t card = trials_device("a card", "sm_90", "12.4"), other = trials_device("a card", "sm_90", "12.5");
+    bool screened;
+    assert_true(card != other);
+    assert_false(is_remembered(card, 7, &screened)); /* there is no file yet */
+    measure(trials, 7, 10.0);
+    measure(trials, 8, 30.0);
+    search_trials_record(trials, 9, true, 1.0); /* not settled */
+    assert_true(trials->changed);
+    trials_file_write(card, trials);
+    assert_true(is_remembered(card, 7, &screened) && screened);
+    assert_true(is_remembered(card, 8, &screened) && !screened);
+    assert_false(is_remembered(card, 9, &screened));
+    assert_false(is_remembered(other, 7, &screened));
+    memset(trials, 0, sizeof *trials);
+    measure(trials, 7, 50.0);
+    trials_file_write(other, trials); /* keeps the lines of the first */
+    assert_true(is_remembered(other, 7, &screened) && !screened);
+    assert_true(is_remembered(card, 7, &screened) && screened);
+    change_file(HEAD_BYTES + 40, 'x'); /* in the first line, which is the last device's */
+    assert_false(is_remembered(other, 7, &screened));
+    assert_true(is_remembered(card, 8, &screened));
+    for (int64_t n = 1, before = -1; before != memory_failures_made(); n++) { /* without memory nothing is remembered */
+        before = memory_failures_made();
+        memory_fail_at(n);
+        (void)is_remembered(card, 8, &screened);
+        trials_file_write(other, trials);
+        memory_fail_at(0);
+    }
+    assert_true(is_remembered(card, 8, &screened));
+    change_file(0, 'W'); /* another format */
+    assert_false(is_remembered(card, 8, &screened));
+    trials_file_write(other, trials);
+    assert_true(is_remembered(other, 7, &screened));
     free(trials);
 }
 
@@ -190,7 +283,19 @@ int main(void)
     const struct CMUnitTest of_no_device[] = {
         cmocka_unit_test(the_model_chooses_the_way_that_was_measured_as_better),
         cmocka_unit_test(trials_end_with_the_quicker_way),
+        cmocka_unit_test(nothing_is_tried_in_the_first_second),
+        cmocka_unit_test(times_are_remembered_by_device_and_damaged_lines_are_skipped),
     };
+    char folder[] = "/tmp/warpwave-choice-XXXXXX", file[64];
+    if (!mkdtemp(folder))
+        return 1;
+    setenv("XDG_CACHE_HOME", folder, 1); /* times of earlier runs must not decide */
     setenv("WARPWAVE_TEST_DEVICES", test_is_short() ? "emulator:32" : "emulator:32,emulator:64", 0);
-    return cmocka_run_group_tests(of_no_device, NULL, NULL) + RUN_ON_EVERY_DEVICE("choice", tests);
+    const int failed = cmocka_run_group_tests(of_no_device, NULL, NULL) + RUN_ON_EVERY_DEVICE("choice", tests);
+    snprintf(file, sizeof file, "%s/warpwave/search-times", folder);
+    unlink(file);
+    snprintf(file, sizeof file, "%s/warpwave", folder);
+    rmdir(file);
+    rmdir(folder);
+    return failed;
 }

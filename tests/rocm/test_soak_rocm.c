@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "gpu/search/screen.h"
+#include "device/backend.h"
 #include "support/collections.h"
 
 enum { DIM_MAX = 128, BATCHES = 5, K = 7, QUERIES = 20, KINDS = 4, WARM_UP_CYCLES = KINDS, RSS_SLACK_BYTES = 8 << 20 };

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/integers.h"
 #include "base/system/limits.h"
 
@@ -24,7 +24,7 @@ typedef struct large_block {
     size_t used; /* bytes known to be written, in whole pages; increases up to `bytes` */
 } large_block;
 
-/* Memory that Linux has promised belongs to the process, whoever asked for it. `lock` protects all of it. */
+/* Memory that Linux has promised belongs to the process, whichever thread asked for it. `lock` protects all of it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_handlers = PTHREAD_ONCE_INIT;
 static large_block *blocks;
@@ -57,13 +57,6 @@ static void take_lock(void)
     pthread_mutex_lock(&lock);
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* MemAvailable includes caches that the system would free, so it is what can really be allocated. */
 static int64_t machine_free(void)
 {
@@ -90,7 +83,7 @@ static int64_t read_free(const char *root)
 static void note_free(int64_t free_bytes)
 {
     last_free = free_bytes;
-    last_ns = now_ns();
+    last_ns = clock_nanoseconds();
     listed_since = 0;
 }
 
@@ -127,7 +120,7 @@ static void count_unused(void)
 /* Returns true if `bytes` more certainly fit, judging by the last reading. */
 static bool fits_by_last_reading(size_t bytes)
 {
-    if (last_ns == 0 || now_ns() - last_ns > READING_NS)
+    if (last_ns == 0 || clock_nanoseconds() - last_ns > READING_NS)
         return false;
     return (double)bytes + (double)reserved + (double)unused + (double)listed_since <= (double)last_free;
 }

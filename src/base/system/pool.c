@@ -11,8 +11,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -90,13 +90,6 @@ static void unlist(pool *p, job *j)
     atomic_store_explicit(&p->wanted, p->jobs || p->ending, memory_order_relaxed);
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Waits until there is a job or the pool ends. At first it stays awake, because a program that computes has its next job within
  * microseconds. A worker that waits awake yields, so that the caller and other threads get the core at once. Called with the
  * lock. */
@@ -104,8 +97,8 @@ static void wait_for_job(pool *p)
 {
     if (!p->jobs && !p->ending) {
         pthread_mutex_unlock(&p->lock);
-        for (const int64_t until = now_ns() + AWAKE_NS;
-             !atomic_load_explicit(&p->wanted, memory_order_relaxed) && now_ns() < until;)
+        for (const int64_t until = clock_nanoseconds() + AWAKE_NS;
+             !atomic_load_explicit(&p->wanted, memory_order_relaxed) && clock_nanoseconds() < until;)
             sched_yield();
         pthread_mutex_lock(&p->lock);
     }
@@ -218,20 +211,20 @@ int32_t pool_threads(const pool *p)
 static bool take_items_watched(job *j, pool_watch watch)
 {
     FLOAT_GUARD();
-    int64_t next_watch = watch ? now_ns() + WATCH_INTERVAL_NS : 0;
+    int64_t next_watch = watch ? clock_nanoseconds() + WATCH_INTERVAL_NS : 0;
     for (;;) {
         const int64_t item = atomic_fetch_add_explicit(&j->taken, 1, memory_order_relaxed);
         if (item >= j->items)
             return true;
         j->work(j->context, item, 0);
         const int64_t done = atomic_fetch_add_explicit(&j->done, 1, memory_order_acq_rel) + 1;
-        if (!watch || done == j->items || now_ns() < next_watch)
+        if (!watch || done == j->items || clock_nanoseconds() < next_watch)
             continue;
         if (watch(j->context, done)) {
             atomic_store(&j->stopped, true);
             return false;
         }
-        next_watch = now_ns() + WATCH_INTERVAL_NS;
+        next_watch = clock_nanoseconds() + WATCH_INTERVAL_NS;
     }
 }
 
@@ -240,8 +233,8 @@ static void wait_for_workers(pool *p, job *j)
 {
     if (atomic_load_explicit(&j->workers_inside, memory_order_acquire) > 0) {
         pthread_mutex_unlock(&p->lock);
-        for (const int64_t until = now_ns() + AWAKE_NS;
-             atomic_load_explicit(&j->workers_inside, memory_order_acquire) > 0 && now_ns() < until;)
+        for (const int64_t until = clock_nanoseconds() + AWAKE_NS;
+             atomic_load_explicit(&j->workers_inside, memory_order_acquire) > 0 && clock_nanoseconds() < until;)
             sched_yield();
         pthread_mutex_lock(&p->lock);
     }

@@ -96,8 +96,6 @@ void group_learn(group_device *group, int32_t member, double products, double se
 /* Measures each kind of member that is not measured yet. */
 ww_status group_measure(group_device *group);
 
-double group_seconds(void);
-
 /* ---- segments.c ---------------------------------------------------------------------------------------------------------- */
 
 ww_status group_segment_create(ww_device *device, const segment_plan *plan, segment *out);

@@ -4,19 +4,13 @@
 
 #include "arithmetic/canon.h"
 #include "arithmetic/row_types.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "device/group/group.h"
 
 enum { DIM = 128, QUERIES = 16, ROWS_FIRST = 256, ROWS_MAX = 1 << 18, STEP = 4, K = 10 };
 
 static const double SECONDS_ENOUGH = 2e-3;
-
-double group_seconds(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* Returns the better of two times: the first search may have to load code. */
 static ww_status time_searches(ww_device *device, const segment *rows, const float *numbers, double *seconds)
@@ -38,9 +32,9 @@ static ww_status time_searches(ww_device *device, const segment *rows, const flo
     ww_status status = WW_OK;
     *seconds = 1e9;
     for (int32_t i = 0; status == WW_OK && i < 2; i++) {
-        const double begin = group_seconds();
+        const double begin = clock_seconds();
         status = device->backend->rows_search(device, &job);
-        const double took = group_seconds() - begin;
+        const double took = clock_seconds() - begin;
         *seconds = took < *seconds ? took : *seconds;
     }
     return status;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -209,11 +210,11 @@ static void search_part(void *context, int64_t item, int32_t worker)
     part *one = &r->parts[item];
     const search_job job = job_of(one);
     memset(one->marks, 0, (size_t)r->query_count);
-    const double begin = group_seconds();
+    const double begin = clock_seconds();
     one->status = member_search(r, one->member, &job, one->found);
     if (one->status == WW_OK && !r->lists) /* a search of lists does not show how fast all rows are read */
         group_learn(r->group, one->member, (double)one->rows_count * (double)r->query_count * canon_padded(r->job->dim),
-                    group_seconds() - begin);
+                    clock_seconds() - begin);
     if (one->status != WW_OK)
         text_copy(one->message, sizeof one->message, ww_error_message());
     one->failure = vendor_failure_noted();

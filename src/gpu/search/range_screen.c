@@ -106,7 +106,7 @@ static ww_status upload_table(range_screen *s)
     void *segments = NULL;
     if (s->uploaded)
         return WW_OK;
-    ww_status status = gpu_workspace(r->stream, SCREEN_WORKSPACE_TABLE, r->table.bytes, &segments);
+    ww_status status = gpu_workspace(r->stream, WORKSPACE_TABLE, r->table.bytes, &segments);
     if (status == WW_OK)
         status = gpu_copy_in(r->stream, segments, r->table.segments, r->table.bytes);
     s->rows.segments = segments;
@@ -173,7 +173,7 @@ static ww_status run_batch(range_screen *s, const range_queries *queries, bool *
         status = range_answer_begin(
             &answer, r,
             (range_answer_size){
-                .workspace = SCREEN_WORKSPACE_RANGE, .queries = queries->count, .slots = round.queries.slots, .room = entries});
+                .workspace = WORKSPACE_RANGE, .queries = queries->count, .slots = round.queries.slots, .room = entries});
     if (status == WW_OK) {
         round.queries.thresholds = answer.thresholds_used; /* so that one copy brings the answer and the thresholds */
         status = screen_round_list(&round, &input);
@@ -255,8 +255,8 @@ ww_status range_screened(range *r, const screen_plan *plan, int64_t *left, int64
     const search_job *job = &r->search;
     range_screen s = {.range = r, .plan = *plan, .rows = r->rows, .left = left};
     bool answered = false;
-    ww_status status = gpu_search_mask(r->stream, SCREEN_WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
-    if (status == WW_OK && screen_one_is_faster(job, job->query_count))
+    ww_status status = gpu_search_mask(r->stream, WORKSPACE_MASK, job, &s.rows.mask, &s.rows.mask_words);
+    if (status == WW_OK && s.plan.one)
         status = run_one(&s, &answered);
     const range_queries all = range_all(job);
     if (status == WW_OK && !answered)

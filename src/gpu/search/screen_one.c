@@ -11,10 +11,6 @@
 #include "gpu/error.h"
 #include "kernels/search/packed_layout.h"
 
-enum { ONE_DIM_MAX = 1024 };
-
-enum { PINNED_BLOCK, PINNED_BEST };
-
 /* Offsets of the block's parts, in bytes. The packed query is at 0. */
 typedef struct one_block {
     size_t codes, numbers, ready, table, threshold, count, end;
@@ -31,11 +27,6 @@ static one_block lay_out(int32_t dim, size_t table_bytes)
     at.count = at.threshold + sizeof(uint64_t);
     at.end = at.count + sizeof(uint32_t);
     return at;
-}
-
-bool screen_one_is_faster(const search_job *job, int64_t count)
-{
-    return count == 1 && job->dim <= ONE_DIM_MAX && job->type == ROW_F32 && !job->queries_on_device;
 }
 
 static float fold(float *acc)
@@ -99,12 +90,12 @@ ww_status screen_one_run(screen_round *round, const screen_input *input, const s
     const one_block at = lay_out(round->job->dim, table->bytes);
     const size_t best_bytes = ((size_t)round->job->k + 2) * sizeof(uint64_t);
     void *block = NULL, *samples = NULL, *lists = NULL, *best = NULL;
-    ww_status status = gpu_workspace(round->stream, SCREEN_WORKSPACE_QUERIES, at.end, &block);
+    ww_status status = gpu_workspace(round->stream, WORKSPACE_QUERIES, at.end, &block);
     if (status == WW_OK)
-        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_SAMPLES,
-                               (size_t)round->plan->sample_tiles * 4 * sizeof(uint64_t), &samples);
+        status =
+            gpu_workspace(round->stream, WORKSPACE_SAMPLES, (size_t)round->plan->sample_tiles * 4 * sizeof(uint64_t), &samples);
     if (status == WW_OK)
-        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_LISTS, (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
+        status = gpu_workspace(round->stream, WORKSPACE_LISTS, (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
     if (status == WW_OK)
         status = gpu_pinned(round->stream, PINNED_BEST, best_bytes, &best);
     if (status == WW_OK)

@@ -1,13 +1,10 @@
 /* A screened search for one query: one copy to the device, two launches, one wait. It does the work of a round (screen_round.h)
- * with fewer driver calls. */
+ * with fewer driver calls, for plans that are `one` (screen_plan.h). */
 #ifndef WW_GPU_SEARCH_SCREEN_ONE_H
 #define WW_GPU_SEARCH_SCREEN_ONE_H
 
 #include "gpu/search/screen_round.h"
 #include "gpu/search/segment_table.h"
-
-/* Returns true if the host packs and codes the query in less time than a launch takes. */
-bool screen_one_is_faster(const search_job *job, int64_t count);
 
 /* Searches. `round` is set as for screen_round_begin(), except for rows.segments: the table is copied with the query. Writes
  * the k keys, the threshold and the count to `results`, as a round does. Waits. */

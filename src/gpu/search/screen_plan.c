@@ -12,6 +12,7 @@ enum {
     SAMPLE_SHARE_ONE = 32, /* 1 in 32 tiles is sampled for one query: latency counts, and a few more kept rows do not */
     SAMPLE_SHARE = 16,     /* 1 in 16 otherwise: a sixteenth more screening; the threshold keeps about 16 k rows */
     SAMPLE_SHARE_LONG = 8, /* 1 in 8 for many queries with long rows: it halves the first scores, which take longer */
+    ONE_DIM_MAX = 1024,    /* the host packs and codes a query of this length in less time than a launch takes */
     LONG_PADDED = 512,     /* long rows have at least this many elements */
     LONG_QUERIES = 1024,   /* many queries are at least this many */
     KEPT_FACTOR = 8,       /* room for this many times the rows that exact codes would keep */
@@ -46,7 +47,9 @@ screen_plan screen_plan_make(screen_size size)
 {
     const int64_t tiles = size.words / SCREEN_TILE_WORDS, tiles_max = min_i64(SCREEN_BUCKETS_MAX / 4, tiles);
     const int64_t sample = min_i64(max_i64(tiles / sample_share(size), sample_tiles_min(size)), tiles_max);
-    screen_plan plan = {.sample_tiles = (uint32_t)sample, .sample_stride = (uint32_t)(tiles / sample)};
+    screen_plan plan = {.sample_tiles = (uint32_t)sample,
+                        .sample_stride = (uint32_t)(tiles / sample),
+                        .one = size.queries == 1 && size.dim <= ONE_DIM_MAX && size.host_f32};
     int64_t room = size.capacity;
     if (room == 0) {
         const int64_t cluster = size.words * 64 / CLUSTER_SHARE, good = lists_bytes_good / (int64_t)sizeof(uint64_t);

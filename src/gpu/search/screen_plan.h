@@ -11,6 +11,7 @@ typedef struct screen_plan {
     uint32_t sample_stride; /* tiles from one sampled tile to the next */
     int32_t capacity;       /* of a query's list */
     int32_t round_queries;  /* of a round */
+    bool one;               /* the host codes the only query, and screen_one.c does the round with fewer driver calls */
 } screen_plan;
 
 /* The search that is planned. */
@@ -20,6 +21,7 @@ typedef struct screen_size {
     int32_t k;
     int64_t words;          /* of 64 rows; at least two */
     int32_t capacity;       /* of lists, or 0 for the plan's own */
+    bool host_f32;          /* the queries are in host memory and the rows f32 */
     bool watched;           /* a callback watches; rounds must be short enough for cancelling */
     int32_t sample_buckets; /* buckets of the sample for each result */
     int32_t sample_tiles;   /* minimum number of tiles in the sample (gpu/chip.h) */

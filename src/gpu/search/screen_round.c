@@ -78,7 +78,7 @@ static ww_status take_measures(screen_round *round)
     const size_t positions = (size_t)tiles_of(round) * 128, sampled = (size_t)round->plan->sample_tiles * 128;
     void *measures = NULL;
     const ww_status status =
-        gpu_workspace(round->stream, SCREEN_WORKSPACE_MEASURES, (positions * 3 + sampled * 2 + 1) * sizeof(float), &measures);
+        gpu_workspace(round->stream, WORKSPACE_MEASURES, (positions * 3 + sampled * 2 + 1) * sizeof(float), &measures);
     if (status != WW_OK)
         return status;
     round->pairs = measures;
@@ -100,15 +100,15 @@ ww_status screen_round_begin(screen_round *round, int64_t count)
     round->results_bytes = (best + slots) * sizeof(uint64_t) + 2 * slots * sizeof(uint32_t);
     if (status == WW_OK)
         status = gpu_workspace(
-            round->stream, SCREEN_WORKSPACE_QUERIES,
+            round->stream, WORKSPACE_QUERIES,
             slots * (padded * 4 + sizeof(screen_query)) + (2 * slots + 1) * sizeof(uint32_t) + coded * padded, &packed);
     if (status == WW_OK)
-        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_SAMPLES, queries * buckets * sizeof(uint64_t), &samples);
+        status = gpu_workspace(round->stream, WORKSPACE_SAMPLES, queries * buckets * sizeof(uint64_t), &samples);
     if (status == WW_OK)
-        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_LISTS,
-                               queries * (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
+        status =
+            gpu_workspace(round->stream, WORKSPACE_LISTS, queries * (size_t)round->plan->capacity * sizeof(uint64_t), &lists);
     if (status == WW_OK)
-        status = gpu_workspace(round->stream, SCREEN_WORKSPACE_RESULTS, round->results_bytes, &results);
+        status = gpu_workspace(round->stream, WORKSPACE_RESULTS, round->results_bytes, &results);
     if (status != WW_OK)
         return status;
     round->samples = samples;
@@ -136,7 +136,7 @@ static ww_status prepare(screen_round *round, const screen_input *a)
     const size_t thresholds_at = (given_bytes + 7) / 8 * 8,
                  thresholds_bytes = a->thresholds ? (size_t)a->count * sizeof *a->thresholds : 0;
     void *given = NULL;
-    ww_status status = gpu_workspace(round->stream, SCREEN_WORKSPACE_GIVEN, thresholds_at + thresholds_bytes, &given);
+    ww_status status = gpu_workspace(round->stream, WORKSPACE_GIVEN, thresholds_at + thresholds_bytes, &given);
     if (status == WW_OK && !a->on_device)
         status = gpu_copy_in_pieces(round->stream, given,
                                     (host_pieces){a->queries, row_bytes, (size_t)a->stride * sizeof(float), a->count});

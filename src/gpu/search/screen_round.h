@@ -7,19 +7,7 @@
 #include "device/backend.h"
 #include "gpu/launch.h"
 #include "gpu/search/screen_plan.h"
-
-enum {
-    SCREEN_WORKSPACE_TABLE,
-    SCREEN_WORKSPACE_MASK,
-    SCREEN_WORKSPACE_GIVEN,
-    SCREEN_WORKSPACE_QUERIES,
-    SCREEN_WORKSPACE_LISTS,
-    SCREEN_WORKSPACE_SAMPLES,
-    SCREEN_WORKSPACE_RESULTS,
-    SCREEN_WORKSPACE_MEASURES,
-    SCREEN_WORKSPACE_RANGE,
-    SCREEN_WORKSPACE_ITEMS
-};
+#include "gpu/search/search.h"
 
 /* The queries of a round. */
 typedef struct screen_input {

@@ -1,12 +1,28 @@
-/* Full scans on a GPU, and the host functions that they share with screened searches (screen.c). */
+/* The host functions that all searches on a GPU share: nearest rows, ranges, lists of an index. */
 #ifndef WW_GPU_SEARCH_SEARCH_H
 #define WW_GPU_SEARCH_SEARCH_H
 
 #include "arithmetic/canon.h"
 #include "gpu/launch.h"
 
-/* Searches by scoring every admitted row. Blocks. */
-ww_status gpu_full_scan(ww_device *device, const search_job *job);
+/* Numbers of a stream's workspaces, kept buffers and pinned buffers. A scan and a screen do not need the memory at the same
+ * time where two names have one number. */
+enum {
+    WORKSPACE_MASK,
+    WORKSPACE_TABLE, /* of a part of the rows, or of lists; KEPT_TABLE has that of all rows */
+    WORKSPACE_GIVEN,
+    WORKSPACE_QUERIES,
+    WORKSPACE_LISTS,
+    WORKSPACE_FOUND,
+    WORKSPACE_SAMPLES = WORKSPACE_FOUND,
+    WORKSPACE_BEST,
+    WORKSPACE_RESULTS = WORKSPACE_BEST,
+    WORKSPACE_MEASURES,
+    WORKSPACE_RANGE,
+    WORKSPACE_ITEMS
+};
+enum { KEPT_TABLE, KEPT_STATE };
+enum { PINNED_GIVEN, PINNED_BLOCK = PINNED_GIVEN, PINNED_BEST };
 
 /* Uploads the job's mask into workspace `number`. Without a mask, `*mask` is NULL and `*words` 0. Queued. */
 ww_status gpu_search_mask(gpu_stream *stream, int32_t number, const search_job *job, const uint64_t **mask, uint32_t *words);

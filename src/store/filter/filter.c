@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "store/filter/filter_text.h"
 
@@ -361,16 +361,9 @@ static ww_status check_names(sqlite3 *db, const char *text)
     return status;
 }
 
-static int64_t nanoseconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static int past_deadline(void *deadline)
 {
-    return nanoseconds_now() > *(const int64_t *)deadline;
+    return clock_nanoseconds() > *(const int64_t *)deadline;
 }
 
 /* Instructions of SQLite's virtual machine between two looks at the clock: about a microsecond, except for calls with long
@@ -393,7 +386,7 @@ static ww_status collect(sqlite3_stmt *statement, const filter_target *target, f
 ww_status filter_run(const filter_where *where, const filter_target *target, filter_places *places)
 {
     sqlite3_stmt *statement = NULL;
-    int64_t deadline = nanoseconds_now() + (int64_t)(target->seconds_max * 1e9);
+    int64_t deadline = clock_nanoseconds() + (int64_t)(target->seconds_max * 1e9);
     int before[LIMIT_COUNT];
     char *expanded = NULL;
     ww_status status = filter_text_expand(where, &expanded);

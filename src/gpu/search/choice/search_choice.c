@@ -84,6 +84,7 @@ screen_plan search_screen_plan(const gpu_device *device, const search_job *job, 
                                           .k = job->k,
                                           .words = segment_table_words(job),
                                           .capacity = capacity,
+                                          .host_f32 = job->type == ROW_F32 && !job->queries_on_device,
                                           .watched = job->progress != NULL,
                                           .sample_buckets = device->constants.screen_sample_buckets,
                                           .sample_tiles = device->constants.screen_sample_tiles});
@@ -114,8 +115,10 @@ search_choice search_choose(gpu_device *device, const search_job *job, int32_t c
     choice.screen = screened < scanned;
     if (device->capabilities.emulated || scanned > CLOSE * screened || screened > CLOSE * scanned)
         return choice;
-    choice.trial = shape_of(job, &amount, range);
-    choice.screen = search_trials_choose(&device->trials, choice.trial, choice.screen);
+    const bool trying = search_trials_may_run(&device->trials);
+    const uint64_t shape = shape_of(job, &amount, range);
+    choice.screen = search_trials_choose(&device->trials, shape, choice.screen, trying);
+    choice.trial = trying ? shape : 0;
     return choice;
 }
 

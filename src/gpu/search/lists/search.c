@@ -16,7 +16,7 @@
 #include "device/certificate.h"
 #include "gpu/search/lists/held.h"
 #include "gpu/search/screen_round.h"
-#include "gpu/search/search.h"
+#include "gpu/search/search_common.h"
 
 enum {
     WORD_ROWS = 64,
@@ -223,7 +223,7 @@ static ww_status send_work(lists_search *s, const list_round *r, screen_list_wor
         return WW_OK;
     ww_status status = grow_block(s, bytes);
     if (status == WW_OK)
-        status = gpu_workspace(s->stream, SCREEN_WORKSPACE_ITEMS, bytes, &device_block);
+        status = gpu_workspace(s->stream, WORKSPACE_ITEMS, bytes, &device_block);
     if (status != WW_OK)
         return status;
     char *base = device_block;
@@ -368,12 +368,12 @@ static ww_status search_borrowed(lists_search *s, const segment_table *table)
 {
     const search_job *job = &s->job->search;
     void *segments = NULL;
-    ww_status status = gpu_workspace(s->stream, SCREEN_WORKSPACE_TABLE, table->bytes, &segments);
+    ww_status status = gpu_workspace(s->stream, WORKSPACE_TABLE, table->bytes, &segments);
     if (status == WW_OK)
         status = gpu_copy_in(s->stream, segments, table->segments, table->bytes);
     s->rows.segments = segments;
     if (status == WW_OK)
-        status = gpu_search_mask(s->stream, SCREEN_WORKSPACE_MASK, job, &s->rows.mask, &s->rows.mask_words);
+        status = gpu_search_mask(s->stream, WORKSPACE_MASK, job, &s->rows.mask, &s->rows.mask_words);
     if (status == WW_OK)
         status = gpu_search_resident(s->device, GPU_KERNEL_screen_lists_keep, &s->units_resident);
     if (status == WW_OK)
@@ -387,18 +387,6 @@ static ww_status search_borrowed(lists_search *s, const segment_table *table)
     status = search_again(s, queries);
     memory_free(queries);
     return status;
-}
-
-static void add_stats(search_stats *stats, const search_stats *more)
-{
-    if (!stats)
-        return;
-    stats->rows_screened += more->rows_screened;
-    stats->rows_kept += more->rows_kept;
-    stats->rows_scored += more->rows_scored;
-    stats->fallback_queries += more->fallback_queries;
-    stats->repeated_queries += more->repeated_queries;
-    stats->certificate = fminf(stats->certificate, more->certificate);
 }
 
 static ww_status take_memory(lists_search *s)
@@ -428,7 +416,7 @@ ww_status gpu_rows_search_lists(ww_device *device, const list_job *job)
     if (status == WW_OK)
         status = gpu_stream_return(s.stream, search_borrowed(&s, &table));
     if (status == WW_OK)
-        add_stats(job->search.stats, &s.stats);
+        search_stats_add(job->search.stats, &s.stats);
     memory_free(table.segments);
     memory_free(s.block);
     memory_free(s.results);
