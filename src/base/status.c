@@ -93,6 +93,19 @@ ww_status ww_error_detail(ww_error_info *info)
     return struct_write(info, &ours, sizeof ours, "ww_error_detail", "ww_error_info");
 }
 
+/* Messages name their collection. One without a name is left out at the beginning, and called "the collection" elsewhere. */
+static void unname(char *text)
+{
+    static const char nameless[] = "collection ''", instead[] = "the collection";
+    char *at = strstr(text, nameless);
+    if (at == text && strncmp(at + sizeof nameless - 1, ": ", 2) == 0)
+        memmove(text, text + sizeof nameless + 1, strlen(text) - sizeof nameless);
+    else if (at && strlen(text) + 2 < MESSAGE_BYTES) {
+        memmove(at + sizeof instead - 1, at + sizeof nameless - 1, strlen(at) - sizeof nameless + 2);
+        memcpy(at, instead, sizeof instead - 1);
+    }
+}
+
 ww_status ww_fail(ww_status status, const char *format, ...)
 {
     FLOAT_GUARD();
@@ -101,6 +114,7 @@ ww_status ww_fail(ww_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    unname(text);
     text_plain_copy(message, sizeof message, text);
     last_status = status;
     if (!quotes_failure(text, &noted))

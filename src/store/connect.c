@@ -33,11 +33,22 @@ static ww_status distrust(sqlite3 *db, bool reads_only)
     return WW_OK;
 }
 
+/* The first statement reads the beginning of the file. */
+static ww_status is_database(const ww_store *store, sqlite3 *db)
+{
+    const int code = sqlite3_exec(db, "PRAGMA schema_version", NULL, NULL, NULL);
+    if ((code & 0xff) == SQLITE_NOTADB)
+        return ww_fail(WW_CORRUPT_FILE, "%s is not a store: it is no SQLite database", store->path);
+    return code == SQLITE_OK ? WW_OK : sqlite_failed(db, code, store->path);
+}
+
 static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
 {
     sqlite3_extended_result_codes(db, 1);
     sqlite3_busy_timeout(db, store->config.busy_ms);
     ww_status status = distrust(db, reads_only);
+    if (status == WW_OK)
+        status = is_database(store, db);
     if (status == WW_OK)
         status = schema_run(db, "PRAGMA synchronous = %s", ww_synchronous_name(store->config.synchronous));
     if (status == WW_OK) /* if another process truncated a mapped file, this one would crash; some SQLites map by default */
@@ -99,6 +110,18 @@ static int open_unchanging(const ww_store *store, int flags, sqlite3 **opened)
     return code;
 }
 
+/* Why SQLite could not open the file: often its folder does not exist. */
+static ww_status cannot_open(const ww_store *store, sqlite3 *db, int code)
+{
+    const char *slash = strrchr(store->path, '/');
+    char *folder = slash ? sqlite3_mprintf("%.*s", (int)(slash - store->path), store->path) : NULL;
+    const bool missing = (code & 0xff) == SQLITE_CANTOPEN && folder && folder[0] && access(folder, F_OK) != 0;
+    const ww_status status = missing ? ww_fail(WW_IO_ERROR, "%s: the folder %s does not exist", store->path, folder)
+                                     : sqlite_failed(db, code, store->path);
+    sqlite3_free(folder);
+    return status;
+}
+
 ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db)
 {
     /* Readers also open the file for writing: in WAL mode a reader may have to recover after a crash. */
@@ -113,7 +136,7 @@ ww_status store_connect(const ww_store *store, bool reads_only, sqlite3 **db)
     const int code = store->unchanging
                          ? open_unchanging(store, flags, &opened)
                          : sqlite3_open_v2(store->path, &opened, flags, store->config.exclusive ? "unix-excl" : NULL);
-    status = code == SQLITE_OK ? WW_OK : sqlite_failed(opened, code, store->path);
+    status = code == SQLITE_OK ? WW_OK : cannot_open(store, opened, code);
     if (status == WW_OK)
         status = set_up(store, opened, reads_only);
     if (status == WW_OK)

@@ -405,9 +405,9 @@ ww_status schema_create(sqlite3 *db, const char *schema, const ww_collection_con
     if (status == WW_OK)
         status = schema_run(db,
                             "INSERT INTO \"%w\".warpwave_collections(name, epoch, dim, metric, type, format, next_handle, "
-                            "next_place, sequence, log_start, live) VALUES(%Q, %lld, %d, %Q, %Q, %d, 0, 0, 0, 0, 0)",
+                            "next_place, sequence, log_start, live) VALUES(%Q, %lld, %d, %Q, %Q, %d, %d, 0, 0, 0, 0)",
                             schema, config->name, made.epoch, config->dim, ww_metric_name(config->metric),
-                            ww_vector_type_name(config->type), STORE_FORMAT);
+                            ww_vector_type_name(config->type), STORE_FORMAT, declared ? 1 : 0);
     if (status == WW_OK && record)
         status = schema_find(db, schema, config->name, record);
     return status;

@@ -65,8 +65,9 @@ ww_status schema_prepare(sqlite3 *db, const char *schema);
  * it asks for its tables). */
 ww_status schema_check_name(sqlite3 *db, const char *schema, const char *name, bool declared);
 
-/* Creates the tables of a collection and its record, which `record` gets (may be NULL). Refuses a name that is taken. Runs in
- * the caller's transaction. */
+/* Creates the tables of a collection and its record, which `record` gets (may be NULL). Handles begin at 0 or, if a virtual
+ * table declares the collection, at 1: to programs that use SQL a last_insert_rowid() of 0 means that there is none. Refuses a
+ * name that is taken. Runs in the caller's transaction. */
 ww_status schema_create(sqlite3 *db, const char *schema, const ww_collection_config *config, bool declared,
                         collection_record *record);
 

@@ -132,12 +132,26 @@ static void users_of_other_surfaces_see_no_names_of_c(void **state)
     assert_string_equal(cut, "twelve ");
 }
 
+static void a_message_does_not_show_the_empty_name_of_a_collection(void **state)
+{
+    (void)state;
+    (void)ww_fail(WW_INVALID_ARGUMENT, "collection '%s': k is %d", "", 5);
+    assert_string_equal(ww_error_message(), "k is 5");
+    (void)ww_fail(WW_INVALID_ARGUMENT, "no room in collection '%s', which is full", "");
+    assert_string_equal(ww_error_message(), "no room in the collection, which is full");
+    (void)ww_fail(WW_INVALID_ARGUMENT, "collection '%s'", "");
+    assert_string_equal(ww_error_message(), "the collection");
+    (void)ww_fail(WW_INVALID_ARGUMENT, "collection '%s': k is %d", "docs", 5);
+    assert_string_equal(ww_error_message(), "collection 'docs': k is 5");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_character_is_read_and_nothing_else),  cmocka_unit_test(plain_text_stays_and_orders_are_spelt),
-        cmocka_unit_test(copies_are_cut_between_characters),         cmocka_unit_test(messages_are_plain_whatever_they_quote),
-        cmocka_unit_test(users_of_other_surfaces_see_no_names_of_c),
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_character_is_read_and_nothing_else),
+                                       cmocka_unit_test(plain_text_stays_and_orders_are_spelt),
+                                       cmocka_unit_test(copies_are_cut_between_characters),
+                                       cmocka_unit_test(messages_are_plain_whatever_they_quote),
+                                       cmocka_unit_test(users_of_other_surfaces_see_no_names_of_c),
+                                       cmocka_unit_test(a_message_does_not_show_the_empty_name_of_a_collection)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -263,9 +263,20 @@ static void a_file_that_is_no_database_is_refused(void **state)
         fputs("this is a text, ", file);
     fclose(file);
     assert_int_equal(use(), WW_CORRUPT_FILE);
+    const char *file_named = strstr(ww_error_message(), "damage.db is not a store");
+    if (!file_named || strstr(ww_error_message(), "PRAGMA"))
+        fail_msg("%s", ww_error_message());
     struct stat after;
     stat(path, &after);
     assert_int_equal(after.st_size, 16000);
+}
+
+static void a_folder_that_does_not_exist_is_named(void **state)
+{
+    (void)state;
+    ww_store *store = NULL;
+    CHECK_FAILS(WW_IO_ERROR, ww_store_open("/nonexistent/folder/x.db", cpu, NULL, &store));
+    assert_non_null(strstr(ww_error_message(), "the folder /nonexistent/folder does not exist"));
 }
 
 /* Pages flipped and files cut off, everywhere: in a child, so that a crash would be seen. */
@@ -509,6 +520,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_collection_that_changes_its_shape_while_it_is_open_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_newer_format_is_refused_with_both_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_that_is_no_database_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_folder_that_does_not_exist_is_named, setup, teardown),
         cmocka_unit_test_setup_teardown(flipped_bytes_never_crash, setup, teardown),
         cmocka_unit_test_setup_teardown(files_that_were_cut_off_never_crash, setup, teardown),
         cmocka_unit_test_setup_teardown(names_reach_sql_in_quotes, setup, teardown),

@@ -91,8 +91,8 @@ ww_status request_k(sqlite3_value *value, search_request *request)
     if (type != SQLITE_INTEGER && !(type == SQLITE_FLOAT && real == floor(real) && fabs(real) < 1e15))
         return ww_fail(WW_INVALID_ARGUMENT, "k is %s; it must be an integer", value_kind(value));
     request->k = sqlite3_value_int64(value);
-    if (request->k < 0)
-        return ww_fail(WW_OUT_OF_RANGE, "k is %lld; it must not be negative", (long long)request->k);
+    if (request->k < 1)
+        return ww_fail(WW_OUT_OF_RANGE, "k is %lld; it must be at least 1", (long long)request->k);
     if (request->k > WW_K_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "k is %lld; the maximum is %d; ORDER BY distance LIMIT %lld without k gives more",
                        (long long)request->k, WW_K_MAX, (long long)request->k);

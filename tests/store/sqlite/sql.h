@@ -57,6 +57,9 @@ static inline char *sql_text(sqlite3 *db, const char *sql)
     return NULL;
 }
 
+/* For tests that count rows from 0. */
+#define SQL_FROM_0 "UPDATE warpwave_collections SET next_handle = 0 WHERE next_handle = 1 AND next_place = 0;"
+
 static inline void sql_gives(sqlite3 *db, const char *sql, const char *expected)
 {
     char *text = sql_text(db, sql);

@@ -21,7 +21,7 @@ static int setup(void **state)
 {
     (void)state;
     db = sql_open(":memory:");
-    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu);"
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu);" SQL_FROM_0
                 "CREATE TABLE p(h INTEGER PRIMARY KEY, id TEXT, d REAL, payload TEXT);"
                 "CREATE TABLE a(h); CREATE TABLE b(h INTEGER PRIMARY KEY); CREATE TABLE q(name TEXT, v TEXT, n INTEGER)");
     for (int i = 0; i < ROWS; i++) {
@@ -35,7 +35,7 @@ static int setup(void **state)
     }
     sql_run(db,
             "INSERT INTO a SELECT h FROM p WHERE h % 3 <> 0 UNION ALL SELECT NULL UNION ALL SELECT 'x' UNION ALL SELECT 7.5;"
-            "INSERT INTO b SELECT h + 5 FROM p; INSERT INTO q VALUES ('x', '[0,0]', 3), ('y', '[0,0]', 5), ('z', '[0,0]', 0)");
+            "INSERT INTO b SELECT h + 5 FROM p; INSERT INTO q VALUES ('x', '[0,0]', 3), ('y', '[0,0]', 5), ('z', '[0,0]', 1)");
     return 0;
 }
 
@@ -122,7 +122,7 @@ static void make_search(char *search, char *plain)
 {
     const int lists = (int)below(4), others = (int)below(3);
     const bool has_k = below(4) != 0, has_filter = below(3) == 0, has_radius = below(4) == 0;
-    const unsigned k = below(12), radius = below(45), least = below(7);
+    const unsigned k = 1 + below(12), radius = below(45), least = below(7);
     char text[512], where[TEXT] = "", admitted[TEXT] = "1", rest[TEXT] = "1";
     append(where, "vector MATCH '[0,0]'");
     for (int i = 0; i < lists; i++) {

@@ -13,7 +13,7 @@
 static sqlite3 *new_docs(const char *path)
 {
     sqlite3 *db = sql_open(path);
-    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu);"
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu);" SQL_FROM_0
                 "INSERT INTO docs(id, vector) VALUES ('a', '[0,0]'), ('b', '[1,0]'), ('c', '[0,2]')");
     return db;
 }

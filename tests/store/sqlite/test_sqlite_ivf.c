@@ -13,7 +13,7 @@ static int setup(void **state)
     scratch_setup(state);
     path = strdup(scratch_path("sql.db"));
     db = sql_open(path);
-    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2)");
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2);" SQL_FROM_0);
     sql_run(db, "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 599) INSERT INTO docs(id, vector) "
                 "SELECT 'd' || i, json_array(i % 8 * 100 + i * 7 % 11, i % 8 * 50 + i * 5 % 13) FROM n");
     return 0;

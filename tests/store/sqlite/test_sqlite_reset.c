@@ -176,7 +176,7 @@ static void a_new_schema_in_a_transaction_loses_nothing(void **state)
                 assert_int_equal(sqlite3_open(":memory:", &s.model), SQLITE_OK);
                 sql_run(s.db, "PRAGMA synchronous = off; PRAGMA journal_mode = memory; CREATE TABLE plain(x);"
                               "INSERT INTO plain VALUES (1);"
-                              "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu)");
+                              "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu);" SQL_FROM_0);
                 sql_run(s.model, "CREATE TABLE docs(id TEXT PRIMARY KEY, vector TEXT, payload TEXT)");
                 run(&s, how, end);
                 assert_int_equal(sqlite3_close(s.db), SQLITE_OK);
@@ -202,7 +202,7 @@ static void a_second_object_may_write_between_the_rows_of_a_statement(void **sta
 {
     (void)state;
     sqlite3 *db = sql_open(scratch_path("meddle.db"));
-    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu); CREATE TABLE n(i);"
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu);" SQL_FROM_0 "CREATE TABLE n(i);"
                 "INSERT INTO n VALUES (1), (2), (3), (4)");
     sqlite3_create_function(db, "meddle", 1, SQLITE_UTF8, NULL, meddle, NULL, NULL);
     sql_run(db, "BEGIN; INSERT INTO docs(vector) SELECT meddle(i) FROM n; COMMIT");

@@ -51,7 +51,7 @@ static int setup(void **state)
     static const char *const places[] = {"device=cpu", "device=cpu+emulator:32", "device='emulator:64', rows=host"};
     for (int metric = 0; metric < 3; metric++) {
         sqlite3 *db = dbs[metric] = sql_open(":memory:");
-        char *create = sqlite3_mprintf("CREATE VIRTUAL TABLE docs USING warpwave(dim=%d, metric=%s, %s)", DIM,
+        char *create = sqlite3_mprintf("CREATE VIRTUAL TABLE docs USING warpwave(dim=%d, metric=%s, %s);" SQL_FROM_0, DIM,
                                        ww_metric_name((ww_metric)metric), places[metric]);
         sql_run(db, create);
         sqlite3_free(create);
@@ -144,7 +144,7 @@ static int no_row(int64_t handle)
 static void the_nearest_are_those_of_brute_force(void **state)
 {
     (void)state;
-    static const int64_t ks[] = {0, 1, 10, 127, ROWS, 2048};
+    static const int64_t ks[] = {1, 10, 127, ROWS, 2048};
     scored found[ROWS];
     for (int metric = 0; metric < 3; metric++) {
         const int64_t count = brute_force((ww_metric)metric, QUERY, all_rows, found);
@@ -259,7 +259,7 @@ static void a_radius_or_a_bound_finds_exactly_the_rows_within_it(void **state)
     }
     sql_gives(dbs[WW_L2], "SELECT count(*) FROM docs WHERE vector MATCH '[0,0,0,0,0]' AND distance < -1", "0");
     sql_gives(dbs[WW_DOT], "SELECT count(*) FROM docs WHERE vector MATCH '[0,0,0,0,0]' AND score >= 0", "700");
-    sql_gives(dbs[WW_L2], "SELECT id FROM docs WHERE (vector MATCH '[9,9,9,9,9]' AND k = 0) OR id = 'r1'", "r1");
+    sql_gives(dbs[WW_L2], "SELECT id FROM docs WHERE (vector MATCH '[9,9,9,9,9]' AND radius = 0) OR id = 'r1'", "r1");
 }
 
 static void terms_other_than_k_are_applied_after_it(void **state)
@@ -283,13 +283,13 @@ static void joins_search_once_for_each_query(void **state)
     (void)state;
     sqlite3 *db = dbs[WW_COSINE];
     sql_run(db, "CREATE TEMP TABLE q(name, v, n); INSERT INTO q VALUES ('x', '[1,0,0,0,0]', 2), ('y', '[0,1,0,0,0]', 3), ('z', "
-                "'[1,1,1,1,1]', 0)");
+                "'[1,1,1,1,1]', 1)");
     sql_gives(db,
               "SELECT name, count(*) FROM q JOIN docs ON docs.vector MATCH q.v AND docs.k = q.n GROUP BY name ORDER BY name",
-              "x|2 y|3");
+              "x|2 y|3 z|1");
     sql_gives(
         db, "SELECT name, count(docs.id) FROM q LEFT JOIN docs ON docs.vector MATCH q.v AND k = n GROUP BY name ORDER BY name",
-        "x|2 y|3 z|0");
+        "x|2 y|3 z|1");
     char *joined = sql_text(
         db, "SELECT name, docs.rowid, score FROM q, docs WHERE vector MATCH v AND k = 3 AND name = 'y' ORDER BY distance");
     char *alone = sql_text(db, "SELECT 'y', rowid, score FROM docs WHERE vector MATCH '[0,1,0,0,0]' AND k = 3");
@@ -406,7 +406,8 @@ static void questions_that_make_no_sense_are_refused(void **state)
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 2049",
          "k is 2049; the maximum is 2048; ORDER BY distance LIMIT 2049 without k"},
         {"INSERT INTO docs(id, vector, query) VALUES('new', '[1,2,3,4,5]', '[]')", "query cannot be written"},
-        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = -1", "k is -1; it must not be negative"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = -1", "k is -1; it must be at least 1"},
+        {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 0", "k is 0; it must be at least 1"},
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 'ten'", "k is a text; it must be an integer"},
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = 1.5", "k is a number; it must be an integer"},
         {"SELECT id FROM docs WHERE vector MATCH '[1,2,3,4,5]' AND k = NULL", "k is NULL"},

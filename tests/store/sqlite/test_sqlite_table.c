@@ -9,7 +9,7 @@
 static sqlite3 *new_docs(const char *path)
 {
     sqlite3 *db = sql_open(path);
-    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, type=f32, device=cpu)");
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, type=f32, device=cpu);" SQL_FROM_0);
     sql_run(
         db,
         "INSERT INTO docs(id, vector, payload) VALUES ('a', '[0,0]', '{\"n\":1}'), ('b', '[1,0]', NULL), ('c', '[0,2]', '[]')");
@@ -77,6 +77,17 @@ static void a_handle_is_never_used_twice_and_never_changes(void **state)
     sql_fails(db, "UPDATE docs SET rowid = rowid + 1", "cannot be changed");
     sql_run(db, "INSERT INTO docs(id, vector) VALUES ('next', '[1,1]')");
     sql_gives(db, "SELECT rowid FROM docs WHERE id = 'next'", "3");
+    sqlite3_close(db);
+}
+
+static void rows_begin_at_1_because_0_means_that_there_is_none(void **state)
+{
+    (void)state;
+    sqlite3 *db = sql_open(":memory:");
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, device=cpu); INSERT INTO docs(vector) VALUES ('[1,2]')");
+    sql_gives(db, "SELECT last_insert_rowid(), rowid, id FROM docs", "1|1|1");
+    sql_run(db, "INSERT INTO docs(vector) VALUES ('[1,3]')");
+    sql_gives(db, "SELECT last_insert_rowid()", "2");
     sqlite3_close(db);
 }
 
@@ -337,6 +348,7 @@ int main(void)
         cmocka_unit_test(insert_update_and_delete_follow_sql),
         cmocka_unit_test(conflicts_are_resolved_as_the_statement_says),
         cmocka_unit_test(a_handle_is_never_used_twice_and_never_changes),
+        cmocka_unit_test(rows_begin_at_1_because_0_means_that_there_is_none),
         cmocka_unit_test(wrong_values_are_refused_and_change_nothing),
         cmocka_unit_test(a_transaction_sees_its_rows_and_a_rollback_takes_them_back),
         cmocka_unit_test(a_reader_keeps_its_snapshot),
