@@ -9,6 +9,7 @@
 #include <warpwave/attention.h>
 #include <warpwave/device.h>
 #include <warpwave/files.h>
+#include <warpwave/filter.h>
 #include <warpwave/gguf.h>
 #include <warpwave/ivf.h>
 #include <warpwave/kernel.h>

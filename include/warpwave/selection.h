@@ -1,6 +1,6 @@
 /* Selections: rows that meet conditions, to get, count or remove them or to change their payloads.
  *
- * A selection has the conditions of a query without its vectors: conditions on payloads as JSON, an SQL expression, and where
+ * A selection has the conditions of a query without its vectors: a filter, an SQL expression, and where
  * to begin and end. The SQL expression works only in stores, the rest also in memory. Rows come in order of their handles, the
  * order in which their ids were first added, so a page begins where the last one ended even if rows were written in between.
  */
@@ -22,8 +22,8 @@ extern "C" {
  */
 typedef struct ww_selection {
     size_t struct_size;
-    const char *filter; /* as in ww_query; NULL: all rows */
-    const char *where;  /* as in ww_query; NULL: all rows */
+    const ww_filter *filter; /* as in ww_query; NULL: all rows */
+    const char *where;       /* as in ww_query; NULL: all rows */
     const ww_parameter *parameters;
     int64_t parameter_count;
     int64_t first_handle; /* only rows with this handle or a larger one: that of the last row of a page, plus 1; 0: all */

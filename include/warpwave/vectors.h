@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include <warpwave/device.h>
+#include <warpwave/filter.h>
 #include <warpwave/results.h>
 #include <warpwave/status.h>
 
@@ -201,10 +202,10 @@ typedef struct ww_query {
     const char *where;
     const ww_parameter *parameters;
     int64_t parameter_count;
-    /* Conditions on the fields of payloads as JSON, {"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}}: only rows that meet
-     * them are found. For collections in a store and in memory. If `where` or `mask` is given too, a row must meet all of them.
-     * NULL: all rows. In SQL this is the function ww_filter(payload, filter). */
-    const char *filter;
+    /* Conditions on ids and on the fields of payloads (filter.h): only rows that meet them are found. For collections in stores
+     * and in memory. If `where` or `mask` is given too, a row must meet all of them. NULL: all rows. In SQL this is the
+     * function ww_filter(payload, filter), which takes a dictionary. */
+    const ww_filter *filter;
     uint32_t fetch;       /* WW_FETCH_IDS and the others, added up; 0: rows and scores only */
     ww_progress progress; /* in queries; may be NULL */
     void *progress_user;

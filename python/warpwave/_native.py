@@ -439,6 +439,67 @@ ww_attention_init = function("", "ww_attention_init", c_int, c_void_p, ("struct_
 ww_tensor_attention = function("", "ww_tensor_attention", c_int, POINTER(ww_tensor), POINTER(ww_tensor), POINTER(ww_tensor),
                                POINTER(ww_attention), POINTER(ww_tensor))
 
+# ---- warpwave/filter.h ---------------------------------------------------------------------------------------------------
+WW_FILTER_DEPTH_MAX = 32
+WW_FILTER_JSON_MAX = 1048576
+WW_FILTER_ALL = 0
+WW_FILTER_ANY = 1
+WW_FILTER_NONE = 2
+WW_FILTER_SOME = 3
+WW_FILTER_EXISTS = 0
+WW_FILTER_EQUAL = 1
+WW_FILTER_CONTAINS = 2
+WW_FILTER_LESS = 3
+WW_FILTER_LESS_EQUAL = 4
+WW_FILTER_GREATER = 5
+WW_FILTER_GREATER_EQUAL = 6
+WW_FILTER_SAME = 7
+WW_FILTER_OTHER = 8
+WW_FILTER_ALL_WORDS = 9
+WW_FILTER_ANY_WORD = 10
+WW_FILTER_PHRASE = 11
+WW_FILTER_PREFIX = 12
+WW_FILTER_SUBSTRING = 13
+WW_FILTER_WITHIN = 14
+WW_FILTER_COUNT = 15
+WW_FILTER_EMPTY = 16
+WW_FILTER_HAS_NULL = 17
+WW_FILTER_CIRCLE = 18
+WW_FILTER_BOX = 19
+WW_FILTER_POLYGON = 20
+WW_FILTER_NULL = 0
+WW_FILTER_FALSE = 1
+WW_FILTER_TRUE = 2
+WW_FILTER_INTEGER = 3
+WW_FILTER_REAL = 4
+WW_FILTER_TEXT = 5
+WW_FILTER_DATE = 6
+
+
+@struct
+class ww_filter_value(Structure):
+    _fields_ = [("type", c_int),
+                ("integer", c_int64),
+                ("real", c_double),
+                ("text", c_void_p),
+                ("text_bytes", c_size_t),
+                ("bound", c_int)]
+
+
+ww_filter_create = function("", "ww_filter_create", c_int, c_void_p)
+ww_filter_read = function("", "ww_filter_read", c_int, ("json", c_char_p), c_void_p)
+ww_filter_destroy = function("", "ww_filter_destroy", None, c_void_p)
+ww_filter_add = function("", "ww_filter_add", c_int, c_void_p, ("field", c_char_p), ("test", c_int), POINTER(ww_filter_value),
+                         ("count", c_int64))
+ww_filter_add_ids = function("", "ww_filter_add_ids", c_int, c_void_p, c_void_p, ("count", c_int64))
+ww_filter_add_filter = function("", "ww_filter_add_filter", c_int, c_void_p, c_void_p)
+ww_filter_begin = function("", "ww_filter_begin", c_int, c_void_p, ("group", c_int), ("at_least", c_int64))
+ww_filter_begin_element = function("", "ww_filter_begin_element", c_int, c_void_p, ("field", c_char_p))
+ww_filter_end = function("", "ww_filter_end", c_int, c_void_p)
+ww_filter_matches = function("", "ww_filter_matches", c_int, c_void_p, ("id", c_char_p), ("payload", c_char_p), c_void_p)
+ww_filter_equal = function("", "ww_filter_equal", c_int32, c_void_p, c_void_p)
+ww_filter_text = function("", "ww_filter_text", c_size_t, c_void_p, c_char_p, ("capacity", c_size_t))
+
 # ---- warpwave/quant.h ----------------------------------------------------------------------------------------------------
 WW_QUANT_F32 = 0
 WW_QUANT_F16 = 1
@@ -777,7 +838,7 @@ class ww_query(Structure):
                 ("where", c_char_p),
                 ("parameters", c_void_p),
                 ("parameter_count", c_int64),
-                ("filter", c_char_p),
+                ("filter", c_void_p),
                 ("fetch", c_uint32),
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
@@ -1167,7 +1228,7 @@ WW_PAYLOAD_MERGE = 1
 @struct
 class ww_selection(Structure):
     _fields_ = [("struct_size", c_size_t),
-                ("filter", c_char_p),
+                ("filter", c_void_p),
                 ("where", c_char_p),
                 ("parameters", c_void_p),
                 ("parameter_count", c_int64),

@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from ctypes import addressof, sizeof
+from ctypes import addressof, byref, c_void_p, sizeof
 from typing import Any, Iterator, Optional, Union
 
 from . import _native as c
 from ._arrays import as_filter, as_parameters
 from ._checked import integer
+from ._errors import check
 
 Where = Union[str, dict[str, Any]]
 
@@ -24,8 +25,13 @@ def selected(where: Optional[Where], parameters: Any = None, limit: Optional[int
         raise ValueError(f"limit is {limit}; it must be 1 or more, or None for all")
     selection = c.ww_selection(sizeof(c.ww_selection), limit=limit or 0, first_handle=0 if after is None else integer(after, "after") + 1)
     values = as_parameters(parameters)
+    conditions = c_void_p()
     if isinstance(where, dict):
-        selection.filter = as_filter(where)
+        check(c.ww_filter_read(as_filter(where), byref(conditions)))
+        selection.filter = conditions
     elif where is not None:
         selection.where, selection.parameters, selection.parameter_count = where.encode(), addressof(values), len(values)
-    yield selection
+    try:
+        yield selection
+    finally:
+        c.ww_filter_destroy(conditions)

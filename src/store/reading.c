@@ -39,17 +39,12 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
     reader *r = NULL;
     view_places only = {0};
     const kept_filter *filter = NULL;
-    filter_where where;
-    void *held = NULL;
-    ww_status status = filter_where_of(query, &where, &held);
-    if (status == WW_OK)
-        status = reading_begin(c, !query->match || query->match->mode != WW_MATCH_TEXT, &r);
-    if (status != WW_OK) {
-        memory_free(held);
+    const filter_where where = {query->where, query->parameters, query->parameter_count, query->filter};
+    ww_status status = reading_begin(c, !query->match || query->match->mode != WW_MATCH_TEXT, &r);
+    if (status != WW_OK)
         return status;
-    }
     status = mask_check(r, c, query);
-    if (status == WW_OK && where.text)
+    if (status == WW_OK && (where.text || where.filter))
         status = filter_ready(c, r, &where, &filter);
     if (status == WW_OK && filter)
         only = (view_places){filter->places.places, filter->places.count, filter->number};
@@ -57,7 +52,6 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
         status = query->match ? view_match(r->view, query, filter ? &only : NULL, results)
                               : view_query(r->view, query, filter ? &only : NULL, results);
     reading_end(c, r);
-    memory_free(held);
     return status;
 }
 

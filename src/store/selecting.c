@@ -1,15 +1,11 @@
 /* Selections of a collection in a store: SQLite finds the handles in order, and the view fetches their rows. */
-#include "base/memory.h"
 #include "base/status.h"
 #include "store/store_state.h"
 
 /* Finds the handles in the reader's transaction. */
 static ww_status find_handles(const stored *c, reader *r, const ww_selection *selection, filter_places *handles)
 {
-    const ww_query conditions = {.where = selection->where,
-                                 .parameters = selection->parameters,
-                                 .parameter_count = selection->parameter_count,
-                                 .filter = selection->filter};
+    const filter_where where = {selection->where, selection->parameters, selection->parameter_count, selection->filter};
     const filter_page page = {selection->first_handle, selection->limit > 0 ? selection->limit : -1};
     const filter_target target = {.db = r->db,
                                   .schema = "main",
@@ -17,16 +13,9 @@ static ww_status find_handles(const stored *c, reader *r, const ww_selection *se
                                   .guard = &r->guard,
                                   .page = &page,
                                   .seconds_max = (double)c->store->config.filter_ms / 1000.0};
-    filter_where where;
-    void *held = NULL;
-    ww_status status = filter_where_of(&conditions, &where, &held);
-    if (status == WW_OK && !where.text)
-        where.text = "1"; /* all rows */
-    if (status == WW_OK)
-        status = filter_check(&where, c->base.name);
+    ww_status status = filter_check(&where, c->base.name);
     if (status == WW_OK)
         status = filter_run(&where, &target, handles);
-    memory_free(held);
     return status;
 }
 

@@ -6,21 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <warpwave/filter.h>
+
 #include "base/json/json.h"
 #include "base/memory.h"
-#include "vectors/filter/filter.h"
 #include "vectors/write/payloads.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
+/* Shows the filter, copies it, and tests the payload. */
 static bool admits(const char *text, const char *payload, bool *out)
 {
-    filter f;
-    if (filter_read(text, &f) != WW_OK)
+    ww_filter *f = NULL, *copy = NULL;
+    char shown[64];
+    int32_t matches = -1;
+    if (ww_filter_read(text, &f) != WW_OK)
         return false;
-    if (filter_matches(&f, &(filter_row){"7", 1, payload}, out) != WW_OK)
+    const size_t length = ww_filter_text(f, shown, sizeof shown);
+    if (length == 0 || strlen(shown) != (length < sizeof shown ? length : sizeof shown - 1))
         abort();
-    filter_free(&f);
+    if (ww_filter_create(&copy) != WW_OK || ww_filter_add_filter(copy, f) != WW_OK ||
+        ww_filter_matches(f, "7", payload, &matches) != WW_OK)
+        abort();
+    *out = matches;
+    if (ww_filter_matches(copy, "7", payload, &matches) != WW_OK || *out != matches)
+        abort();
+    ww_filter_destroy(f);
+    ww_filter_destroy(copy);
     return true;
 }
 

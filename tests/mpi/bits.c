@@ -88,7 +88,9 @@ void case_masks(const ranks *r)
             own_mask[row / 64] |= UINT64_C(1) << row % 64;
     EXPECT(own < 20 || ww_collection_build_ivf(shard, NULL) == WW_OK);
     ww_query query = query_of_scene(10);
-    query.filter = "{\"n\": {\"$lt\": 250}}";
+    ww_filter *filter = NULL;
+    EXPECT(ww_filter_read("{\"n\": {\"$lt\": 250}}", &filter) == WW_OK);
+    query.filter = filter;
     query.mask = whole_mask;
     query.mask_rows = ROWS;
     EXPECT(ww_collection_search(whole, &query, rows_of_one, scores_of_one) == WW_OK);
@@ -96,6 +98,7 @@ void case_masks(const ranks *r)
     query.mask_rows = own;
     EXPECT(ww_cluster_search(cluster, &query, WW_ANSWER_ALL, rows, scores) == WW_OK);
     expect_same_bits(QUERIES * 10);
+    ww_filter_destroy(filter);
     ww_collection_destroy(whole);
     ww_cluster_destroy(cluster);
 }

@@ -219,10 +219,13 @@ void case_store(const ranks *r)
     query.where = "payload->>'$.n' < 40"; /* every rank's own */
     EXPECT(ww_cluster_search(cluster, &query, WW_ANSWER_ALL, rows, scores) == WW_OK);
     query.where = NULL;
-    query.filter = "{\"n\": {\"$lt\": 40}}";
+    ww_filter *filter = NULL;
+    EXPECT(ww_filter_read("{\"n\": {\"$lt\": 40}}", &filter) == WW_OK);
+    query.filter = filter;
     EXPECT(ww_collection_search(whole, &query, expected_rows, expected) == WW_OK);
     EXPECT(memcmp(scores, expected, sizeof scores) == 0);
     expect_in_shards(r, cluster, rows, expected_rows);
+    ww_filter_destroy(filter);
     ww_collection_destroy(whole);
     ww_cluster_destroy(cluster);
     /* It still belongs to the caller. */

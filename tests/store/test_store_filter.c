@@ -141,17 +141,18 @@ static void values_are_bound_by_place_and_by_name(void **state)
     (void)state;
     sqlite3 *db = open_rows();
     const ww_parameter by_place[] = {{.type = WW_VALUE_TEXT, .text = "en"}, {.type = WW_VALUE_INTEGER, .integer = 2000}};
-    assert_int_equal(count_of(db, &(filter_where){"payload->>'$.lang' = ? AND payload->>'$.year' >= ?", by_place, 2}), 25);
+    assert_int_equal(count_of(db, &(filter_where){"payload->>'$.lang' = ? AND payload->>'$.year' >= ?", by_place, 2, NULL}),
+                     25);
     const ww_parameter by_name[] = {{.name = ":year", .type = WW_VALUE_REAL, .real = 1999.5},
                                     {.name = "@lang", .type = WW_VALUE_TEXT, .text = "en' OR '1"}};
-    assert_int_equal(count_of(db, &(filter_where){"payload->>'$.lang' = @lang OR payload->>'$.year' > :year", by_name, 2}),
-                     100);
+    assert_int_equal(
+        count_of(db, &(filter_where){"payload->>'$.lang' = @lang OR payload->>'$.year' > :year", by_name, 2, NULL}), 100);
     const ww_parameter null[] = {{.type = WW_VALUE_NULL}};
-    assert_int_equal(count_of(db, &(filter_where){"?1 IS NULL", null, 1}), ROWS);
-    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"id = :a OR id = :b", by_place, 1}, "docs"));
+    assert_int_equal(count_of(db, &(filter_where){"?1 IS NULL", null, 1, NULL}), ROWS);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"id = :a OR id = :b", by_place, 1, NULL}, "docs"));
     assert_non_null(strstr(ww_error_message(), ":b (2 of 2) has no value"));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"id = ?", by_place, 2}, "docs"));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"id = ?", by_name, 1}, "docs"));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"id = ?", by_place, 2, NULL}, "docs"));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"id = ?", by_name, 1, NULL}, "docs"));
     sqlite3_close(db);
 }
 
@@ -220,12 +221,12 @@ static void keys_know_text_and_values_again(void **state)
 {
     (void)state;
     ww_parameter values[] = {{.name = ":a", .type = WW_VALUE_TEXT, .text = "x"}, {.type = WW_VALUE_INTEGER, .integer = 3}};
-    const filter_where where = {"id = :a", values, 2};
+    const filter_where where = {"id = :a", values, 2, NULL};
     filter_key *key = filter_key_copy(&where);
     assert_non_null(key);
     assert_true(filter_key_is(key, &where));
-    assert_false(filter_key_is(key, &(filter_where){"id = :b", values, 2}));
-    assert_false(filter_key_is(key, &(filter_where){"id = :a", values, 1}));
+    assert_false(filter_key_is(key, &(filter_where){"id = :b", values, 2, NULL}));
+    assert_false(filter_key_is(key, &(filter_where){"id = :a", values, 1, NULL}));
     values[1].integer = 4;
     assert_false(filter_key_is(key, &where));
     values[1].integer = 3, values[0].text = "y";

@@ -278,10 +278,10 @@ static void a_parameter_without_a_type_is_refused(void **state)
 {
     (void)state;
     const ww_parameter unknown[] = {{.type = (ww_value_type)7, .integer = 3}};
-    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"handle = ?", unknown, 1}, "docs"));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"handle = ?", unknown, 1, NULL}, "docs"));
     assert_non_null(strstr(ww_error_message(), "parameter 1 has type 7"));
     const ww_parameter empty[] = {{.type = WW_VALUE_TEXT}};
-    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"id = ?", empty, 1}, "docs"));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, filter_check(&(filter_where){"id = ?", empty, 1, NULL}, "docs"));
     assert_non_null(strstr(ww_error_message(), "the text of parameter 1 is NULL"));
 }
 

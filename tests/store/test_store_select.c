@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "support/devices.h"
+#include "support/filters.h"
 #include "support/scratch.h"
 
 enum { ROWS = 300, DIM = 8, PAYLOAD_BYTES = 64, FETCH = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS };
@@ -53,7 +54,7 @@ static void pair_free(pair *p)
 static ww_selection filtered(const char *filter)
 {
     ww_selection selection = ww_selection_default();
-    selection.filter = filter;
+    selection.filter = filter_of(filter);
     return selection;
 }
 
@@ -204,8 +205,13 @@ static void selections_that_make_no_sense_are_refused(void **state)
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_select_count(p.both[i], &s, &count));
         s.limit = 0, s.first_handle = -1;
         CHECK_FAILS(WW_OUT_OF_RANGE, ww_collection_select_count(p.both[i], &s, &count));
-        s.first_handle = 0, s.filter = "{\"a\": {\"$b\": 1}}";
+        ww_filter *open = NULL;
+        CHECK_OK(ww_filter_create(&open));
+        CHECK_OK(ww_filter_begin(open, WW_FILTER_NONE, 0));
+        s.first_handle = 0, s.filter = open;
         CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_select_count(p.both[i], &s, &count));
+        ww_filter_destroy(open);
+        s.filter = NULL;
         CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_select_count(p.both[i], NULL, &count));
         CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_select_count(p.both[i], &s, NULL));
     }

@@ -11,6 +11,7 @@
 #include "store/sqlite/sql.h"
 #include "support/check.h"
 #include "support/faults/fault_counts.h"
+#include "support/filters.h"
 #include "support/scratch.h"
 
 static ww_device *device;
@@ -178,7 +179,7 @@ static void filters_and_masks_hold_for_both_parts(void **state)
     static const float east[DIM] = {1, 0};
     const uint64_t mask[1] = {0x1e}; /* not a */
     ww_query query = ww_query_default();
-    query.filter = "{\"n\": {\"$gt\": 1}}";
+    query.filter = filter_of("{\"n\": {\"$gt\": 1}}");
     ww_results *found = hybrid(east, "squirrel", &query, NULL);
     assert_int_equal(ww_results_count(found, 0), 3); /* b c e */
     assert_string_equal(ww_results_id(found, 0, 0), "c");
@@ -374,6 +375,8 @@ static void compacting_makes_a_damaged_index_again(void **state)
     assert_string_equal(words_find("squirrel", NULL), "ca");
 }
 
+static const ww_filter *positive;
+
 static ww_status write_and_find(void)
 {
     static const float east[DIM] = {1, 0};
@@ -384,7 +387,7 @@ static ww_status write_and_find(void)
     const ww_rows rows = the_rows();
     match.texts = &words;
     query.match = &match, query.queries = east, query.query_count = 1, query.dim = DIM, query.k = 3;
-    query.filter = "{\"n\": {\"$gt\": 0}}", query.fetch = WW_FETCH_IDS | WW_FETCH_TEXTS;
+    query.filter = positive, query.fetch = WW_FETCH_IDS | WW_FETCH_TEXTS;
     ww_status status = ww_collection_upsert(docs, &rows);
     if (status == WW_OK)
         status = ww_collection_query(docs, &query, &found);
@@ -395,6 +398,7 @@ static ww_status write_and_find(void)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
+    positive = filter_of("{\"n\": {\"$gt\": 0}}");
     CHECK_OK(write_and_find());
     const int64_t held = memory_blocks_held();
     int64_t failures = 0;

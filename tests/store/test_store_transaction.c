@@ -6,6 +6,7 @@
 #include "store/faulty_vfs.h"
 #include "store/store_state.h"
 #include "store/store_support.h"
+#include "support/filters.h"
 #include "support/scratch.h"
 
 enum { DIM = 8, ROWS = 40, BUSY_MS = 50 };
@@ -177,7 +178,7 @@ static void other_changes_of_the_store_are_refused_in_between(void **state)
     ww_selection selection = ww_selection_default();
     int64_t removed = 0;
     config.name = "more", config.dim = DIM;
-    selection.filter = "{\"new\": 1}";
+    selection.filter = filter_of("{\"new\": 1}");
     make();
     CHECK_OK(ww_store_begin(store));
     assert_int_equal(ww_store_begin(store), WW_UNSUPPORTED);

@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "vectors/filter/filter.h"
+#include <warpwave/filter.h>
 
 static bool admits(const char *text, const char *payload)
 {
-    filter f;
-    bool matches = false;
-    CHECK_OK(filter_read(text, &f));
-    CHECK_OK(filter_matches(&f, &(filter_row){"7", 1, payload}, &matches));
-    filter_free(&f);
+    ww_filter *f = NULL;
+    int32_t matches = -1;
+    CHECK_OK(ww_filter_read(text, &f));
+    CHECK_OK(ww_filter_matches(f, "7", payload, &matches));
+    ww_filter_destroy(f);
     return matches;
 }
 
@@ -128,11 +128,11 @@ static void a_wrong_filter_is_refused_with_its_place(void **state)
         {"{\"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q\": 1}", WW_OUT_OF_RANGE, "more than 16 parts"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        filter f;
-        CHECK_FAILS(cases[i].status, filter_read(cases[i].filter, &f));
+        ww_filter *f = NULL;
+        CHECK_FAILS(cases[i].status, ww_filter_read(cases[i].filter, &f));
         if (!strstr(ww_error_message(), cases[i].message))
             fail_msg("%s: '%s' is not in '%s'", cases[i].filter, cases[i].message, ww_error_message());
-        assert_null(f.nodes);
+        assert_null(f);
     }
 }
 
@@ -140,19 +140,19 @@ static void a_filter_that_is_too_deep_or_too_long_is_refused(void **state)
 {
     (void)state;
     char deep[1024] = "";
-    filter f;
+    ww_filter *f = NULL;
     for (int i = 0; i < 40; i++)
         strcat(deep, "{\"$not\": ");
     strcat(deep, "{}");
     for (int i = 0; i < 40; i++)
         strcat(deep, "}");
-    CHECK_FAILS(WW_OUT_OF_RANGE, filter_read(deep, &f));
-    char *large = memory_alloc(FILTER_BYTES_MAX + 16);
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_filter_read(deep, &f));
+    char *large = memory_alloc(WW_FILTER_JSON_MAX + 16);
     assert_non_null(large);
-    memset(large, ' ', FILTER_BYTES_MAX + 15);
+    memset(large, ' ', WW_FILTER_JSON_MAX + 15);
     memcpy(large, "{}", 2);
-    large[FILTER_BYTES_MAX + 15] = '\0';
-    CHECK_FAILS(WW_OUT_OF_RANGE, filter_read(large, &f));
+    large[WW_FILTER_JSON_MAX + 15] = '\0';
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_filter_read(large, &f));
     memory_free(large);
 }
 

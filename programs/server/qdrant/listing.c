@@ -127,7 +127,7 @@ static ww_status add_values(listing *l, const list_order *order, const char *id,
 {
     order_values values = {l, order, id, WW_OK};
     if (payload)
-        filter_field_visit(&order->key.field, payload, tell_order_value, &values);
+        values_each(&order->key, payload, tell_order_value, &values);
     return values.status;
 }
 
@@ -164,13 +164,12 @@ static ww_status list_rows(void *user, const ww_results *rows)
     return status;
 }
 
-ww_status listing_make(listing *l, const entry *e, const char *filter_text, const list_order *order, list_part part)
+ww_status listing_make(listing *l, const entry *e, const point_filter *filter, const list_order *order, list_part part)
 {
     const bool ordered = order && order->key.read;
     *l = (listing){0};
     listing_rows rows = {l, ordered ? order : NULL, &part};
-    const ww_status status =
-        rows_each(e, filter_text, WW_FETCH_IDS | (ordered ? (uint32_t)WW_FETCH_PAYLOADS : 0), list_rows, &rows);
+    const ww_status status = rows_each(e, filter, WW_FETCH_IDS | (ordered ? (uint32_t)WW_FETCH_PAYLOADS : 0), list_rows, &rows);
     if (l->count > 1)
         qsort(l->rows, (size_t)l->count, sizeof *l->rows,
               !ordered            ? compare_ids
@@ -213,7 +212,7 @@ void put_order_value(out *o, double value)
 /* ---- pages --------------------------------------------------------------------------------------------------------------- */
 
 typedef struct list_plan {
-    char *filter;
+    point_filter filter;
     selection with;
     int64_t limit;
     point_id offset;
@@ -228,7 +227,7 @@ static void list_free(void *plan)
     parts_free(&p->with);
     values_key_free(&p->order.key);
     values_key_free(&p->key);
-    memory_free(p->filter);
+    point_filter_free(&p->filter);
     memory_free(p);
 }
 
@@ -297,7 +296,7 @@ void run_scroll(request *r)
     listing l;
     const list_part part = {p->has_offset ? p->offset : NULL,
                             p->limit < WW_ROWS_MAX ? p->limit + 1 : 0}; /* one more, which begins the next page */
-    ww_status status = listing_make(&l, r->entry, p->filter, &p->order, part);
+    ww_status status = listing_make(&l, r->entry, &p->filter, &p->order, part);
     if (status == WW_OK)
         status = put_page(r, p, &l);
     if (status != WW_OK)
@@ -322,7 +321,7 @@ void run_count(request *r)
 {
     const list_plan *p = r->plan;
     int64_t count = 0;
-    const ww_status status = rows_count(r->entry, p->filter, &count);
+    const ww_status status = rows_count(r->entry, &p->filter, &count);
     if (status != WW_OK) {
         request_fail_status(r, status);
         return;
@@ -357,7 +356,7 @@ void run_facet(request *r)
     const list_plan *p = r->plan;
     ww_results *all = NULL;
     value_counts counts = {0};
-    ww_status status = rows_matching(r->entry, p->filter, WW_FETCH_PAYLOADS, &all);
+    ww_status status = rows_matching(r->entry, &p->filter, WW_FETCH_PAYLOADS, &all);
     for (int64_t i = 0; status == WW_OK && i < ww_results_count(all, 0); i++)
         if (ww_results_payload(all, 0, i))
             status = values_count(&counts, &p->key, ww_results_payload(all, 0, i));

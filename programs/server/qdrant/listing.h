@@ -2,6 +2,7 @@
 #ifndef WW_SERVER_QDRANT_LISTING_H
 #define WW_SERVER_QDRANT_LISTING_H
 
+#include "server/qdrant/filter.h"
 #include "server/qdrant/values.h"
 #include "server/state.h"
 
@@ -34,7 +35,7 @@ typedef struct list_part {
 
 /* Lists the points that a filter admits (NULL: all), in an order (NULL: by ids). Needs memory only for what it lists. The
  * caller frees the list, even after a failure. */
-ww_status listing_make(listing *l, const entry *e, const char *filter, const list_order *order, list_part part);
+ww_status listing_make(listing *l, const entry *e, const point_filter *filter, const list_order *order, list_part part);
 void listing_free(listing *l);
 void listing_shuffle(listing *l); /* into a random order */
 

@@ -7,7 +7,7 @@
 #include "server/qdrant/search.h"
 
 typedef struct matrix_plan {
-    char *filter;
+    point_filter filter;
     char using[128];
     int64_t sample, limit;
 } matrix_plan;
@@ -15,7 +15,7 @@ typedef struct matrix_plan {
 static void matrix_free(void *plan)
 {
     matrix_plan *p = plan;
-    memory_free(p->filter);
+    point_filter_free(&p->filter);
     memory_free(p);
 }
 
@@ -58,11 +58,12 @@ static int compare_texts(const void *first, const void *second)
 /* Chooses the points of the sample, which have the vector. */
 static ww_status choose_sample(matrix *m, const entry *e, const entry *part, const matrix_plan *p)
 {
-    char *resolved = NULL;
-    ww_status status = filter_resolve(e, p->filter, &resolved);
+    ww_filter *resolved = NULL;
+    ww_status status = filter_resolve(e, &p->filter, &resolved);
+    const point_filter filter = {.filter = resolved ? resolved : p->filter.filter};
     if (status == WW_OK)
-        status = listing_make(&m->list, part, resolved ? resolved : p->filter, NULL, (list_part){0});
-    memory_free(resolved);
+        status = listing_make(&m->list, part, &filter, NULL, (list_part){0});
+    ww_filter_destroy(resolved);
     if (status != WW_OK)
         return status;
     if (m->list.count > p->sample)
@@ -83,24 +84,22 @@ static ww_status search_sample(matrix *m, const entry *part, int64_t limit)
 {
     const size_t dim = (size_t)part->dim, count = (size_t)m->count;
     float *vectors = memory_alloc((count * dim + 1) * sizeof *vectors);
-    out text = {0};
-    out_text(&text, "{\"$qdrant\":{\"must\":[{\"has_id\":[");
-    for (int64_t i = 0; vectors && i < m->count; i++) {
+    ww_filter *sample = NULL;
+    ww_status status = vectors ? ww_filter_create(&sample) : memory_failed("queries", count * dim * sizeof *vectors);
+    if (status == WW_OK)
+        status = ww_filter_add_ids(sample, m->ids, m->count);
+    for (int64_t i = 0; vectors && i < m->count; i++)
         memcpy(vectors + (size_t)i * dim, ww_results_vector(m->vectors, 0, i), dim * sizeof *vectors);
-        out_text(&text, i > 0 ? "," : "");
-        put_point_id(&text, m->ids[i]);
-    }
-    out_text(&text, "]}]}}");
     ww_query query = ww_query_default();
     query.queries = vectors;
     query.query_count = m->count;
     query.dim = part->dim;
     query.k = (int32_t)limit + 1;
-    query.filter = text.bytes;
+    query.filter = sample;
     query.fetch = WW_FETCH_IDS;
-    const ww_status status = !vectors || text.failed ? memory_failed("queries", count * dim * sizeof *vectors)
-                                                     : ww_collection_query(part->collection, &query, &m->nearest);
-    out_free(&text);
+    if (status == WW_OK)
+        status = ww_collection_query(part->collection, &query, &m->nearest);
+    ww_filter_destroy(sample);
     memory_free(vectors);
     return status;
 }

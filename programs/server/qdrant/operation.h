@@ -2,9 +2,10 @@
 #ifndef WW_SERVER_QDRANT_OPERATION_H
 #define WW_SERVER_QDRANT_OPERATION_H
 
+#include "server/qdrant/filter.h"
+#include "server/qdrant/point_id.h"
 #include "server/qdrant/values.h"
 #include "server/state.h"
-#include "vectors/filter/point_id.h"
 
 typedef enum operation_kind {
     OPERATION_UPSERT,
@@ -49,12 +50,12 @@ typedef struct operation {
     int64_t *texts;             /* of each point without named vectors: the number of its text in there; -1: none */
     const char *vector_names;   /* JSON list of vectors to delete, in the request's body */
     char **payloads;            /* of upserts; NULL: the point has none */
-    char *filter;               /* instead of ids; NULL: there are ids */
+    point_filter filter;        /* instead of ids; without a filter there are ids */
     char *payload;              /* JSON object to set */
     values_key *keys;           /* payload keys to delete, or the one to set under; none: the top level */
     size_t key_count;
-    update_mode mode;    /* of upserts */
-    char *update_filter; /* existing points are changed only if they meet it; NULL: all are */
+    update_mode mode;           /* of upserts */
+    point_filter update_filter; /* existing points are changed only if they meet it */
 } operation;
 
 /* Reads the body of an operation. False: the request failed. The caller frees the operation, even after a failure. */

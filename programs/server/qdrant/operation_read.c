@@ -21,9 +21,9 @@ void operation_free(operation *o)
     memory_free(o->ids);
     memory_free(o->texts);
     memory_free(o->vectors);
-    memory_free(o->filter);
+    point_filter_free(&o->filter);
     memory_free(o->payload);
-    memory_free(o->update_filter);
+    point_filter_free(&o->update_filter);
     for (size_t i = 0; i < o->key_count; i++)
         values_key_free(&o->keys[i]);
     memory_free(o->keys);

@@ -47,37 +47,28 @@ static ww_status keep_last(const operation *o, int64_t *kept, int64_t *count)
 
 static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found);
 
-/* Does the operation's filter admit the point with this id? */
-static ww_status admitted_by_filter(const entry *e, const operation *o, const char *id, bool *admitted)
-{
-    out text = {0};
-    int64_t count = 0;
-    out_text(&text, "{\"$and\":[{\"$qdrant\":{\"must\":[{\"has_id\":[");
-    put_point_id(&text, id);
-    out_format(&text, "]}]}},%s]}", o->update_filter);
-    const ww_status status = text.failed ? memory_failed("a filter", text.length) : rows_count(e, text.bytes, &count);
-    out_free(&text);
-    *admitted = count > 0;
-    return status;
-}
-
 /* Keeps, in order, the points of an upsert that its mode and filter allow. */
 static ww_status keep_changed(const entry *e, const operation *o, int64_t *kept, int64_t *count)
 {
     ww_results *there = NULL;
     int64_t left = 0;
-    if (o->mode == UPDATE_OR_INSERT && !o->update_filter)
+    if (o->mode == UPDATE_OR_INSERT && !o->update_filter.filter)
         return WW_OK;
-    ww_status status = find_points(e, o, WW_FETCH_IDS, &there);
+    ww_filter *resolved = NULL;
+    ww_status status = filter_resolve(e, &o->update_filter, &resolved);
+    const ww_filter *filter = resolved ? resolved : o->update_filter.filter;
+    if (status == WW_OK)
+        status = find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &there);
     for (int64_t i = 0; status == WW_OK && i < *count; i++) {
-        const bool old = ww_results_id(there, 0, kept[i]) != NULL;
-        bool admitted = old ? o->mode != INSERT_ONLY : o->mode != UPDATE_ONLY;
-        if (old && admitted && o->update_filter)
-            status = admitted_by_filter(e, o, o->ids[kept[i]], &admitted);
+        const char *id = ww_results_id(there, 0, kept[i]);
+        int32_t admitted = id ? o->mode != INSERT_ONLY : o->mode != UPDATE_ONLY;
+        if (id && admitted && filter)
+            status = ww_filter_matches(filter, id, ww_results_payload(there, 0, kept[i]), &admitted);
         if (admitted)
             kept[left++] = kept[i];
     }
     *count = left;
+    ww_filter_destroy(resolved);
     ww_results_destroy(there);
     return status;
 }
@@ -383,8 +374,8 @@ static ww_status change_payloads(entry *e, const operation *o, const ww_results 
 /* The points that an operation names, or its filter finds. */
 static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found)
 {
-    if (o->filter)
-        return rows_matching(e, o->filter, fetch, found);
+    if (o->filter.filter)
+        return rows_matching(e, &o->filter, fetch, found);
     const char **ids = memory_alloc((size_t)(o->count + 1) * sizeof *ids);
     if (!ids)
         return memory_failed("ids", (size_t)o->count * sizeof *ids);
@@ -432,7 +423,7 @@ static ww_status run(entry *e, const operation *o)
     if (o->kind == OPERATION_DELETE_VECTORS && e->part_count == 0)
         return ww_fail(WW_UNSUPPORTED, "vectors without names cannot be deleted; delete the points");
     ww_results *found = NULL;
-    if (!o->filter && o->count == 0)
+    if (!o->filter.filter && o->count == 0)
         return WW_OK;
     ww_status status = find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &found);
     if (status == WW_OK)

@@ -7,16 +7,13 @@
 
 /* The rest of a path. */
 typedef struct path {
-    const filter_part *parts;
+    const json_part *parts;
     int32_t count;
 } path;
 
 static path path_of(const values_key *key)
 {
-    for (int32_t i = 0; key && key->read && i < key->field.node_count; i++)
-        if (key->field.nodes[i].part_count > 0)
-            return (path){key->field.parts + key->field.nodes[i].part, key->field.nodes[i].part_count};
-    return (path){NULL, 0};
+    return key && key->read ? (path){key->path.parts, key->path.count} : (path){NULL, 0};
 }
 
 static path behind(path p)
@@ -75,7 +72,7 @@ static void put_merged(out *o, const char *old, const char *set)
     out_text(o, "}");
 }
 
-/* Writes `old` (NULL: none) with `set` merged at the path. A path has at most FILTER_FIELD_PARTS_MAX parts. */
+/* Writes `old` (NULL: none) with `set` merged at the path. A path has at most JSON_PATH_PARTS_MAX parts. */
 static void put_set(out *o, const char *old, path p, const char *set)
 {
     bool begun = false;
@@ -83,7 +80,7 @@ static void put_set(out *o, const char *old, path p, const char *set)
         put_merged(o, old, set);
         return;
     }
-    if (p.parts->step == FILTER_KEY) {
+    if (p.parts->step == JSON_KEY) {
         const char *below = is_object(old) ? json_find(old, p.parts->text, p.parts->length) : NULL;
         out_text(o, "{");
         for (const char *key = is_object(old) ? json_first(old) : NULL; key; key = json_next(key))
@@ -100,7 +97,7 @@ static void put_set(out *o, const char *old, path p, const char *set)
     out_text(o, "[");
     for (const char *at = old && json_type_of(old) == JSON_LIST ? json_first(old) : NULL; at; at = json_next(at), number++) {
         put_comma(o, &begun);
-        if (p.parts->step == FILTER_EACH || number == p.parts->index)
+        if (p.parts->step == JSON_EACH || number == p.parts->index)
             put_set(o, at, behind(p), set);
         else
             put_value(o, at);
@@ -112,8 +109,8 @@ static void put_without(out *o, const char *old, path p)
 {
     const json_type type = json_type_of(old);
     bool begun = false;
-    if (p.count == 0 || type != (p.parts->step == FILTER_KEY ? JSON_OBJECT : JSON_LIST) ||
-        (p.count == 1 && p.parts->step == FILTER_INDEX)) {
+    if (p.count == 0 || type != (p.parts->step == JSON_KEY ? JSON_OBJECT : JSON_LIST) ||
+        (p.count == 1 && p.parts->step == JSON_INDEX)) {
         put_value(o, old);
         return;
     }
@@ -121,8 +118,8 @@ static void put_without(out *o, const char *old, path p)
     out_text(o, type == JSON_OBJECT ? "{" : "[");
     for (const char *at = json_first(old); at; at = json_next(at), number++) {
         const char *value = type == JSON_OBJECT ? json_member(at) : at;
-        const bool meant = p.parts->step == FILTER_KEY ? json_text_is(at, p.parts->text, p.parts->length)
-                                                       : p.parts->step == FILTER_EACH || number == p.parts->index;
+        const bool meant = p.parts->step == JSON_KEY ? json_text_is(at, p.parts->text, p.parts->length)
+                                                     : p.parts->step == JSON_EACH || number == p.parts->index;
         if (meant && p.count == 1)
             continue;
         put_comma(o, &begun);

@@ -248,9 +248,9 @@ static void put_groups(request *r, const search_plan *p, selection with)
         const char *payload = ww_results_payload(s->found[g.hit].results, s->found[g.hit].query, s->found[g.hit].hit);
         bool keys = false;
         if (payload)
-            filter_field_visit(&p->group_by.field, payload, tell_whether_key, &keys);
+            values_each(&p->group_by, payload, tell_whether_key, &keys);
         if (keys)
-            filter_field_visit(&p->group_by.field, payload, tell_key, &g);
+            values_each(&p->group_by, payload, tell_key, &g);
     }
     out_text(&r->answer, "{\"groups\":[");
     for (int64_t i = 0; i < g.count; i++) {

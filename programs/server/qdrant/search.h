@@ -60,7 +60,7 @@ struct search {
     bool excludes_examples; /* the search does not find its examples */
     char using[128];        /* the name of the vector */
     const entry *target;    /* the collection to search: that of the vectors with this name */
-    char *filter;           /* including the filters of the searches above; NULL: none */
+    point_filter filter;    /* including the filters of the searches above */
     list_order order;       /* of SEARCH_LIST */
     int64_t limit, offset;
     bool has_threshold;

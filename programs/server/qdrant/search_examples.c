@@ -304,7 +304,7 @@ static ww_status score_rows(const search *s, ww_results **results)
     query.queries = vectors;
     query.query_count = (int64_t)s->example_count;
     query.dim = e->dim;
-    query.filter = s->filter;
+    query.filter = s->filter.filter;
     query.fetch = WW_FETCH_IDS;
     query.mode = WW_QUERY_RANGE;
     query.bound = e->metric == WW_L2 ? INFINITY : -INFINITY;

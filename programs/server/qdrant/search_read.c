@@ -18,7 +18,7 @@ void search_free(search *s)
     memory_free(s->words);
     memory_free(s->vector);
     values_key_free(&s->order.key);
-    memory_free(s->filter);
+    point_filter_free(&s->filter);
     memory_free(s->weights);
     memory_free(s->found);
     listing_free(&s->list);
@@ -105,24 +105,9 @@ static bool read_query(request *r, const char *value, search *s)
     return search_read_nearest(r, value, s);
 }
 
-/* A row must meet the filter of the search above and the search's own. */
-static bool join_filters(request *r, const char *above, char **own)
-{
-    out both = {0};
-    if (!above)
-        return true;
-    if (*own)
-        out_format(&both, "{\"$and\":[%s,%s]}", above, *own);
-    else
-        out_text(&both, above);
-    memory_free(*own);
-    *own = both.failed ? NULL : both.bytes;
-    return both.failed ? request_fail_status(r, memory_failed("a filter", both.length)) : true;
-}
-
 /* Where in the tree a search is. */
 typedef struct tree_place {
-    const char *filter; /* of the search above; NULL: none */
+    const point_filter *filter; /* of the search above; NULL: none */
     int depth;
 } tree_place;
 
@@ -141,7 +126,7 @@ static bool read_prefetch(request *r, const char *value, search *s, tree_place a
     if (!s->children)
         return request_fail_status(r, memory_failed("prefetches", count * sizeof *s->children));
     for (const char *one = list ? json_first(value) : value; one; one = list ? json_next(one) : NULL)
-        if (!read_tree(r, one, &s->children[s->child_count++], (tree_place){s->filter, at.depth + 1}))
+        if (!read_tree(r, one, &s->children[s->child_count++], (tree_place){&s->filter, at.depth + 1}))
             return false;
     return true;
 }
@@ -151,7 +136,7 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
 {
     const char *using = json_given(object, "using"), *params = json_given(object, "params");
     const char *lookup = json_given(object, "lookup_from");
-    *s = (search){.kind = SEARCH_LIST, .limit = 10, .rank_constant = 2};
+    *s = (search){.kind = SEARCH_LIST, .limit = 10, .rank_constant = 2, .filter = {.above = at.filter}};
     if (!request_without_shard(r, object))
         return false;
     if (!vector_name_read(using, s->using))
@@ -174,8 +159,7 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
     s->limit = s->limit < WW_ROWS_MAX ? s->limit : WW_ROWS_MAX; /* no collection has more, and sums stay small */
     s->offset = s->offset < WW_ROWS_MAX ? s->offset : WW_ROWS_MAX;
     return request_read_number(r, object, "score_threshold", &s->threshold) &&
-           filter_of_request(r, object, "filter", &s->filter) && join_filters(r, at.filter, &s->filter) &&
-           (at.depth > 0 || parts_read(r, object, &s->with));
+           filter_of_request(r, object, "filter", &s->filter) && (at.depth > 0 || parts_read(r, object, &s->with));
 }
 
 static bool read_tree(request *r, const char *object, search *s, tree_place at)

@@ -53,15 +53,10 @@ static int64_t depth_of(const search *s)
     return s->limit + s->offset + (s->excludes_examples ? (int64_t)s->example_count : 0);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool alike(const search *a, const search *b)
 {
     return a->target == b->target && depth_of(a) == depth_of(b) && parts_fetch(&a->with) == parts_fetch(&b->with) &&
-           same_text(a->filter, b->filter) && a->nprobe == b->nprobe && a->recall == b->recall;
+           ww_filter_equal(a->filter.filter, b->filter.filter) && a->nprobe == b->nprobe && a->recall == b->recall;
 }
 
 /* A row is screened by its codes, a byte per element, and scored by its vector. With an index the library counts the bytes of
@@ -94,7 +89,7 @@ static ww_status query_together(search *const *alike_ones, size_t count, ww_resu
     query.queries = vectors;
     query.query_count = (int64_t)count;
     query.dim = e->dim;
-    query.filter = first->filter;
+    query.filter = first->filter.filter;
     query.fetch = parts_fetch(&first->with);
     query.stats = &stats;
     query.nprobe = depth_of(first) <= WW_K_MAX ? first->nprobe : 0;
@@ -154,11 +149,12 @@ static size_t count_leaves(const search *s)
 /* Prepares everything that a search needs before it can be computed. */
 static ww_status make_ready(entry *e, search *s)
 {
-    char *resolved = NULL;
-    ww_status status = filter_resolve(e, s->filter, &resolved);
+    ww_filter *resolved = NULL;
+    ww_status status = filter_resolve(e, &s->filter, &resolved);
     if (resolved) {
-        memory_free(s->filter);
-        s->filter = resolved;
+        ww_filter_destroy(s->filter.filter);
+        s->filter.filter = resolved;
+        s->filter.by_vector = false;
     }
     s->target = s->example_count > 0 || s->words ? entry_part(e, s->using) : e;
     if (status == WW_OK && !s->target)
@@ -216,7 +212,7 @@ static ww_status list_points(entry *e, search *s)
 {
     const bool all = s->kind == SEARCH_SAMPLE || s->limit >= WW_ROWS_MAX || s->offset >= WW_ROWS_MAX;
     listing *l = &s->list;
-    ww_status status = listing_make(l, e, s->filter, &s->order, (list_part){NULL, all ? 0 : s->offset + s->limit});
+    ww_status status = listing_make(l, e, &s->filter, &s->order, (list_part){NULL, all ? 0 : s->offset + s->limit});
     if (status == WW_OK && s->kind == SEARCH_SAMPLE)
         listing_shuffle(l);
     const int64_t rest = l->count > s->offset ? l->count - s->offset : 0;
@@ -234,20 +230,28 @@ static ww_status list_points(entry *e, search *s)
 /* Restricts a search to what was prefetched. */
 static ww_status restrict_to_children(search *s)
 {
-    out text = {0};
-    bool begun = false;
-    out_text(&text, "{\"$and\":[{\"$qdrant\":{\"must\":[{\"has_id\":[");
+    int64_t count = 0, total = 0;
+    ww_filter *among = NULL;
     for (size_t c = 0; c < s->child_count; c++)
-        for (int64_t i = 0; i < s->children[c].found_count; i++) {
-            out_text(&text, begun ? "," : "");
-            put_point_id(&text, s->children[c].found[i].id);
-            begun = true;
-        }
-    out_format(&text, "]}]}}%s%s]}", s->filter ? "," : "", s->filter ? s->filter : "");
-    if (text.failed)
-        return memory_failed("a filter", text.length);
-    memory_free(s->filter);
-    s->filter = text.bytes;
+        total += s->children[c].found_count;
+    const char **ids = memory_alloc((size_t)(total + 1) * sizeof *ids);
+    if (!ids)
+        return memory_failed("a filter", (size_t)total * sizeof *ids);
+    for (size_t c = 0; c < s->child_count; c++)
+        for (int64_t i = 0; i < s->children[c].found_count; i++)
+            ids[count++] = s->children[c].found[i].id;
+    ww_status status = ww_filter_create(&among);
+    if (status == WW_OK)
+        status = ww_filter_add_ids(among, ids, count);
+    if (status == WW_OK)
+        status = ww_filter_add_filter(among, s->filter.filter);
+    memory_free(ids);
+    if (status != WW_OK) {
+        ww_filter_destroy(among);
+        return status;
+    }
+    ww_filter_destroy(s->filter.filter);
+    s->filter.filter = among;
     return WW_OK;
 }
 
@@ -275,7 +279,7 @@ static ww_status find_words(search *s, kept_results *kept)
     query.query_count = 1;
     query.dim = s->target->dim;
     query.k = (int32_t)(depth_of(s) < WW_K_MAX ? depth_of(s) : WW_K_MAX); /* groups look at the best of them only */
-    query.filter = s->filter;
+    query.filter = s->filter.filter;
     query.fetch = WW_FETCH_IDS;
     ww_status status = ww_collection_query(s->target->collection, &query, &results);
     atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);

@@ -9,8 +9,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "vectors/filter/filter.h"
-#include "vectors/filter/point_id.h"
+#include "server/qdrant/point_id.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
@@ -269,96 +268,6 @@ void put_scored_begin(out *o, const point *p, double score)
     put_point_parts(o, p);
 }
 
-/* ---- filters ------------------------------------------------------------------------------------------------------------- */
-
-bool filter_of_request(request *r, const char *object, const char *key, char **filter_text)
-{
-    static const char before[] = "{\"$qdrant\":";
-    const char *value = json_given(object, key);
-    *filter_text = NULL;
-    if (!value)
-        return true;
-    const size_t length = (size_t)(json_end(value) - value);
-    char *text = memory_alloc(sizeof before + length + 1);
-    if (!text)
-        return request_fail_status(r, memory_failed("a filter", sizeof before + length + 1));
-    memcpy(text, before, sizeof before - 1);
-    memcpy(text + sizeof before - 1, value, length);
-    memcpy(text + sizeof before - 1 + length, "}", 2);
-    filter read;
-    const ww_status status = filter_read(text, &read);
-    if (status != WW_OK) {
-        memory_free(text);
-        return request_fail_status(r, status);
-    }
-    filter_free(&read);
-    *filter_text = text;
-    return true;
-}
-
-/* Writes {"has_vector": "image"} as a condition on ids: those that the part has. */
-static ww_status put_has_vector(out *o, const entry *e, const char *value)
-{
-    char name[128];
-    const entry *part = vector_name_read(value, name) ? entry_part(e, name) : NULL;
-    ww_results *there = NULL;
-    ww_selection all = ww_selection_default();
-    if (part && ww_collection_count(part->collection) == ww_collection_count(e->collection)) {
-        out_text(o, "{\"must\":[]}");
-        return WW_OK;
-    }
-    const ww_status status = part ? ww_collection_select(part->collection, &all, WW_FETCH_IDS, &there) : WW_OK;
-    out_text(o, "{\"has_id\":[");
-    for (int64_t i = 0; status == WW_OK && there && i < ww_results_count(there, 0); i++) {
-        out_text(o, i > 0 ? "," : "");
-        put_point_id(o, ww_results_id(there, 0, i));
-    }
-    out_text(o, "]}");
-    ww_results_destroy(there);
-    return status;
-}
-
-/* Writes the filter with conditions on vectors replaced by conditions on ids. The depth of a checked filter is limited. */
-static ww_status put_resolved(out *o, const entry *e, const char *value)
-{
-    const json_type type = json_type_of(value);
-    const char *named = type == JSON_OBJECT ? json_given(value, "has_vector") : NULL;
-    ww_status status = WW_OK;
-    if (named)
-        return put_has_vector(o, e, named);
-    if (type != JSON_OBJECT && type != JSON_LIST) {
-        out_bytes(o, value, (size_t)(json_end(value) - value));
-        return WW_OK;
-    }
-    out_text(o, type == JSON_OBJECT ? "{" : "[");
-    for (const char *at = json_first(value); status == WW_OK && at; at = json_next(at)) {
-        out_text(o, at != json_first(value) ? "," : "");
-        if (type == JSON_OBJECT) {
-            out_bytes(o, at, (size_t)(json_end(at) - at));
-            out_text(o, ":");
-        }
-        status = put_resolved(o, e, type == JSON_OBJECT ? json_member(at) : at);
-    }
-    out_text(o, type == JSON_OBJECT ? "}" : "]");
-    return status;
-}
-
-ww_status filter_resolve(const entry *e, const char *filter_text, char **resolved)
-{
-    out text = {0};
-    *resolved = NULL;
-    if (!filter_text || e->part_count == 0 || !strstr(filter_text, "\"has_vector\""))
-        return WW_OK;
-    ww_status status = put_resolved(&text, e, json_root(filter_text));
-    if (status == WW_OK && text.failed)
-        status = memory_failed("a filter", text.length);
-    if (status == WW_OK)
-        *resolved = text.bytes;
-    else
-        out_free(&text);
-    return status;
-}
-
 /* ---- rows ---------------------------------------------------------------------------------------------------------------- */
 
 ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint32_t fetch, ww_results **found)
@@ -370,14 +279,14 @@ ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint
     return ww_collection_get(e->collection, &get, found);
 }
 
-ww_status rows_each(const entry *e, const char *filter_text, uint32_t fetch,
+ww_status rows_each(const entry *e, const point_filter *filter, uint32_t fetch,
                     ww_status (*tell)(void *user, const ww_results *rows), void *user)
 {
     enum { ROWS_AT_ONCE = 16384 };
     ww_selection rows = ww_selection_default();
-    char *resolved = NULL;
-    ww_status status = filter_resolve(e, filter_text, &resolved);
-    rows.filter = resolved ? resolved : filter_text;
+    ww_filter *resolved = NULL;
+    ww_status status = filter_resolve(e, filter, &resolved);
+    rows.filter = resolved ? resolved : filter->filter;
     rows.limit = ROWS_AT_ONCE;
     for (int64_t count = rows.limit; status == WW_OK && count == rows.limit;) {
         ww_results *found = NULL;
@@ -389,36 +298,36 @@ ww_status rows_each(const entry *e, const char *filter_text, uint32_t fetch,
             rows.first_handle = ww_results_handles(found, 0)[count - 1] + 1;
         ww_results_destroy(found);
     }
-    memory_free(resolved);
+    ww_filter_destroy(resolved);
     return status;
 }
 
-ww_status rows_matching(const entry *e, const char *filter_text, uint32_t fetch, ww_results **results)
+ww_status rows_matching(const entry *e, const point_filter *filter, uint32_t fetch, ww_results **results)
 {
     ww_selection rows = ww_selection_default();
-    char *resolved = NULL;
-    ww_status status = filter_resolve(e, filter_text, &resolved);
-    rows.filter = resolved ? resolved : filter_text;
+    ww_filter *resolved = NULL;
+    ww_status status = filter_resolve(e, filter, &resolved);
+    rows.filter = resolved ? resolved : filter->filter;
     if (status == WW_OK)
         status = ww_collection_select(e->collection, &rows, fetch, results);
-    memory_free(resolved);
+    ww_filter_destroy(resolved);
     return status;
 }
 
-ww_status rows_count(const entry *e, const char *filter_text, int64_t *count)
+ww_status rows_count(const entry *e, const point_filter *filter, int64_t *count)
 {
     ww_collection_info info = ww_collection_info_default();
-    if (!filter_text) {
+    if (!filter->filter) {
         const ww_status described = ww_collection_describe(e->collection, &info);
         *count = info.rows_live;
         return described;
     }
     ww_selection rows = ww_selection_default();
-    char *resolved = NULL;
-    ww_status status = filter_resolve(e, filter_text, &resolved);
-    rows.filter = resolved ? resolved : filter_text;
+    ww_filter *resolved = NULL;
+    ww_status status = filter_resolve(e, filter, &resolved);
+    rows.filter = resolved ? resolved : filter->filter;
     if (status == WW_OK)
         status = ww_collection_select_count(e->collection, &rows, count);
-    memory_free(resolved);
+    ww_filter_destroy(resolved);
     return status;
 }

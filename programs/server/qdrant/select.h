@@ -2,6 +2,7 @@
 #ifndef WW_SERVER_QDRANT_SELECT_H
 #define WW_SERVER_QDRANT_SELECT_H
 
+#include "server/qdrant/filter.h"
 #include "server/state.h"
 
 typedef struct selection {
@@ -44,23 +45,16 @@ void put_record(out *o, const point *p);
 void put_record_begin(out *o, const point *p);
 void put_scored_begin(out *o, const point *p, double score);
 
-/* Reads the filter of an object as a filter of the store, {"$qdrant": ...}, in `filter` (memory_free(); NULL: none). */
-bool filter_of_request(request *r, const char *object, const char *key, char **filter);
-
-/* Named vectors of points are in other collections. `resolved` (memory_free()) gets the filter with each has_vector replaced by
- * the ids of the points that have the vector; NULL: there is no has_vector, and the filter can be used unchanged. */
-ww_status filter_resolve(const entry *e, const char *filter, char **resolved);
-
 /* Fetches points by id, in the order of the ids; a missing point has no id in the results. */
 ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint32_t fetch, ww_results **found);
 
-/* Calls `tell` for the rows that a filter admits (NULL: all), some thousands at a time, in the order in which they were added.
+/* Calls `tell` for the rows that a filter admits, some thousands at a time, in the order in which they were added.
  * Stops at the first status that is not WW_OK. */
-ww_status rows_each(const entry *e, const char *filter, uint32_t fetch, ww_status (*tell)(void *user, const ww_results *rows),
-                    void *user);
+ww_status rows_each(const entry *e, const point_filter *filter, uint32_t fetch,
+                    ww_status (*tell)(void *user, const ww_results *rows), void *user);
 
 /* The same rows as one set of results; and their number. */
-ww_status rows_matching(const entry *e, const char *filter, uint32_t fetch, ww_results **results);
-ww_status rows_count(const entry *e, const char *filter, int64_t *count);
+ww_status rows_matching(const entry *e, const point_filter *filter, uint32_t fetch, ww_results **results);
+ww_status rows_count(const entry *e, const point_filter *filter, int64_t *count);
 
 #endif

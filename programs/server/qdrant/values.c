@@ -12,21 +12,21 @@ bool values_key_read(request *r, const char *value, const char *what, values_key
 {
     if (!value || json_type_of(value) != JSON_TEXT)
         return request_fail(r, 400, "%s: the name of a key is needed", what);
-    out text = {0};
-    out_text(&text, "{\"$qdrant\":{\"must\":[{\"key\":");
-    out_bytes(&text, value, (size_t)(json_end(value) - value));
-    out_text(&text, ",\"is_null\":true}]}}");
-    const ww_status status = text.failed ? memory_failed("a key", text.length) : filter_read(text.bytes, &key->field);
-    out_free(&text);
-    key->read = status == WW_OK;
-    return status == WW_OK ? true : request_fail_status(r, status);
+    key->text = request_copy_text(r, value, what);
+    const char *wrong = key->text ? json_path_read(key->text, strlen(key->text), &key->path) : NULL;
+    key->read = key->text && !wrong;
+    return wrong ? request_fail(r, 400, "%s: '%s': %s", what, key->text, wrong) : key->read;
 }
 
 void values_key_free(values_key *key)
 {
-    if (key->read)
-        filter_free(&key->field);
-    key->read = false;
+    memory_free(key->text);
+    *key = (values_key){0};
+}
+
+void values_each(const values_key *key, const char *payload, json_teller tell, void *user)
+{
+    (void)json_path_visit(key->path.parts, key->path.count, json_root(payload), &(json_visit){tell, user, true});
 }
 
 /* ---- order --------------------------------------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static bool tell_value(void *user, const char *value)
 ww_status values_count(value_counts *counts, const values_key *key, const char *payload)
 {
     counting c = {counts, counts->count};
-    filter_field_visit(&key->field, payload, tell_value, &c);
+    values_each(key, payload, tell_value, &c);
     return counts->failed ? memory_failed("values", (size_t)counts->count * 2 * sizeof *counts->values) : WW_OK;
 }
 

@@ -2,17 +2,22 @@
 #ifndef WW_SERVER_QDRANT_VALUES_H
 #define WW_SERVER_QDRANT_VALUES_H
 
+#include "base/json/json_path.h"
 #include "server/request.h"
-#include "vectors/filter/filter.h"
 
 /* A key, written as in filters: "a.b", "a[].b". */
 typedef struct values_key {
-    filter field;
+    json_path path;
+    char *text; /* the path points into it */
     bool read;
 } values_key;
 
 bool values_key_read(request *r, const char *value, const char *what, values_key *key);
 void values_key_free(values_key *key);
+
+/* Calls `tell` for each value that a payload has for the key, and for the elements of a list instead of the list, until it
+ * returns false. */
+void values_each(const values_key *key, const char *payload, json_teller tell, void *user);
 
 /* The number by which a value is ordered: itself, or the microseconds of a date. False: it cannot be ordered. */
 bool value_order(const char *value, double *order);

@@ -69,7 +69,7 @@ static ww_status count_values(colouring *c)
         const char *payload = ww_results_payload(c->rows, 0, i);
         if (!payload)
             continue;
-        filter_field_visit(&c->key->field, payload, tell_kind, c);
+        values_each(c->key, payload, tell_kind, c);
         status = values_count(&c->counts, c->key, payload);
     }
     return status == WW_OK ? values_sort(&c->counts) : status;
@@ -115,7 +115,7 @@ static void colour_points(colouring *c, bool scale)
         const char *payload = ww_results_payload(c->rows, 0, i);
         lookup l = {c, COLOUR_NONE};
         if (payload)
-            filter_field_visit(&c->key->field, payload, scale ? tell_scale : tell_colour, &l);
+            values_each(c->key, payload, scale ? tell_scale : tell_colour, &l);
         c->colours[i] = (uint8_t)l.colour;
         c->none += l.colour == COLOUR_NONE;
         c->left += l.colour == COLOUR_OTHER;

@@ -13,7 +13,7 @@
 enum { ROWS_MAX = 1000, PREVIEW_BYTES = 400 };
 
 typedef struct rows_plan {
-    char *filter;
+    point_filter filter;
     int64_t offset, limit;
     char **ids;       /* NULL: not by ids */
     int64_t *handles; /* NULL: not by handles */
@@ -30,7 +30,7 @@ static void plan_free(void *plan)
         memory_free(p->ids[i]);
     memory_free(p->ids);
     memory_free(p->handles);
-    memory_free(p->filter);
+    point_filter_free(&p->filter);
     memory_free(p->new_payload);
     memory_free(p);
 }
@@ -115,7 +115,7 @@ bool prepare_rows(request *r)
         return false;
     if (p->limit > ROWS_MAX)
         return request_fail(r, 400, "limit: is %lld; the maximum is %d", (long long)p->limit, ROWS_MAX);
-    if ((ids && handles) || ((ids || handles) && p->filter))
+    if ((ids && handles) || ((ids || handles) && p->filter.filter))
         return request_fail(r, 400, "ids, handles and filter cannot be given together");
     return (!ids || read_ids(r, ids, p)) && (!handles || read_handles(r, handles, p));
 }
@@ -214,7 +214,7 @@ static int compare_handles(const void *first, const void *second)
 static ww_status find_page(const entry *e, rows_plan *p, int64_t *total)
 {
     ww_results *all = NULL;
-    ww_status status = rows_matching(e, p->filter, 0, &all);
+    ww_status status = rows_matching(e, &p->filter, 0, &all);
     const int64_t count = ww_results_count(all, 0);
     int64_t *handles = status == WW_OK ? memory_alloc(((size_t)count + 1) * sizeof *handles) : NULL;
     if (status == WW_OK && !handles)

@@ -237,6 +237,7 @@ static ww_status run_query(const asked *a, ww_query *query, ww_results **results
 static ww_status ask(asked *a, progress *bar, ww_results **results)
 {
     const store_settings *s = &a->call->settings;
+    ww_filter *filter = NULL;
     ww_query query = ww_query_default();
     query.queries = a->queries;
     query.query_count = a->count;
@@ -255,10 +256,14 @@ static ww_status ask(asked *a, progress *bar, ww_results **results)
     query.stats = &a->stats;
     query.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_TEXTS;
     query.where = s->where;
-    query.filter = s->filter;
     query.parameters = a->parameters.list;
     query.parameter_count = s->params.count;
-    return run_query(a, &query, results);
+    ww_status status = s->filter ? ww_filter_read(s->filter, &filter) : WW_OK;
+    query.filter = filter;
+    if (status == WW_OK)
+        status = run_query(a, &query, results);
+    ww_filter_destroy(filter);
+    return status;
 }
 
 /* ---- reports --------------------------------------------------------------------------------------------------------------

@@ -8,19 +8,27 @@
 /* The selection that the options describe; it points to the parameters. */
 typedef struct asked_rows {
     parameters parameters;
+    ww_filter *filter;
     ww_selection selection;
 } asked_rows;
 
 static ww_status selection_read(asked_rows *asked, const store_settings *s)
 {
+    const ww_status status = s->filter ? ww_filter_read(s->filter, &asked->filter) : WW_OK;
     asked->selection = ww_selection_default();
     asked->selection.where = s->where;
-    asked->selection.filter = s->filter;
+    asked->selection.filter = asked->filter;
     asked->selection.parameters = asked->parameters.list;
     asked->selection.parameter_count = s->params.count;
     asked->selection.first_handle = s->after + 1;
     asked->selection.limit = s->limit > 0 ? s->limit : 0;
-    return given_parameters_read(&asked->parameters, s);
+    return status == WW_OK ? given_parameters_read(&asked->parameters, s) : status;
+}
+
+static void asked_free(asked_rows *asked)
+{
+    ww_filter_destroy(asked->filter);
+    given_parameters_free(&asked->parameters);
 }
 
 bool selection_is_given(const store_settings *s)
@@ -55,7 +63,7 @@ ww_status store_get_selected(store_call *call)
     if (status == WW_OK && !s->json && count > 0 && count == s->limit)
         printf("the next rows: --after %lld\n", (long long)ww_results_handles(found, 0)[count - 1]);
     ww_results_destroy(found);
-    given_parameters_free(&asked.parameters);
+    asked_free(&asked);
     return status;
 }
 
@@ -70,7 +78,7 @@ ww_status store_remove_selected(store_call *call)
         status = ww_collection_select_remove(call->collection, &asked.selection, &removed);
     if (status == WW_OK)
         printf(call->settings.json ? "{\"removed\": %lld}\n" : "removed %lld rows\n", (long long)removed);
-    given_parameters_free(&asked.parameters);
+    asked_free(&asked);
     return status;
 }
 
@@ -83,6 +91,6 @@ ww_status store_count(store_call *call)
         status = ww_collection_select_count(call->collection, &asked.selection, &count);
     if (status == WW_OK)
         printf(call->settings.json ? "{\"rows\": %lld}\n" : "%lld\n", (long long)count);
-    given_parameters_free(&asked.parameters);
+    asked_free(&asked);
     return status;
 }

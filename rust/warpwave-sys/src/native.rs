@@ -491,6 +491,76 @@ mod attention {
 }
 pub use attention::*;
 
+mod filter {
+    use super::*;
+    pub type ww_filter_group = c_int;
+    pub type ww_filter_test = c_int;
+    pub type ww_filter_type = c_int;
+    pub const WW_FILTER_DEPTH_MAX: i64 = 32;
+    pub const WW_FILTER_JSON_MAX: i64 = 1048576;
+    pub const WW_FILTER_ALL: ww_filter_group = 0;
+    pub const WW_FILTER_ANY: ww_filter_group = 1;
+    pub const WW_FILTER_NONE: ww_filter_group = 2;
+    pub const WW_FILTER_SOME: ww_filter_group = 3;
+    pub const WW_FILTER_EXISTS: ww_filter_test = 0;
+    pub const WW_FILTER_EQUAL: ww_filter_test = 1;
+    pub const WW_FILTER_CONTAINS: ww_filter_test = 2;
+    pub const WW_FILTER_LESS: ww_filter_test = 3;
+    pub const WW_FILTER_LESS_EQUAL: ww_filter_test = 4;
+    pub const WW_FILTER_GREATER: ww_filter_test = 5;
+    pub const WW_FILTER_GREATER_EQUAL: ww_filter_test = 6;
+    pub const WW_FILTER_SAME: ww_filter_test = 7;
+    pub const WW_FILTER_OTHER: ww_filter_test = 8;
+    pub const WW_FILTER_ALL_WORDS: ww_filter_test = 9;
+    pub const WW_FILTER_ANY_WORD: ww_filter_test = 10;
+    pub const WW_FILTER_PHRASE: ww_filter_test = 11;
+    pub const WW_FILTER_PREFIX: ww_filter_test = 12;
+    pub const WW_FILTER_SUBSTRING: ww_filter_test = 13;
+    pub const WW_FILTER_WITHIN: ww_filter_test = 14;
+    pub const WW_FILTER_COUNT: ww_filter_test = 15;
+    pub const WW_FILTER_EMPTY: ww_filter_test = 16;
+    pub const WW_FILTER_HAS_NULL: ww_filter_test = 17;
+    pub const WW_FILTER_CIRCLE: ww_filter_test = 18;
+    pub const WW_FILTER_BOX: ww_filter_test = 19;
+    pub const WW_FILTER_POLYGON: ww_filter_test = 20;
+    pub const WW_FILTER_NULL: ww_filter_type = 0;
+    pub const WW_FILTER_FALSE: ww_filter_type = 1;
+    pub const WW_FILTER_TRUE: ww_filter_type = 2;
+    pub const WW_FILTER_INTEGER: ww_filter_type = 3;
+    pub const WW_FILTER_REAL: ww_filter_type = 4;
+    pub const WW_FILTER_TEXT: ww_filter_type = 5;
+    pub const WW_FILTER_DATE: ww_filter_type = 6;
+    #[repr(C)]
+    pub struct ww_filter {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_filter_value {
+        pub r#type: ww_filter_type,
+        pub integer: i64,
+        pub real: f64,
+        pub text: *const c_char,
+        pub text_bytes: usize,
+        pub bound: ww_filter_test,
+    }
+    extern "C" {
+        pub fn ww_filter_create(filter: *mut *mut ww_filter) -> ww_status;
+        pub fn ww_filter_read(json: *const c_char, filter: *mut *mut ww_filter) -> ww_status;
+        pub fn ww_filter_destroy(filter: *mut ww_filter);
+        pub fn ww_filter_add(filter: *mut ww_filter, field: *const c_char, test: ww_filter_test, values: *const ww_filter_value, count: i64) -> ww_status;
+        pub fn ww_filter_add_ids(filter: *mut ww_filter, ids: *const *const c_char, count: i64) -> ww_status;
+        pub fn ww_filter_add_filter(filter: *mut ww_filter, other: *const ww_filter) -> ww_status;
+        pub fn ww_filter_begin(filter: *mut ww_filter, group: ww_filter_group, at_least: i64) -> ww_status;
+        pub fn ww_filter_begin_element(filter: *mut ww_filter, field: *const c_char) -> ww_status;
+        pub fn ww_filter_end(filter: *mut ww_filter) -> ww_status;
+        pub fn ww_filter_matches(filter: *const ww_filter, id: *const c_char, payload: *const c_char, matches: *mut i32) -> ww_status;
+        pub fn ww_filter_equal(a: *const ww_filter, b: *const ww_filter) -> i32;
+        pub fn ww_filter_text(filter: *const ww_filter, text: *mut c_char, capacity: usize) -> usize;
+    }
+}
+pub use filter::*;
+
 mod quant {
     use super::*;
     pub type ww_quant_type = c_int;
@@ -911,7 +981,7 @@ mod vectors {
         pub r#where: *const c_char,
         pub parameters: *const ww_parameter,
         pub parameter_count: i64,
-        pub filter: *const c_char,
+        pub filter: *const ww_filter,
         pub fetch: u32,
         pub progress: ww_progress,
         pub progress_user: *mut c_void,
@@ -1416,7 +1486,7 @@ mod selection {
     #[derive(Clone, Copy, Debug)]
     pub struct ww_selection {
         pub struct_size: usize,
-        pub filter: *const c_char,
+        pub filter: *const ww_filter,
         pub r#where: *const c_char,
         pub parameters: *const ww_parameter,
         pub parameter_count: i64,

@@ -86,6 +86,7 @@ macro_rules! opaque {
 opaque! {
     ww_device by ww_device_close locks true is Shared;
     ww_collection by ww_collection_destroy locks true is Shared;
+    ww_filter by ww_filter_destroy locks false is Shared;
     ww_results by ww_results_destroy locks false is Shared;
     ww_map by ww_map_destroy locks false is Shared;
     ww_quant by ww_quant_destroy locks true is Shared;

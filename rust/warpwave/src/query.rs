@@ -5,6 +5,7 @@ use std::ptr;
 use warpwave_sys as sys;
 
 use crate::error::{number, Error, Result, Status};
+use crate::handle::Handle;
 use crate::ranking::Fuse;
 use crate::results::Fetch;
 use crate::tensor::Tensor;
@@ -93,7 +94,7 @@ pub(crate) struct Conditions<'a> {
 
 /// The conditions in C's form.
 pub(crate) struct RawConditions {
-    pub(crate) filter: *const c_char,
+    pub(crate) filter: *const sys::ww_filter,
     pub(crate) filter_sql: *const c_char,
     pub(crate) parameters: *const sys::ww_parameter,
     pub(crate) parameter_count: i64,
@@ -104,11 +105,16 @@ impl Conditions<'_> {
     #[inline]
     pub(crate) fn with_raw<R>(&self, function: impl FnOnce(RawConditions) -> Result<R>) -> Result<R> {
         if self.filter.is_none() && self.filter_sql.is_none() && self.parameters.is_empty() {
-            let none = ptr::null();
-            return function(RawConditions { filter: none, filter_sql: none, parameters: ptr::null(), parameter_count: 0 });
+            let (filter, filter_sql) = (ptr::null(), ptr::null());
+            return function(RawConditions { filter, filter_sql, parameters: ptr::null(), parameter_count: 0 });
         }
         let texts = Texts::new([self.filter.as_deref(), self.filter_sql]);
         let pointers = texts.pointers("a filter")?;
+        let filter = match self.filter {
+            // SAFETY: the text ends with a NUL and is there.
+            Some(_) => Some(Handle::make(|filter| unsafe { sys::ww_filter_read(pointers[0], filter) })?),
+            None => None,
+        };
         let names = Texts::new(self.parameters.iter().map(|(name, _)| Some(name)));
         let values = Texts::new(self.parameters.iter().map(|(_, value)| match value {
             Value::Text(text) | Value::List(text) => Some(text),
@@ -122,7 +128,7 @@ impl Conditions<'_> {
         let parameter_count = number(parameters.len(), "the number of parameters")?;
         let parameters = parameters.as_slice();
         function(RawConditions {
-            filter: pointers[0],
+            filter: filter.as_ref().map_or(ptr::null(), |filter| filter.raw().cast_const()),
             filter_sql: pointers[1],
             parameters: parameters.as_ptr(),
             parameter_count,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "store/filter/filter_text.h"
+#include "vectors/filter/filter.h"
 
 /* Sorted. Pure functions, without side effects, whose time and memory are about linear in the length of their arguments. Left
  * out: random, date and time; printf, zeroblob and replace, whose results can be far longer than their arguments; unhex, which
@@ -153,9 +154,12 @@ static ww_status fail_sqlite(sqlite3 *db, int code, const filter_guard *guard)
     return ww_fail(status, "where: %s", sqlite3_errmsg(db));
 }
 
-/* Prepares the text as one statement; refuses anything after it. */
-static ww_status prepare(const filter_target *target, const char *text, sqlite3_stmt **statement)
+#define FILTER_PARAMETER ":warpwave_filter"
+
+/* Prepares the text, which stands for where->text, as one statement; refuses anything after it. */
+static ww_status prepare(const filter_target *target, const filter_where *where, const char *text, sqlite3_stmt **statement)
 {
+    const char *also = where->filter ? " AND ww_filter(payload, " FILTER_PARAMETER ", id)" : "";
     const char *name = target->collection, *schema = target->schema;
     const filter_page *page = target->page;
     char end[96] = "";
@@ -164,8 +168,8 @@ static ww_status prepare(const filter_target *target, const char *text, sqlite3_
                  (long long)page->limit);
     char *sql =
         sqlite3_mprintf("WITH \"%w_rows\" AS NOT MATERIALIZED (SELECT handle, place, id, payload FROM \"%w\".\"%w_rows\") "
-                        "SELECT %s FROM \"%w\".\"%w_rows\" AS \"%w_rows\" WHERE (%s\n)%s",
-                        name, schema, name, page ? "handle" : "place", schema, name, name, text, end);
+                        "SELECT %s FROM \"%w\".\"%w_rows\" AS \"%w_rows\" WHERE (%s\n)%s%s",
+                        name, schema, name, page ? "handle" : "place", schema, name, name, text ? text : "1", also, end);
     if (!sql)
         return ww_fail(WW_OUT_OF_MEMORY, "where: out of memory");
     const char *rest = NULL;
@@ -212,8 +216,10 @@ enum { PARAMETERS_MAX = 1000 };
 /* Every parameter gets a value, and every value goes to a parameter. */
 static ww_status bind(sqlite3_stmt *statement, const filter_where *where)
 {
-    const int count = sqlite3_bind_parameter_count(statement);
+    int count = sqlite3_bind_parameter_count(statement);
     bool has_value[PARAMETERS_MAX + 1] = {false};
+    if (where->filter && sqlite3_bind_parameter_index(statement, FILTER_PARAMETER) == count) /* the text does not have it */
+        sqlite3_bind_pointer(statement, count--, (void *)where->filter, FILTER_POINTER, NULL);
     if (count > PARAMETERS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "where: %d parameters; the maximum is %d", count, PARAMETERS_MAX);
     for (int64_t i = 0; i < where->value_count; i++) {
@@ -292,6 +298,9 @@ ww_status filter_check(const filter_where *where, const char *collection)
     sqlite3_stmt *statement = NULL;
     char *expanded = NULL;
     int before[LIMIT_COUNT];
+    const filter_where alone = {where->text, where->values, where->value_count, NULL};
+    if (!where->text)
+        return WW_OK;
     ww_status status = filter_text_check(where->text);
     if (status == WW_OK)
         status = filter_text_expand(where, &expanded);
@@ -302,10 +311,10 @@ ww_status filter_check(const filter_where *where, const char *collection)
         status = fail_sqlite(target.db, code, NULL);
     if (status == WW_OK) {
         guard_begin(&target, before);
-        status = prepare(&target, expanded ? expanded : where->text, &statement);
+        status = prepare(&target, &alone, expanded ? expanded : where->text, &statement);
     }
     if (status == WW_OK)
-        status = bind(statement, where);
+        status = bind(statement, &alone);
     sqlite3_finalize(statement);
     sqlite3_free(expanded);
     sqlite3_close(target.db);
@@ -391,7 +400,7 @@ ww_status filter_run(const filter_where *where, const filter_target *target, fil
     char *expanded = NULL;
     ww_status status = filter_text_expand(where, &expanded);
     const char *text = expanded ? expanded : where->text;
-    if (status == WW_OK)
+    if (status == WW_OK && text)
         status = check_names(target->db, text);
     if (status != WW_OK) {
         sqlite3_free(expanded);
@@ -400,7 +409,7 @@ ww_status filter_run(const filter_where *where, const filter_target *target, fil
     if (target->seconds_max > 0)
         sqlite3_progress_handler(target->db, INSTRUCTIONS_BETWEEN_LOOKS, past_deadline, &deadline);
     guard_begin(target, before);
-    status = prepare(target, text, &statement);
+    status = prepare(target, where, text, &statement);
     if (status == WW_OK)
         status = bind(statement, where);
     if (status == WW_OK)
@@ -415,6 +424,7 @@ ww_status filter_run(const filter_where *where, const filter_target *target, fil
 
 struct filter_key {
     filter_where where;
+    ww_filter *filter;
     ww_parameter *values;
     char *text; /* the where, then names and texts of the values, each with its NUL */
 };
@@ -442,14 +452,15 @@ filter_key *filter_key_copy(const filter_where *where)
     filter_key *key = memory_alloc_zeroed(1, sizeof *key);
     if (!key)
         return NULL;
+    const ww_status status = where->filter ? filter_copy(where->filter, &key->filter) : WW_OK;
     key->values = memory_alloc_zeroed((size_t)where->value_count, sizeof *key->values);
     key->text = memory_alloc(bytes);
-    if (!key->values || !key->text) {
+    if (status != WW_OK || !key->values || !key->text) {
         filter_key_free(key);
         return NULL;
     }
     char *at = key->text;
-    key->where = (filter_where){.text = put_text(&at, where->text), .values = key->values, .value_count = where->value_count};
+    key->where = (filter_where){put_text(&at, where->text), key->values, where->value_count, key->filter};
     for (int64_t i = 0; i < where->value_count; i++) {
         key->values[i] = where->values[i];
         key->values[i].name = put_text(&at, where->values[i].name);
@@ -472,7 +483,8 @@ static bool same_value(const ww_parameter *a, const ww_parameter *b)
 
 bool filter_key_is(const filter_key *key, const filter_where *where)
 {
-    if (!same_text(key->where.text, where->text) || key->where.value_count != where->value_count)
+    if (!same_text(key->where.text, where->text) || key->where.value_count != where->value_count ||
+        !ww_filter_equal(key->filter, where->filter))
         return false;
     for (int64_t i = 0; i < where->value_count; i++)
         if (!same_value(&key->where.values[i], &where->values[i]))
@@ -486,5 +498,6 @@ void filter_key_free(filter_key *key)
         return;
     memory_free(key->values);
     memory_free(key->text);
+    filter_destroy(key->filter);
     memory_free(key);
 }

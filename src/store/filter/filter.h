@@ -36,9 +36,10 @@ enum {
 };
 
 typedef struct filter_where {
-    const char *text;
+    const char *text; /* NULL: every row */
     const ww_parameter *values;
     int64_t value_count;
+    const ww_filter *filter; /* a row must meet it too; NULL: none */
 } filter_where;
 
 /* The authorizer of one of the store's own connections. The connection can only read; while it runs a `where`, it can only read
@@ -86,12 +87,9 @@ ww_status filter_check(const filter_where *where, const char *collection);
  * arguments. Returns SQLite's code. */
 int filter_functions_register(sqlite3 *db);
 
-/* Combines a query's `where` and `filter` into one `where`. If there is a filter, this allocates memory and returns it in
- * `held` (memory_free(); otherwise NULL). */
-ww_status filter_where_of(const ww_query *query, filter_where *where, void **held);
-
 /* Registers ww_filter(payload, filter) and ww_filter(payload, filter, id), which are true for rows that meet a filter given as
- * a dictionary. */
+ * a dictionary, or bound as a pointer of type FILTER_POINTER. */
+#define FILTER_POINTER "ww_filter"
 int filter_dictionary_register(sqlite3 *db);
 
 /* The places of the rows for which a checked expression is true, in the target's open transaction. */

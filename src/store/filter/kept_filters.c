@@ -53,7 +53,7 @@ ww_status kept_filters_find(kept_filters *kept, const filter_where *where, const
         return WW_OK;
     ww_status status = f->key ? WW_OK : filter_check(where, target->collection); /* check a text only once */
     if (status == WW_OK && !f->key && !(f->key = filter_key_copy(where)))
-        status = memory_failed("a filter", strlen(where->text));
+        status = memory_failed("a filter", sizeof *f);
     f->places.count = 0;
     f->number = 0;
     if (status == WW_OK)

@@ -276,7 +276,7 @@ ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, se
 
 ww_status request_filter(table *t, const search_request *request, const kept_filter **found)
 {
-    const filter_where where = {request->filter, request->parameters.values, request->parameters.count};
+    const filter_where where = {request->filter, request->parameters.values, request->parameters.count, NULL};
     const filter_target target = {.db = t->db, .schema = t->schema, .collection = t->name};
     return kept_filters_find(&t->filters, &where, &target, found);
 }

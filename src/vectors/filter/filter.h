@@ -1,15 +1,7 @@
-/* Filters as JSON dictionaries over the fields of payloads: which rows a search may find.
+/* What a filter is: a tree of conditions, which is tested against each row. include/warpwave/filter.h says what they mean.
  *
- *     {"year": {"$gt": 2000}, "lang": {"$in": ["en", "de"]}, "$or": [{"draft": false}, {"owner.name": "ann"}]}
- *
- * The text is parsed once into a tree of conditions, which is tested against each payload. A store does the same through the
- * SQL function ww_filter(payload, filter), so collections in memory and in files admit the same rows:
- * - Conditions are true or false, never unknown: {"$not": C} is true for exactly the rows for which C is false, including rows
- *   without the field or without a payload. $ne and $nin are the opposites of $eq and $in.
- * - A field with a list meets a condition if one of its elements does.
- * - Numbers compare with numbers, exactly (2 is 2.0, true is not 1), texts with texts by their bytes, {"$date": "2024-01-31"}
- *   with texts that are dates or times. null is equal to null and to a missing field.
- * - {"$qdrant": {...}} is a filter in Qdrant's syntax, with "must", "should" and so on, and with its meaning.
+ * Nodes are in one list, a group before its children. A store runs the same code through the SQL function ww_filter(payload,
+ * filter, id), so collections in memory and in files admit the same rows.
  */
 #ifndef WW_VECTORS_FILTER_H
 #define WW_VECTORS_FILTER_H
@@ -17,94 +9,83 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <warpwave/filter.h>
+
+#include "base/json/json_path.h"
 #include "base/json/json_value.h"
 #include "base/status.h"
 
-enum {
-    FILTER_BYTES_MAX = 1 << 20, /* of the text */
-    FILTER_DEPTH_MAX = 32,      /* of $and, $or and $not in each other */
-    FILTER_FIELD_PARTS_MAX = 16 /* of "a.b.c" */
-};
+/* What a node is: a group, a condition on a field (a ww_filter_test), or one of these. */
+typedef enum filter_kind {
+    FILTER_GROUP,   /* at least `at_least` of the children hold; FILTER_EVERY: all */
+    FILTER_ELEMENT, /* the children hold together for one of the objects in the field's list */
+    FILTER_IDS,     /* the row's id is one of the operands, which are sorted */
+    FILTER_FIELD
+} filter_kind;
 
-typedef enum filter_operation {
-    FILTER_AND,
-    FILTER_OR,
-    FILTER_EXISTS,
-    FILTER_IN, /* equal to one of the operands */
-    FILTER_CONTAINS,
-    /* Those of Qdrant's filters (filter_qdrant.c), whose fields may lead through lists: "a[].b", "a[0]". */
-    FILTER_MIN_SHOULD, /* at least `count` of the children hold */
-    FILTER_NESTED,     /* the child holds for one of the objects in the field's list */
-    FILTER_IDS,        /* the row's id is one of the operands, which are sorted */
-    FILTER_SAME,       /* like FILTER_IN, but 2 does not equal 2.0 */
-    FILTER_OTHER,      /* has a value that is none of the operands */
-    FILTER_ALL_WORDS,  /* a text with each word of the operand, in any order and case */
-    FILTER_ANY_WORD,   /* with one of them */
-    FILTER_PHRASE,     /* a text with all words of the operand, adjacent and in order */
-    FILTER_PREFIX,     /* a text that starts with the operand */
-    FILTER_SUBSTRING,
-    FILTER_WITHIN,      /* is within all bounds */
-    FILTER_COUNT,       /* the number of values is within all bounds */
-    FILTER_EMPTY,       /* missing, null or an empty list */
-    FILTER_NULLS,       /* null, or a list with null in it */
-    FILTER_GEO_RADIUS,  /* a place within a circle: lat, lon, metres */
-    FILTER_GEO_BOX,     /* within a box: top, left, bottom, right */
-    FILTER_GEO_POLYGON, /* inside a ring and outside its holes: the number of places of each ring, and the places */
-    FILTER_LESS,
-    FILTER_LESS_EQUAL,
-    FILTER_GREATER,
-    FILTER_GREATER_EQUAL
-} filter_operation;
-
-typedef enum filter_operand_type {
-    FILTER_NULL,
-    FILTER_FALSE,
-    FILTER_TRUE,
-    FILTER_NUMBER,
-    FILTER_TEXT,
-    FILTER_INSTANT
-} filter_operand_type;
+enum { FILTER_EVERY = -1 };
 
 typedef struct filter_operand {
-    filter_operand_type type;
-    json_number number; /* for an instant: its microseconds */
-    const char *text;   /* without escapes and without a NUL */
+    ww_filter_type type;
+    ww_filter_test bound;
+    json_number number; /* of a date: its microseconds */
+    const char *text;   /* not terminated */
     size_t length;
-    filter_operation bound; /* of FILTER_WITHIN and FILTER_COUNT: how a value must compare */
 } filter_operand;
 
-typedef enum filter_step { FILTER_KEY, FILTER_EACH, FILTER_INDEX } filter_step; /* "a", "[]" and "[7]" */
-
-typedef struct filter_part { /* of a field's name: "a" and "b" of "a.b" */
-    const char *text;
-    size_t length;
-    filter_step step;
-    int64_t index;
-} filter_part;
-
 typedef struct filter_node {
-    filter_operation operation;
+    filter_kind kind;
+    ww_filter_test test; /* of FILTER_FIELD */
     bool negated;
     int32_t first, next; /* the first child, and the next child of the same parent; -1: none */
-    int32_t part, part_count;
-    int32_t operand, operand_count;
-    int64_t count; /* of FILTER_MIN_SHOULD */
+    int64_t at_least;    /* of FILTER_GROUP */
+    int64_t part, operand;
+    int64_t operand_count;
+    int32_t part_count;
 } filter_node;
 
-/* A parsed filter. nodes[0] is its root. */
-typedef struct filter {
-    filter_node *nodes;
-    filter_operand *operands;
-    filter_part *parts;
-    char *text; /* the texts that the others point to */
-    int32_t node_count, operand_count, part_count;
-    int32_t node_capacity, operand_capacity, part_capacity;
-} filter;
+typedef struct filter_open_group { /* a group to which conditions can still be added */
+    int32_t node, last_child;
+} filter_open_group;
 
-/* Reads a filter. Refuses anything that is not a JSON object, unknown operators, values of the wrong kind, and more than the
- * limits above, with a message that names the place: "filter: year.$gtt: ...". Leaves nothing to free if it fails. */
-ww_status filter_read(const char *json, filter *out);
-void filter_free(filter *f);
+typedef struct filter_texts filter_texts;
+
+struct ww_filter {
+    filter_node *nodes; /* nodes[0] is the root, of which all children hold */
+    filter_operand *operands;
+    json_part *parts;
+    filter_texts *texts; /* what the operands and parts point to, in blocks that do not move */
+    int64_t node_count, operand_count, part_count;
+    int64_t node_capacity, operand_capacity, part_capacity;
+    filter_open_group open[WW_FILTER_DEPTH_MAX + 1];
+    int32_t depth; /* open groups besides the root */
+};
+
+/* A condition to add. Everything is copied. */
+typedef struct filter_condition {
+    filter_kind kind;
+    ww_filter_test test;
+    bool negated;
+    int64_t at_least;
+    const json_part *parts; /* the path to the field */
+    int32_t part_count;
+    const filter_operand *operands;
+    int64_t operand_count;
+} filter_condition;
+
+/* The public calls without checks of NULL. Messages begin with "filter: ". */
+ww_status filter_create(ww_filter **filter);
+ww_status filter_read(const char *json, ww_filter **filter);
+void filter_destroy(ww_filter *filter);
+ww_status filter_add(ww_filter *filter, const filter_condition *condition); /* opens a group or an element */
+ww_status filter_end(ww_filter *filter);
+ww_status filter_add_filter(ww_filter *filter, const ww_filter *other);
+ww_status filter_copy(const ww_filter *filter, ww_filter **copy);
+bool filter_equal(const ww_filter *a, const ww_filter *b);
+size_t filter_show(const ww_filter *filter, char *text, size_t capacity);
+
+/* Refuses a filter with groups that are still open. NULL is accepted. */
+ww_status filter_check_closed(const ww_filter *filter, const char *function);
 
 /* A row that a filter is tested against. */
 typedef struct filter_row {
@@ -114,10 +95,6 @@ typedef struct filter_row {
 } filter_row;
 
 /* Finds out whether a row meets the filter. Fails only if there is no memory for texts with escapes. */
-ww_status filter_matches(const filter *f, const filter_row *row, bool *matches);
-
-/* Calls `tell` for each value of the first condition's field, and for the elements of a list instead of the list, until it
- * returns false. For filters of Qdrant's form. */
-void filter_field_visit(const filter *f, const char *payload, bool (*tell)(void *user, const char *value), void *user);
+ww_status filter_matches(const ww_filter *filter, const filter_row *row, bool *matches);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct mask_job {
     const ww_collection *collection;
     const row_store *store;
     const ww_query *query;
-    const filter *filter;
+    const ww_filter *filter;
     uint64_t *mask;
     int64_t words;
     atomic_int failed; /* the status of the first payload for which there was not enough memory, or WW_OK */
@@ -70,25 +70,18 @@ static void fill_words(void *context, int64_t item, int32_t worker)
 
 ww_status filter_mask_make(const ww_collection *collection, const ww_query *query, uint64_t **mask)
 {
-    filter read;
-    ww_status status = filter_read(query->filter, &read);
-    if (status != WW_OK)
-        return status;
-    mask_job job = {.collection = collection, .store = &collection->store, .query = query, .filter = &read};
+    mask_job job = {.collection = collection, .store = &collection->store, .query = query, .filter = query->filter};
     job.words = divide_up_i64(job.store->rows_count, 64);
     atomic_init(&job.failed, WW_OK);
     job.mask = memory_alloc_zeroed((size_t)job.words + 1, sizeof *job.mask);
-    if (!job.mask) {
-        filter_free(&read);
+    if (!job.mask)
         return memory_failed("a mask", ((size_t)job.words + 1) * sizeof *job.mask);
-    }
     const int64_t items = divide_up_i64(job.words, ITEM_WORDS);
     pool *threads = job.words >= WORDS_FOR_THREADS ? collection->device->backend->threads(collection->device) : NULL;
     if (threads)
         (void)pool_run(threads, items, fill_words, NULL, &job);
     else
         pool_run_here(items, fill_words, &job);
-    filter_free(&read);
     *mask = job.mask;
     if (atomic_load(&job.failed) == WW_OK)
         return WW_OK;

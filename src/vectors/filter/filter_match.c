@@ -1,11 +1,23 @@
 /* Tests a filter against a payload, which is read in place. */
+#include "vectors/filter/filter_match.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/instant.h"
 #include "base/memory.h"
-#include "vectors/filter/filter_match.h"
+
+static ww_status node_matches(const ww_filter *f, int32_t index, const filter_row *row, bool *out);
+
+/* ---- comparing ----------------------------------------------------------------------------------------------------------- */
 
 enum { INSTANT_BYTES_MAX = 64 }; /* maximum length of a text, with its escapes, that can be a date */
+
+static int compare_bytes(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    const int bytes = memcmp(a, b, a_length < b_length ? a_length : b_length);
+    return bytes != 0 ? bytes : (a_length > b_length) - (a_length < b_length);
+}
 
 /* Compares a text with an operand by bytes. */
 static ww_status compare_texts(const char *value, const filter_operand *operand, int *order)
@@ -16,150 +28,283 @@ static ww_status compare_texts(const char *value, const filter_operand *operand,
     if (!plain && !read)
         return memory_failed("a text of a payload", room);
     const char *text = plain ? value + 1 : read;
-    const size_t length = plain ? room - 2 : json_text_read(value, read);
-    const size_t shared = length < operand->length ? length : operand->length;
-    const int bytes = memcmp(text, operand->text, shared);
-    *order = bytes != 0 ? bytes : (length > operand->length) - (length < operand->length);
+    *order = compare_bytes(text, plain ? room - 2 : json_text_read(value, read), operand->text, operand->length);
     memory_free(read);
     return WW_OK;
 }
 
-ww_status filter_contains(const char *value, const filter_operand *operand, bool *out)
-{
-    const size_t room = (size_t)(json_end(value) - value);
-    char *read = memory_alloc(room);
-    if (!read)
-        return memory_failed("a text of a payload", room);
-    const size_t length = json_text_read(value, read);
-    *out = operand->length == 0 || memmem(read, length, operand->text, operand->length) != NULL;
-    memory_free(read);
-    return WW_OK;
-}
-
-ww_status filter_compare(const char *value, const filter_operand *operand, bool *comparable, int *order)
+/* Finds out whether the two can be compared, and the result. */
+static ww_status compare(const char *value, const filter_operand *operand, bool *comparable, int *order)
 {
     const json_type type = json_type_of(value);
+    const bool number = operand->type == WW_FILTER_INTEGER || operand->type == WW_FILTER_REAL;
     *comparable = false;
-    if (operand->type == FILTER_NUMBER && type == JSON_NUMBER) {
-        const json_number number = json_number_of(value);
+    if (number && type == JSON_NUMBER) {
+        const json_number given = json_number_of(value);
         *comparable = true;
-        *order = json_number_compare(&number, &operand->number);
-    } else if (operand->type == FILTER_TEXT && type == JSON_TEXT) {
+        *order = json_number_compare(&given, &operand->number);
+    } else if (operand->type == WW_FILTER_TEXT && type == JSON_TEXT) {
         *comparable = true;
         return compare_texts(value, operand, order);
-    } else if (operand->type == FILTER_INSTANT && type == JSON_TEXT && json_end(value) - value <= INSTANT_BYTES_MAX) {
+    } else if (operand->type == WW_FILTER_DATE && type == JSON_TEXT && json_end(value) - value <= INSTANT_BYTES_MAX) {
         char text[INSTANT_BYTES_MAX];
         int64_t instant = 0;
         *comparable = instant_read(text, json_text_read(value, text), &instant);
         *order = (instant > operand->number.integer) - (instant < operand->number.integer);
-    } else if ((operand->type == FILTER_NULL && type == JSON_NULL) || (operand->type == FILTER_FALSE && type == JSON_FALSE) ||
-               (operand->type == FILTER_TRUE && type == JSON_TRUE)) {
+    } else if ((operand->type == WW_FILTER_NULL && type == JSON_NULL) ||
+               (operand->type == WW_FILTER_FALSE && type == JSON_FALSE) ||
+               (operand->type == WW_FILTER_TRUE && type == JSON_TRUE)) {
         *comparable = true;
         *order = 0;
     }
     return WW_OK;
 }
 
-bool filter_order_is(filter_operation operation, int order)
+static bool order_is(ww_filter_test test, int order)
 {
-    switch (operation) {
-    case FILTER_LESS:
+    switch (test) {
+    case WW_FILTER_LESS:
         return order < 0;
-    case FILTER_LESS_EQUAL:
+    case WW_FILTER_LESS_EQUAL:
         return order <= 0;
-    case FILTER_GREATER:
+    case WW_FILTER_GREATER:
         return order > 0;
-    case FILTER_GREATER_EQUAL:
+    case WW_FILTER_GREATER_EQUAL:
         return order >= 0;
     default:
         return order == 0;
     }
 }
 
-/* Tests a value that is not a list against each operand. `whole`: it is the field's own value, not an element of its list. */
-static ww_status value_matches(const filter *f, const filter_node *node, const char *value, bool whole, bool *out)
+static bool meets(filter_testing *t, const char *value, const filter_operand *operand, ww_filter_test test)
 {
-    *out = false;
-    for (int32_t i = 0; !*out && i < node->operand_count; i++) {
-        const filter_operand *operand = &f->operands[node->operand + i];
-        bool comparable = false;
-        int order = 0;
-        ww_status status = WW_OK;
-        if (node->operation == FILTER_CONTAINS && whole) {
-            if (operand->type == FILTER_TEXT && json_type_of(value) == JSON_TEXT)
-                status = filter_contains(value, operand, out);
-        } else {
-            status = filter_compare(value, operand, &comparable, &order);
-            *out = comparable && filter_order_is(node->operation, order);
-        }
-        if (status != WW_OK)
-            return status;
-    }
-    return WW_OK;
+    bool comparable = false;
+    int order = 0;
+    if (t->status == WW_OK)
+        t->status = compare(value, operand, &comparable, &order);
+    return t->status == WW_OK && comparable && order_is(test, order);
 }
 
-static bool has_null(const filter *f, const filter_node *node)
+/* ---- tests of one value -------------------------------------------------------------------------------------------------- */
+
+static const filter_operand *operand_of(const filter_testing *t, int64_t number)
 {
-    for (int32_t i = 0; i < node->operand_count; i++)
-        if (f->operands[node->operand + i].type == FILTER_NULL)
+    return &t->filter->operands[t->node->operand + number];
+}
+
+/* EQUAL and the comparisons: one of the operands. */
+void filter_test_equal(filter_testing *t, const char *value)
+{
+    for (int64_t i = 0; !t->found && i < t->node->operand_count; i++)
+        t->found = meets(t, value, operand_of(t, i), t->node->test);
+}
+
+/* A list has the operand, or a text contains it. */
+static void test_contains(filter_testing *t, const char *value)
+{
+    if (json_type_of(value) == JSON_LIST)
+        for (const char *at = json_first(value); !t->found && at; at = json_next(at))
+            t->found = meets(t, at, operand_of(t, 0), WW_FILTER_EQUAL);
+    else if (operand_of(t, 0)->type == WW_FILTER_TEXT)
+        filter_test_text(t, value);
+}
+
+static void test_exists(filter_testing *t, const char *value)
+{
+    (void)value;
+    t->found = true;
+}
+
+/* Integers and other numbers are different. */
+static void test_same(filter_testing *t, const char *value)
+{
+    const json_type type = json_type_of(value);
+    bool same = false;
+    for (int64_t i = 0; !same && i < t->node->operand_count; i++) {
+        const filter_operand *operand = operand_of(t, i);
+        same = meets(t, value, operand, WW_FILTER_EQUAL) &&
+               (type != JSON_NUMBER || json_number_of(value).is_integer == operand->number.is_integer);
+    }
+    t->found = t->node->test == WW_FILTER_SAME ? same : t->status == WW_OK && !same && type != JSON_NULL;
+}
+
+static void test_within(filter_testing *t, const char *value)
+{
+    bool within = json_type_of(value) == JSON_NUMBER || json_type_of(value) == JSON_TEXT;
+    for (int64_t i = 0; within && i < t->node->operand_count; i++)
+        within = meets(t, value, operand_of(t, i), operand_of(t, i)->bound);
+    t->found = within;
+}
+
+static bool count_within(const filter_testing *t, int64_t count)
+{
+    const json_number number = {.is_integer = true, .integer = count};
+    for (int64_t i = 0; i < t->node->operand_count; i++)
+        if (!order_is(operand_of(t, i)->bound, json_number_compare(&number, &operand_of(t, i)->number)))
+            return false;
+    return true;
+}
+
+static void test_count(filter_testing *t, const char *value)
+{
+    int64_t count = json_type_of(value) != JSON_NULL;
+    if (json_type_of(value) == JSON_LIST) {
+        count = 0;
+        for (const char *at = json_first(value); at; at = json_next(at))
+            count++;
+    }
+    t->found = count_within(t, count);
+}
+
+/* Finds a value that is not empty. */
+static void test_filled(filter_testing *t, const char *value)
+{
+    const json_type type = json_type_of(value);
+    t->found = type == JSON_LIST ? json_first(value) != NULL : type != JSON_NULL;
+}
+
+static void test_null(filter_testing *t, const char *value)
+{
+    t->found = json_type_of(value) == JSON_NULL;
+    if (json_type_of(value) == JSON_LIST)
+        for (const char *at = json_first(value); !t->found && at; at = json_next(at))
+            t->found = json_type_of(at) == JSON_NULL;
+}
+
+static ww_status children_match(const ww_filter *f, const filter_node *node, const filter_row *row, bool *out);
+
+static void test_element(filter_testing *t, const char *value)
+{
+    for (const char *at = json_type_of(value) == JSON_LIST ? json_first(value) : NULL; t->status == WW_OK && !t->found && at;
+         at = json_next(at))
+        if (json_type_of(at) == JSON_OBJECT)
+            t->status = children_match(t->filter, t->node, &(filter_row){.payload = at}, &t->found);
+}
+
+/* ---- conditions ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct field_test {
+    void (*test)(filter_testing *t, const char *value);
+    bool flat; /* the elements of a list are tested instead of the list */
+} field_test;
+
+static const field_test TESTS[] = {
+    [WW_FILTER_EXISTS] = {test_exists, false},
+    [WW_FILTER_EQUAL] = {filter_test_equal, true},
+    [WW_FILTER_CONTAINS] = {test_contains, false},
+    [WW_FILTER_LESS] = {filter_test_equal, true},
+    [WW_FILTER_LESS_EQUAL] = {filter_test_equal, true},
+    [WW_FILTER_GREATER] = {filter_test_equal, true},
+    [WW_FILTER_GREATER_EQUAL] = {filter_test_equal, true},
+    [WW_FILTER_SAME] = {test_same, true},
+    [WW_FILTER_OTHER] = {test_same, true},
+    [WW_FILTER_ALL_WORDS] = {filter_test_text, true},
+    [WW_FILTER_ANY_WORD] = {filter_test_text, true},
+    [WW_FILTER_PHRASE] = {filter_test_text, true},
+    [WW_FILTER_PREFIX] = {filter_test_text, true},
+    [WW_FILTER_SUBSTRING] = {filter_test_text, true},
+    [WW_FILTER_WITHIN] = {test_within, true},
+    [WW_FILTER_COUNT] = {test_count, false},
+    [WW_FILTER_EMPTY] = {test_filled, false},
+    [WW_FILTER_HAS_NULL] = {test_null, false},
+    [WW_FILTER_CIRCLE] = {filter_test_place, true},
+    [WW_FILTER_BOX] = {filter_test_place, true},
+    [WW_FILTER_POLYGON] = {filter_test_place, true},
+};
+
+typedef struct visiting {
+    filter_testing *testing;
+    void (*test)(filter_testing *t, const char *value);
+} visiting;
+
+/* Tests values until one meets the condition. */
+static bool visit(void *user, const char *value)
+{
+    const visiting *v = user;
+    v->testing->any = true;
+    v->test(v->testing, value);
+    return !v->testing->found && v->testing->status == WW_OK;
+}
+
+static bool has_null(const filter_testing *t)
+{
+    for (int64_t i = 0; i < t->node->operand_count; i++)
+        if (operand_of(t, i)->type == WW_FILTER_NULL)
             return true;
     return false;
 }
 
-/* The value of the condition's field, or NULL. */
-static const char *find_field(const filter *f, const filter_node *node, const char *payload)
+static ww_status field_matches(const ww_filter *f, const filter_node *node, const char *payload, bool *out)
 {
-    const char *value = payload ? json_root(payload) : NULL;
-    for (int32_t i = 0; value && i < node->part_count; i++) {
-        const filter_part *part = &f->parts[node->part + i];
-        value = json_type_of(value) == JSON_OBJECT ? json_find(value, part->text, part->length) : NULL;
+    const field_test test = node->kind == FILTER_ELEMENT ? (field_test){test_element, false} : TESTS[node->test];
+    const json_part *parts = f->parts + node->part;
+    filter_testing t = {.filter = f, .node = node};
+    visiting values = {&t, test.test};
+    if (payload)
+        json_path_visit(parts, node->part_count, json_root(payload), &(json_visit){visit, &values, test.flat});
+    *out = t.found;
+    if (node->kind == FILTER_FIELD && node->test == WW_FILTER_EMPTY)
+        *out = !t.found;
+    else if (node->kind == FILTER_FIELD && node->test == WW_FILTER_COUNT && !t.any)
+        *out = count_within(&t, 0);
+    else if (node->kind == FILTER_FIELD && node->test == WW_FILTER_EQUAL && !t.any && has_null(&t)) {
+        bool listed = false; /* an empty list is not missing */
+        visiting lists = {&t, test_exists};
+        if (payload)
+            listed = !json_path_visit(parts, node->part_count, json_root(payload), &(json_visit){visit, &lists, false});
+        *out = !listed;
     }
-    return value;
+    return t.status;
 }
 
-static ww_status condition_matches(const filter *f, const filter_node *node, const char *payload, bool *out)
+static int compare_id(const void *key, const void *element)
 {
-    const char *value = find_field(f, node, payload);
+    const filter_row *row = key;
+    const filter_operand *operand = element;
+    return compare_bytes(row->id, row->id_length, operand->text, operand->length);
+}
+
+static bool id_matches(const ww_filter *f, const filter_node *node, const filter_row *row)
+{
+    return row->id && node->operand_count > 0 &&
+           bsearch(row, f->operands + node->operand, (size_t)node->operand_count, sizeof *f->operands, compare_id) != NULL;
+}
+
+/* Tests children until it is certain whether enough of them hold. */
+static ww_status children_match(const ww_filter *f, const filter_node *node, const filter_row *row, bool *out)
+{
+    int64_t held = 0;
     ww_status status = WW_OK;
-    *out = false;
-    if (node->operation == FILTER_EXISTS)
-        *out = value != NULL;
-    else if (!value)
-        *out = node->operation == FILTER_IN && has_null(f, node);
-    else if (json_type_of(value) == JSON_LIST)
-        for (const char *at = json_first(value); status == WW_OK && !*out && at; at = json_next(at))
-            status = value_matches(f, node, at, false, out);
-    else
-        status = value_matches(f, node, value, true, out);
+    *out = node->at_least <= 0;
+    for (int32_t child = node->first; status == WW_OK && child >= 0; child = f->nodes[child].next) {
+        bool holds = false;
+        status = node_matches(f, child, row, &holds);
+        held += holds;
+        if (node->at_least == FILTER_EVERY && !holds)
+            *out = false;
+        else if (node->at_least > 0)
+            *out = held >= node->at_least;
+        if (*out != (node->at_least == FILTER_EVERY))
+            break;
+    }
     return status;
 }
 
-/* The first `decisive` child decides. */
-static ww_status group_matches(const filter *f, const filter_node *node, const filter_row *row, bool *out)
-{
-    const bool decisive = node->operation == FILTER_OR;
-    ww_status status = WW_OK;
-    *out = !decisive;
-    for (int32_t child = node->first; status == WW_OK && child >= 0 && *out != decisive; child = f->nodes[child].next)
-        status = filter_node_matches(f, child, row, out);
-    return status;
-}
-
-ww_status filter_node_matches(const filter *f, int32_t index, const filter_row *row, bool *out)
+static ww_status node_matches(const ww_filter *f, int32_t index, const filter_row *row, bool *out)
 {
     const filter_node *node = &f->nodes[index];
     ww_status status = WW_OK;
-    if (node->operation == FILTER_AND || node->operation == FILTER_OR)
-        status = group_matches(f, node, row, out);
-    else if (node->operation >= FILTER_MIN_SHOULD && node->operation <= FILTER_GEO_POLYGON)
-        status = filter_qdrant_matches(f, node, row, out);
+    if (node->kind == FILTER_GROUP)
+        status = children_match(f, node, row, out);
+    else if (node->kind == FILTER_IDS)
+        *out = id_matches(f, node, row);
     else
-        status = condition_matches(f, node, row->payload, out);
+        status = field_matches(f, node, row->payload, out);
     *out = *out != node->negated;
     return status;
 }
 
-ww_status filter_matches(const filter *f, const filter_row *row, bool *matches)
+ww_status filter_matches(const ww_filter *f, const filter_row *row, bool *matches)
 {
-    return filter_node_matches(f, 0, row, matches);
+    return node_matches(f, 0, row, matches);
 }

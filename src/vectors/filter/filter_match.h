@@ -1,18 +1,25 @@
-/* Shared by the conditions of filters: comparing one value of a payload with an operand. */
+/* The conditions of filters: whether one value of a payload meets a test. */
 #ifndef WW_VECTORS_FILTER_MATCH_H
 #define WW_VECTORS_FILTER_MATCH_H
 
 #include "vectors/filter/filter.h"
 
-/* Finds out whether the two can be compared, and the result. */
-ww_status filter_compare(const char *value, const filter_operand *operand, bool *comparable, int *order);
-bool filter_order_is(filter_operation operation, int order);
+/* The condition that is tested, and what was found out so far. */
+typedef struct filter_testing {
+    const ww_filter *filter;
+    const filter_node *node;
+    bool found; /* one of the values meets it */
+    bool any;   /* there was at least one value */
+    ww_status status;
+} filter_testing;
 
-/* Finds out whether the text contains the operand. */
-ww_status filter_contains(const char *value, const filter_operand *operand, bool *out);
+/* Test one value, and set `found` if it meets the condition: comparisons; conditions on words, prefixes and substrings
+ * (filter_words.c); on places (filter_geo.c). */
+void filter_test_equal(filter_testing *t, const char *value);
+void filter_test_text(filter_testing *t, const char *value);
+void filter_test_place(filter_testing *t, const char *value);
 
-/* Test one node and all nodes below it; and one node of filter_qdrant.c, before negation. */
-ww_status filter_node_matches(const filter *f, int32_t index, const filter_row *row, bool *out);
-ww_status filter_qdrant_matches(const filter *f, const filter_node *node, const filter_row *row, bool *out);
+/* Why these reals are not a circle, a box or a polygon; NULL: they are. */
+const char *filter_place_wrong(ww_filter_test test, const filter_operand *operands, int64_t count);
 
 #endif

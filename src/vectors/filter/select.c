@@ -60,10 +60,7 @@ static ww_status find_masked(const ww_collection *c, const ww_selection *s, cons
  * handle. */
 static ww_status find_first(const ww_collection *c, const ww_selection *s, selected_rows *found)
 {
-    filter read;
-    ww_status status = s->filter ? filter_read(s->filter, &read) : WW_OK;
-    if (status != WW_OK)
-        return status;
+    ww_status status = WW_OK;
     int64_t row = store_next(&c->store, handle_page(&c->store, s->first_handle) - 1), page = -1;
     for (; status == WW_OK && row >= 0; row = store_next(&c->store, row)) {
         if (row / PAGE_ROWS != page && found->count >= s->limit)
@@ -74,13 +71,11 @@ static ww_status find_first(const ww_collection *c, const ww_selection *s, selec
         if (matches && s->filter) {
             char digits[HANDLE_DIGITS];
             const id_text id = collection_row_id(c, row, digits);
-            status = filter_matches(&read, &(filter_row){id.bytes, id.length, payload_get(&c->store, row)}, &matches);
+            status = filter_matches(s->filter, &(filter_row){id.bytes, id.length, payload_get(&c->store, row)}, &matches);
         }
         if (status == WW_OK && matches)
             status = append(found, (selected_row){handle, row});
     }
-    if (s->filter)
-        filter_free(&read);
     return status;
 }
 

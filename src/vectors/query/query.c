@@ -234,20 +234,10 @@ static ww_status take_match(const ww_collection *c, const char *function, ww_que
     return WW_OK;
 }
 
-/* Refuses an invalid filter before anything is done. The filter is parsed again where it is used. */
-static ww_status check_filter(const ww_query *query)
-{
-    filter read;
-    const ww_status status = filter_read(query->filter, &read);
-    if (status == WW_OK)
-        filter_free(&read);
-    return status;
-}
-
 ww_status query_check_conditions(const ww_collection *c, const char *function, const ww_query *query)
 {
     const ww_status status = check_where(c, function, query);
-    return status == WW_OK && query->filter ? check_filter(query) : status;
+    return status == WW_OK ? filter_check_closed(query->filter, function) : status;
 }
 
 /* The memory that a query points to. */

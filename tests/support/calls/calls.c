@@ -299,19 +299,30 @@ static ww_status select_some(ww_collection *c)
     ww_selection selection = ww_selection_default();
     ww_results *results = NULL;
     int64_t count = 0;
-    selection.filter = "{\"n\": {\"$gt\": 1}}";
-    ww_status status = ww_collection_select(c, &selection, WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS, &results);
+    ww_filter *filter = NULL;
+    ww_status status = ww_filter_read("{\"n\": {\"$gt\": 1}}", &filter);
+    selection.filter = filter;
+    if (status == WW_OK)
+        status = ww_collection_select(c, &selection, WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS, &results);
     ww_results_destroy(results);
-    return status == WW_OK ? ww_collection_select_count(c, &selection, &count) : status;
+    if (status == WW_OK)
+        status = ww_collection_select_count(c, &selection, &count);
+    ww_filter_destroy(filter);
+    return status;
 }
 
 static ww_status select_and_remove(ww_collection *c)
 {
     ww_selection selection = ww_selection_default();
-    selection.filter = "{\"$not\": {\"n\": 1}}";
+    ww_filter *filter = NULL;
+    ww_status status = ww_filter_read("{\"$not\": {\"n\": 1}}", &filter);
+    selection.filter = filter;
     selection.first_handle = 100;
     selection.limit = 4;
-    return ww_collection_select_remove(c, &selection, NULL);
+    if (status == WW_OK)
+        status = ww_collection_select_remove(c, &selection, NULL);
+    ww_filter_destroy(filter);
+    return status;
 }
 
 static ww_status select_and_set_payloads(ww_collection *c)

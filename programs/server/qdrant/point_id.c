@@ -1,5 +1,5 @@
 /* Ids of points: reading, and their order. */
-#include "vectors/filter/point_id.h"
+#include "server/qdrant/point_id.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Ids of points as Qdrant's clients write them: unsigned numbers of 64 bits, and UUIDs. Here both are texts: a number in
  * decimal, a UUID in its usual form with lower-case letters. */
-#ifndef WW_VECTORS_POINT_ID_H
-#define WW_VECTORS_POINT_ID_H
+#ifndef WW_SERVER_QDRANT_POINT_ID_H
+#define WW_SERVER_QDRANT_POINT_ID_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,18 +3,20 @@
 
 #include <string.h>
 
-#include "vectors/filter/filter.h"
-#include "vectors/filter/point_id.h"
+#include "base/memory.h"
+#include "server/qdrant/filter.h"
+#include "server/qdrant/point_id.h"
 
 static bool admits(const char *condition, const char *id, const char *payload)
 {
-    char text[1024];
-    filter f;
-    bool matches = false;
-    snprintf(text, sizeof text, "{\"$qdrant\": %s}", condition);
-    CHECK_OK(filter_read(text, &f));
-    CHECK_OK(filter_matches(&f, &(filter_row){id, strlen(id), payload}, &matches));
-    filter_free(&f);
+    ww_filter *f = NULL;
+    bool by_vector = false;
+    int32_t matches = -1;
+    CHECK_OK(ww_filter_create(&f));
+    CHECK_OK(filter_read_qdrant(f, condition, NULL, &by_vector));
+    assert_int_equal(by_vector, strstr(condition, "has_vector") != NULL);
+    CHECK_OK(ww_filter_matches(f, id, payload, &matches));
+    ww_filter_destroy(f);
     return matches;
 }
 
@@ -200,16 +202,48 @@ static void wrong_filters_are_refused_where_they_are_wrong(void **state)
          "exterior"},
         {WW_INVALID_ARGUMENT, "{\"must\": [{\"has_vector\": 1}]}", "must.0"},
         {WW_UNSUPPORTED, "{\"must\": [{\"slice\": {\"total\": 2, \"index\": 0}}]}", "must.0"},
-        {WW_INVALID_ARGUMENT, "[]", "$qdrant"},
+        {WW_INVALID_ARGUMENT, "[]", "an object is needed"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"key\": \"a\\u0000b\", \"is_null\": true}]}", "must.0"},
+        {WW_INVALID_ARGUMENT, "{\"must\": [{\"key\": \"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q\", \"is_null\": true}]}", "16 parts"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        char text[512];
-        filter f;
-        snprintf(text, sizeof text, "{\"$qdrant\": %s}", wrong[i].filter);
-        CHECK_FAILS(wrong[i].status, filter_read(text, &f));
+        ww_filter *f = NULL;
+        bool by_vector = false;
+        CHECK_OK(ww_filter_create(&f));
+        CHECK_FAILS(wrong[i].status, filter_read_qdrant(f, wrong[i].filter, NULL, &by_vector));
+        ww_filter_destroy(f);
         if (!strstr(ww_error_message(), wrong[i].place))
             fail_msg("%s: the message does not name %s: %s", wrong[i].filter, wrong[i].place, ww_error_message());
     }
+}
+
+/* All allocations of the reader: each may fail, and nothing stays allocated. */
+static void every_allocation_of_reading_may_fail(void **state)
+{
+    (void)state;
+    static const char filter[] =
+        "{\"must\": [{\"key\": \"a\", \"match\": {\"any\": [\"x\", 2, true]}}, {\"has_id\": [7, \"a\"]}, {\"nested\": "
+        "{\"key\": "
+        "\"b[]\", \"filter\": " MUST(
+            "{\"key\": \"c\", \"range\": {\"gt\": \"2024-01-01\"}}") "}}, {\"key\": \"geo\", "
+                                                                     "\"geo_polygon\": {\"exterior\": " SQUARE
+                                                                     "}}, {\"is_null\": {\"key\": \"d\"}}]}";
+    const int64_t held = memory_blocks_held();
+    ww_status status = WW_OUT_OF_MEMORY;
+    int64_t n = 0;
+    while (status != WW_OK && n < 1000) {
+        ww_filter *f = NULL;
+        bool by_vector = false;
+        memory_fail_at(++n);
+        status = ww_filter_create(&f);
+        if (status == WW_OK)
+            status = filter_read_qdrant(f, filter, NULL, &by_vector);
+        memory_fail_at(0);
+        ww_filter_destroy(f);
+        assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
+        assert_int_equal(memory_blocks_held(), held);
+    }
+    assert_true(n > 20 && status == WW_OK);
 }
 
 int main(void)
@@ -220,6 +254,7 @@ int main(void)
         cmocka_unit_test(uuids_are_the_same_however_they_are_written),
         cmocka_unit_test(numbers_come_before_uuids_in_their_own_order),
         cmocka_unit_test(wrong_filters_are_refused_where_they_are_wrong),
+        cmocka_unit_test(every_allocation_of_reading_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
