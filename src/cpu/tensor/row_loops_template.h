@@ -1,5 +1,17 @@
 /* The loops of row_loops.h, written once. One file of each instruction set includes this and defines ROW_LOOPS as the name of
- * its table. The compiler vectorizes them.
+ * its table. The compiler vectorizes them with that file's flags.
+ *
+ * Everything exists for f32, f64 and i64, so each group of functions is a macro that is expanded for the three types: `kind` is
+ * f32, f64 or i64 and ends the functions' names, T is the C type. From inside to outside:
+ *
+ *   JOIN_LOOP       64 accumulators take `count` elements, element i by accumulator i mod 64: the order of arithmetic/reduce.h
+ *   NAME_by_kind    a loop with the operation as a parameter, inlined
+ *   BY_OPERATION    a switch over the operation that calls such a loop with a constant in each case, so that the loop has no
+ *                   branch
+ *   NAME_kind       what the table has
+ *
+ * join: elements of one row into 64 sums. each: one element into each sum (columns). fold: 64 sums into one. each_row: rows
+ * into the sums of columns, 64 rows in turn. The groups after REDUCTIONS are ROWS, for softmax and norms, in the same manner.
  */
 #ifndef WW_CPU_TENSOR_ROW_LOOPS_TEMPLATE_H
 #define WW_CPU_TENSOR_ROW_LOOPS_TEMPLATE_H
@@ -34,19 +46,19 @@
     memcpy(sums, own, sizeof own);
 
 /* The operation is a constant inside each case. */
-#define BY_OPERATION(DO)                                                                                                       \
+#define BY_OPERATION(DO, kind)                                                                                                 \
     switch (op) {                                                                                                              \
     case REDUCE_PROD:                                                                                                          \
-        DO(REDUCE_PROD);                                                                                                       \
+        DO(REDUCE_PROD, kind);                                                                                                 \
         break;                                                                                                                 \
     case REDUCE_MIN:                                                                                                           \
-        DO(REDUCE_MIN);                                                                                                        \
+        DO(REDUCE_MIN, kind);                                                                                                  \
         break;                                                                                                                 \
     case REDUCE_MAX:                                                                                                           \
-        DO(REDUCE_MAX);                                                                                                        \
+        DO(REDUCE_MAX, kind);                                                                                                  \
         break;                                                                                                                 \
     default:                                                                                                                   \
-        DO(REDUCE_SUM);                                                                                                        \
+        DO(REDUCE_SUM, kind);                                                                                                  \
         break;                                                                                                                 \
     }
 
@@ -55,14 +67,20 @@
     {                                                                                                                          \
         JOIN_LOOP(T, reduce_join_##kind(op, sum, element))                                                                     \
     }                                                                                                                          \
-    static void join_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t count){BY_OPERATION(                    \
-        JOIN_##kind)} INLINE void each_by_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t count)             \
+    static void join_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t count)                                  \
+    {                                                                                                                          \
+        BY_OPERATION(JOIN, kind);                                                                                              \
+    }                                                                                                                          \
+    INLINE void each_by_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t count)                               \
     {                                                                                                                          \
         for (int64_t i = 0; i < count; i++)                                                                                    \
             sums[i] = reduce_join_##kind(op, sums[i], x[i]);                                                                   \
     }                                                                                                                          \
-    static void each_##kind(int32_t op, T *restrict sums, const T *restrict x,                                                 \
-                            int64_t count){BY_OPERATION(EACH_##kind)} INLINE void fold_by_##kind(int32_t op, T *sums)          \
+    static void each_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t count)                                  \
+    {                                                                                                                          \
+        BY_OPERATION(EACH, kind);                                                                                              \
+    }                                                                                                                          \
+    INLINE void fold_by_##kind(int32_t op, T *sums)                                                                            \
     {                                                                                                                          \
         for (int32_t s = REDUCE_LANES / 2; s > 0; s /= 2)                                                                      \
             for (int32_t j = 0; j < s; j++)                                                                                    \
@@ -70,32 +88,23 @@
     }                                                                                                                          \
     static void fold_##kind(int32_t op, T *sums)                                                                               \
     {                                                                                                                          \
-        BY_OPERATION(FOLD_##kind)                                                                                              \
+        BY_OPERATION(FOLD, kind);                                                                                              \
     }                                                                                                                          \
     static void each_row_##kind(int32_t op, T *restrict sums, const T *restrict x, int64_t stride, int64_t rows,               \
                                 int64_t columns)                                                                               \
     {                                                                                                                          \
-        BY_OPERATION(EACH_ROW_##kind)                                                                                          \
+        BY_OPERATION(EACH_ROW, kind);                                                                                          \
     }
 
-#define JOIN_f32(op) join_by_f32(op, sums, x, count)
-#define JOIN_f64(op) join_by_f64(op, sums, x, count)
-#define JOIN_i64(op) join_by_i64(op, sums, x, count)
-#define FOLD_f32(op) fold_by_f32(op, sums)
-#define FOLD_f64(op) fold_by_f64(op, sums)
-#define FOLD_i64(op) fold_by_i64(op, sums)
-#define EACH_f32(op) each_by_f32(op, sums, x, count)
-#define EACH_f64(op) each_by_f64(op, sums, x, count)
-#define EACH_i64(op) each_by_i64(op, sums, x, count)
+#define JOIN(op, kind) join_by_##kind(op, sums, x, count)
+#define FOLD(op, kind) fold_by_##kind(op, sums)
+#define EACH(op, kind) each_by_##kind(op, sums, x, count)
 
 #define EACH_ROW(op, kind)                                                                                                     \
     for (int64_t row = 0; row < rows; row++) {                                                                                 \
         prefetch_row((const char *)(x + (row + 1) * stride), columns *(int64_t)sizeof *x);                                     \
         each_by_##kind(op, sums + row % REDUCE_LANES * columns, x + row * stride, columns);                                    \
     }
-#define EACH_ROW_f32(op) EACH_ROW(op, f32)
-#define EACH_ROW_f64(op) EACH_ROW(op, f64)
-#define EACH_ROW_i64(op) EACH_ROW(op, i64)
 
 REDUCTIONS(float, f32)
 REDUCTIONS(double, f64)

@@ -1,4 +1,22 @@
-/* Plans a quantized product: the strategy, the rows and columns of a pass, layouts, sizes and kernels. */
+/* Plans a quantized product: the strategy, the rows and columns of a pass, layouts, sizes and kernels.
+ *
+ * The table `strategies` is the ladder: the first row that applies is taken, and its comment says why. Read from the top:
+ *
+ *   QUANT_FLOAT    formats without codes to multiply, and decoded weights: a product of floats
+ *   QUANT_BF16     fast mode, many columns: weights are unpacked to bf16 for the vendor's BLAS or our own fast product
+ *   QUANT_STAY     one column, sm_90a: thread blocks stay for norm, coding, product and addition
+ *   QUANT_DIRECT   one column, other chips: the same work in one launch, activations coded on the way
+ *   QUANT_GEMV     up to GEMV_COLUMNS_MAX columns, and columns with ids: bound by reading the weights, as they are stored
+ *   QUANT_WGMMA    more columns, sm_90a: tiles by wgmma
+ *   QUANT_TILES    more columns, all other chips: tiles by the matrix unit that there is, or by products of four bytes
+ *
+ * Products of codes (the last five) give canonical results, so which of them is taken is only a matter of time.
+ *
+ * Then the sizes, by plan_gemv() for few columns and plan_tiles() for tiles: how many rows and columns a pass has, so that
+ * workspaces stay within their limits; in which layout activations are coded and weights unpacked; threads, shared memory and
+ * kernel. A plan is only arithmetic on the job and the chip's constants; quant_prepare.c allocates, and quant_launch.c launches
+ * what it says.
+ */
 #include "gpu/quant/quant_plan.h"
 
 #include <string.h>

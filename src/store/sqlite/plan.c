@@ -1,5 +1,22 @@
-/* Choosing a plan. What a query means must not depend on the order in which SQLite joins. So everything that defines the search
- * (MATCH, k, radius, filter, a list of rowids) is an argument of the search, or the plan is refused. */
+/* Choosing a plan for a SELECT on a collection's virtual table.
+ *
+ * SQLite calls plan_choose() (xBestIndex) several times for each statement, with the terms of WHERE that it could pass in this
+ * join order, and takes the cheapest answer. What a query means must not depend on that order. So everything that defines the
+ * search (MATCH, k, radius, filter, parameters, nprobe, recall, a list of rowids) is an argument of the search, or the plan is
+ * refused. The steps:
+ *
+ *   look_at()         each term, by its column: take it as an argument (take_argument(), take_rowid(), take_bound()), leave
+ *                     it to SQLite, or note what is `wrong` or missing
+ *   the rules         arguments that need each other: checked in plan_choose(), the first that is broken is the message
+ *   choose_search()   there is a MATCH: one search; or choose_rows(): one row by rowid or id, or all rows in order
+ *   assign()          number the arguments for xFilter (request.c reads them in the same order) and say which of them SQLite
+ *                     need not check again
+ *   idxNum            the plan: a bit for each argument, how many rowids and lists there are, and which columns are read
+ *
+ * Three ways to say no. An error, if no other join order can help: the terms contradict each other. SQLITE_CONSTRAINT, if the
+ * missing term may come in another order. PLAN_REFUSED at an infinite price, if there is no MATCH: this may be one branch of an
+ * OR whose other branch is right; SQLite runs it, and gets the message, only if there is nothing else.
+ */
 #include "store/sqlite/plan.h"
 
 #include <stdbool.h>

@@ -1,4 +1,34 @@
-/* Opening and closing a view, and choosing the mirror that answers for its snapshot. */
+/* Opening and closing a view, and choosing the mirror that answers for its snapshot (view.h says what a view is).
+ *
+ * A view has up to three collections in memory, mirrors, and one rule decides which of them answers:
+ *
+ *   shared    one for all connections of the process with these settings. Only committed rows enter it. It only goes
+ *             forward.
+ *   overlay   rows that this connection's transaction has added, beside a mask of the shared rows that it has removed
+ *   own       a copy of this view's alone, read whole through its connection
+ *
+ *   the snapshot is ...                                             it is answered by
+ *   at the shared mirror's sequence                                 shared
+ *   later, and the connection has no changes of its own             shared, after shared_catch_up()
+ *   later by changes of its own, to rows                            shared at `base`, the state before them, and overlay
+ *   later by changes of its own, to the index                       own
+ *   later by changes of its own, under view_begin_whole()           own
+ *   perhaps not committed (`uncertain`), and not at that sequence   own
+ *   earlier than the shared mirror                                  own; with `restarts` WW_BUSY: a new transaction will do
+ *   in a database without a file                                    own
+ *
+ * The steps of begin(): read the record (uid, epoch, sequence: one row); look for changes of its own (`changed` and another
+ * sequence than `base`); shared_lock() at the record, or at `base`; then overlay_ready() or own_ready(). The mirror that was
+ * chosen stays locked for reading until view_end().
+ *
+ * Who moves the shared mirror: shared_catch_up(), with what the file has since (view_load.c), and view_committed(), with rows
+ * that a write of this process still has in memory. Both hold its lock for writing and compare sequences first, so their order
+ * does not matter. A mirror that cannot be brought forward (a log of removals that was trimmed, a failure on the way) is
+ * abandoned: its readers finish, and the next one makes another.
+ *
+ * `uncertain` is a view that was opened in the middle of a write transaction: what it reads may never be committed, so nothing
+ * of it enters the shared mirror until that transaction ends.
+ */
 #include "store/view/view_state.h"
 
 #include <string.h>

@@ -1,13 +1,19 @@
 /* Searches only some lists.
  *
- * A search of the centroids orders the lists of each query: a few more than it will read, and all of them only if those have
- * too few rows or do not suffice for a proof. The query reads the first nprobe lists, or as many as the requested recall needs
- * (calibrate.c), and more until they have as many rows as it must find. Nothing else decides which rows are read, so results
- * have the same bits on every device, for every batch size and number of threads. How rows are read:
+ *   ivf_search()       the whole call: reads everything exactly if that is what the rule asks for (reads_all()), else rounds
+ *   search_rounds()    rounds of as many queries as have room for their ordered lists
+ *   search_round()     one round: order, choose, read, prove
+ *     order            a search of the centroids gives the nearest `known` lists of each query: a few more than it will read
+ *     choose_lists()   each query takes lists from the front while the rule says so, and on until they have `wanted` rows;
+ *                      if the ordered ones do not suffice, all are ordered (order_more())
+ *     read             rows_search_lists() by the backend, or where it cannot read lists read_with_masks(): a search of all
+ *                      rows per query, with a mask of the rows in its lists
+ *     count_proven()   how many hits are better than everything in unread lists, by the bounds of proof.c. It goes through
+ *                      the lists after those that were read, nearest first, and stops when one bound covers all that follow
  *
- *   rows_search_lists   by the backend itself, if it has the function
- *   with masks          otherwise: a search of all rows per query, with a mask of the rows in its lists
- *   exact search        if all lists are read, or a mask admits no more rows than nprobe lists have
+ * A rule (calibrate.c) is a number of lists, or a factor: lists whose centroid is at most this many times as far away as the
+ * nearest one. Nothing but the rule and the numbers of admitted rows decides which rows are read, so results have the same bits
+ * on every device, for every batch size and number of threads.
  */
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,22 @@
 /* Searches some lists of an index on a GPU, in screened rounds (screen_round.h) whose kernels read lists instead of segments.
  *
- * The host groups the queries of a round by list, so that four queries that read the same list share its codes
- * (screen_lists.c). It only visits lists that are read, so a query's time does not depend on the number of other lists. The
- * sample of a query is the first words of its nearest lists, which gives a threshold close to the result. If a query's list of
- * kept rows was full, the query is searched again with the best known threshold and room for all its rows; if its results prove
- * a defect of the screen, it is searched again without a threshold. No query needs a third attempt.
+ * Input: for each query, the numbers of the lists to read, nearest first (vectors/ivf/search.c chose them). The codes of the
+ * lists are on the device, list by list (push.c). A round takes as many queries as have room for their kept rows:
+ *
+ *   1. pairs     (query, list), grouped by list: count_pairs() counts them for each list, put_pairs() writes them in the
+ *                order of the lists. Only lists that are read are visited, so a query's time does not depend on the others.
+ *   2. items     up to four pairs of one list, and some words (64 rows) of it: put_items(). An item is what a thread
+ *                block takes; its four queries share the codes that are read. Long lists have several items, so that
+ *                blocks end together.
+ *   3. send      items and pairs of the sample and of all rows in one block, one copy: send_work()
+ *   4. run       screen_round_run(): codes of the sample, thresholds, codes of all rows, exact scores of those that are kept
+ *   5. settle    results, or a reason to search again
+ *
+ * The sample of a query is the first words of its nearest lists: these are its likely neighbours, so the threshold is close to
+ * the result. The work exists twice in each round, [0] for all rows and [1] for the sample; with known thresholds only [0].
+ *
+ * A query whose list of kept rows was full is searched again with the best known threshold and room for all its rows; if its
+ * results prove a defect of the screen, without a threshold. No query needs a third attempt.
  */
 #include "gpu/search/lists/lists.h"
 
