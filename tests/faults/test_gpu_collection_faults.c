@@ -214,7 +214,7 @@ static void fail_each_call(operation work)
         int64_t n = 1, turn = 1;
         while (n < CALLS_MAX && fail_call(work, n, numbers[by_turns ? turn % 3 : kind])) {
             check_nothing_left(host_blocks);
-            n = test_is_short() ? fault_next(n) : n + 1;
+            n = fault_after(n);
             turn++;
         }
         assert_true(n > 2 && n < CALLS_MAX);

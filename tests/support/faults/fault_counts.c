@@ -39,6 +39,11 @@ long fault_next(long n)
     return test_is_short() ? 2 * n + (n % 2 == 0) : n + 1 + n / 4;
 }
 
+long fault_after(long n)
+{
+    return test_is_short() ? fault_next(n) : n + 1;
+}
+
 __attribute__((destructor)) static void write_counts(void)
 {
     const char *path = getenv("WARPWAVE_FAULT_COUNTS");

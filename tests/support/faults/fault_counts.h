@@ -10,5 +10,7 @@ void fault_count(const char *kind, long count);
  * calls are skipped in increasing steps, so that an operation of a thousand calls takes 28 attempts; in the short form, 10:
  * each is twice as far as the last, alternately odd and even. */
 long fault_next(long n);
+/* The next one, also in the form of .ci/run; in the short form as fault_next(). */
+long fault_after(long n);
 
 #endif
