@@ -81,6 +81,7 @@ check "evidence" scripts/evidence.py check
 check "shell scripts" shell_scripts
 check "python scripts" python_scripts
 check "declarations" scripts/python-native.py --check
+check "types of asyncio" scripts/python-aio.py --check
 check "versions" scripts/package/release.py --check
 check "unsafe code" scripts/rust-unsafe.py --check
 check "nightly targets" nightly_targets

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _native as c
 from ._numpy import IntArray, address
+from ._records import arrow_matrix, is_arrow
 from .tensor import Tensor, from_dlpack
 
 F32 = np.dtype(np.float32)
@@ -40,9 +41,13 @@ def device_tensor(value: Any, types: tuple[str, ...]) -> Any:
 
 
 def as_array(value: Any, what: str) -> npt.NDArray[Any]:
-    """Return an array, list, DLPack object or pandas column as a NumPy array of numbers."""
+    """Return an array, list, DLPack object, pandas, polars or Arrow column as a NumPy array of numbers."""
+    if isinstance(value, str):
+        raise TypeError(f"{what} are the text {value!r:.60}; numbers are needed, and a text is given as text=")
     if not isinstance(value, np.ndarray):
-        if hasattr(value, "to_numpy"):  # pandas, polars: the elements of a column may be vectors
+        if is_arrow(value):
+            value = arrow_matrix(value)
+        elif hasattr(value, "to_numpy"):  # pandas, polars: the elements of a column may be vectors
             value = value.to_numpy()
             if value.dtype == object and value.size and not np.isscalar(value.flat[0]):
                 value = np.stack([np.asarray(element) for element in value.ravel()])
@@ -59,6 +64,9 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
     if kind == "V" and value.dtype.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):  # ml_dtypes
         return value  # type: ignore[no-any-return]
     if kind == "O":
+        missing = next((place for place, element in np.ndenumerate(value) if element is None), None)
+        if missing is not None:
+            raise ValueError(f"{what}{''.join(f'[{index}]' for index in missing)} is None; numbers are needed")
         try:
             return value.astype(np.float32)  # type: ignore[no-any-return]
         except (TypeError, ValueError):
@@ -178,6 +186,8 @@ def _without_nan(value: Any) -> Any:
 
 
 def _records(payloads: Any) -> Any:
+    if hasattr(payloads, "to_dicts"):  # polars
+        return payloads.to_dicts()
     if not (hasattr(payloads, "to_dict") and hasattr(payloads, "columns")):
         return payloads
     return [{str(name): _without_nan(value) for name, value in record.items()} for record in payloads.to_dict("records")]
@@ -206,8 +216,14 @@ def _encoded(value: Any, number: int) -> str:
 def as_payloads(payloads: Any, count: int, per: str = "vectors") -> Texts:
     """Convert payloads: any JSON values, None for no payload.
 
-    Each row of a data frame is one payload, with null for missing values.
+    Each row of a data frame is one payload, with null for missing values. A dict is the payload of a single row.
     """
+    if isinstance(payloads, dict):
+        if count != 1:
+            raise ValueError(f"payloads is a dict, which is one payload, for {count} {per}; give a list with a payload for each")
+        payloads = [payloads]
+    if isinstance(payloads, (str, bytes)):
+        raise TypeError(f"payloads is the {type(payloads).__name__} {payloads!r:.60}; it must be a list of values for JSON, one for each row, or a dict for one")
     try:
         values = list(_records(payloads))
     except TypeError:

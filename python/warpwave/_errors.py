@@ -4,6 +4,8 @@ from __future__ import annotations
 import enum
 import os
 import re
+import sys
+import warnings
 from ctypes import byref, sizeof
 from dataclasses import dataclass
 from typing import Optional
@@ -165,6 +167,14 @@ class Busy(Error, TimeoutError):
 
 class CutText(UserWarning):
     """Texts were longer than the model's context, so that their ends are not in their vectors or scores."""
+
+
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn the caller outside of this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("warpwave", "contextlib"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, kind, stacklevel=level)
 
 
 _KINDS: dict[int, type[Error]] = {

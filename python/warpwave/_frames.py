@@ -10,6 +10,7 @@ import numpy as np
 from . import _native as c
 from ._arrays import id_text
 from ._optional import needed
+from ._records import arrow_matrix
 from ._select import Where
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results
 
@@ -36,12 +37,27 @@ class Frames:
 
         The columns are id, text if any row has one, vector, and one column for each payload field.
         """
-        fetch = self._everything(vectors)
-        found = self._get(None, fetch) if where is None and parameters is None else self._select(where, parameters, fetch)
-        return found.to_pandas().drop(columns="score")
+        return self._found(where, parameters, vectors)._frame(needed("pandas", "to_pandas()"), False)
 
     def _everything(self, vectors: bool) -> int:
         return FETCH_IDS | FETCH_PAYLOADS | (FETCH_VECTORS if vectors else 0) | (c.WW_FETCH_TEXTS if self._stored else 0)
+
+    def to_polars(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True) -> Any:
+        """Return the rows that match `where`, or all, as a data frame of polars with the columns of `to_pandas`."""
+        polars = needed("polars", "to_polars()")
+        return polars.DataFrame(self._found(where, parameters, vectors)._columns_of(False), strict=False)
+
+    def to_list(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True) -> list[dict[str, Any]]:
+        """Return the rows that match `where`, or all, as records: dicts with id, vector, payload and, in a store, text."""
+        return self._found(where, parameters, vectors)._records(False)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Return all rows as a stream of Arrow, for polars, DuckDB and others."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _found(self, where: Optional[Where], parameters: Any, vectors: bool) -> Results:
+        fetch = self._everything(vectors)
+        return self._get(None, fetch) if where is None and parameters is None else self._select(where, parameters, fetch)
 
     def _schema(self, pyarrow: Any, vectors: bool) -> Any:
         columns = [("id", pyarrow.string()), ("vector", pyarrow.list_(pyarrow.float32(), self.dim)), ("payload", pyarrow.string()), ("text", pyarrow.string())]
@@ -92,7 +108,7 @@ class Frames:
             if upsert and ids is None:
                 raise ValueError(f"upsert needs ids, and the table has no column {id!r}; it has {', '.join(names)}")
             texts = batch.column("text").to_pylist() if payload in names and "text" in names else []
-            self._write(c.ww_collection_upsert if upsert else c.ww_collection_add, "add_table", _vectors(batch.column(vector)), ids,
+            self._write(c.ww_collection_upsert if upsert else c.ww_collection_add, "add_table", arrow_matrix(batch.column(vector)), ids,
                         _payloads(batch, vector, id, payload), None, texts if any(text is not None for text in texts) else None)
             added += batch.num_rows
         return added
@@ -102,8 +118,12 @@ def _batches(table: Any) -> Iterator[Any]:
     pyarrow = needed("pyarrow", "add_table()")
     if isinstance(table, (str, os.PathLike)):
         return needed("pyarrow.parquet", "add_table()").ParquetFile(os.fspath(table)).iter_batches(_BATCH)  # type: ignore[no-any-return]
-    if hasattr(table, "columns") and hasattr(table, "to_dict") and not isinstance(table, pyarrow.Table):  # pandas
+    if type(table).__module__.startswith("pandas"):
         table = pyarrow.Table.from_pandas(table, preserve_index=False)
+    elif type(table).__module__.startswith("polars"):
+        table = table.to_arrow()
+    if isinstance(table, list):  # of records
+        table = pyarrow.Table.from_pylist(table)
     if hasattr(table, "__arrow_c_stream__"):
         table = pyarrow.table(table)
     if isinstance(table, pyarrow.RecordBatch):
@@ -112,19 +132,6 @@ def _batches(table: Any) -> Iterator[Any]:
         raise TypeError(f"the table is {type(table).__name__}; it must be a pyarrow.Table, a pandas.DataFrame, the path of a Parquet file or have "
                         "__arrow_c_stream__")
     return iter(table.to_batches(max_chunksize=_BATCH))
-
-
-def _vectors(column: Any) -> Any:
-    """Return a column of lists as a matrix, without a copy if Arrow stores the numbers contiguously."""
-    if column.null_count:
-        raise ValueError(f"row {int(np.flatnonzero(column.is_null())[0])} of a batch has no vector")
-    flat = np.asarray(column.flatten())
-    if len(column) == 0 or len(flat) % len(column):
-        raise ValueError("the vectors of the table are not all of one length")
-    lengths = {len(one) for one in column} if not hasattr(column.type, "list_size") else set()
-    if len(lengths) > 1:
-        raise ValueError(f"the vectors of the table have {len(lengths)} different lengths")
-    return flat.reshape(len(column), -1)
 
 
 def _payloads(batch: Any, vector: str, id: Optional[str], payload: str) -> Optional[list[Any]]:

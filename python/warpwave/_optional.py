@@ -5,6 +5,14 @@ import importlib
 from typing import Any
 
 
+def installed(name: str, module: str, extra: str) -> None:
+    """Raise ImportError with the command that installs it if a package that a module of this one is for is missing."""
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"{module} needs {error.name or name}: pip install 'warpwave[{extra}]'") from error
+
+
 def needed(name: str, what: str) -> Any:
     """Return a module, or raise ImportError with the command that installs it."""
     try:

@@ -5,6 +5,9 @@ import datetime
 from typing import Any, Optional
 
 import numpy as np
+from ._optional import installed
+
+installed("haystack", "warpwave.haystack", "haystack")
 from haystack import component, default_from_dict, default_to_dict
 from haystack.dataclasses import Document
 from haystack.document_stores.errors import DuplicateDocumentError

@@ -5,6 +5,9 @@ import uuid
 from typing import Any, Callable, Iterable, Optional, Sequence, Union
 
 import numpy as np
+from ._optional import installed
+
+installed("langchain_core", "warpwave.langchain", "langchain")
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore

@@ -4,6 +4,9 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence
 
 import numpy as np
+from ._optional import installed
+
+installed("llama_index.core", "warpwave.llamaindex", "llamaindex")
 from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import (BasePydanticVectorStore, FilterCondition, FilterOperator, MetadataFilters, VectorStoreQuery,

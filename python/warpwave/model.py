@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import warnings
 from ctypes import POINTER, addressof, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, Optional, Sequence, Union, overload
@@ -14,7 +13,7 @@ import numpy as np
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, Worker, cancellable, interruptible
 from ._checked import integer, integers, text
-from ._errors import CutText, check
+from ._errors import CutText, check, warn
 from ._numpy import address
 from .device import Device, DeviceLike, from_struct, made, resolve
 
@@ -63,16 +62,16 @@ class ModelInfo:
 
 
 def warn_of_cut(cut: int, count: int, context: int) -> None:
-    """Warn the caller of the caller if texts were cut."""
+    """Warn if texts were cut."""
     if cut:
-        warnings.warn(f"{cut} of {count} texts have more than {context} tokens; what follows is ignored", CutText, stacklevel=3)
+        warn(f"{cut} of {count} texts have more than {context} tokens; what follows is ignored", CutText)
 
 
-def texts_cut(model: Any) -> int:
-    """Return how many texts the open model has cut so far."""
+def described(model: Any) -> Any:
+    """Return the C struct that describes an open model."""
     info = made(c.ww_model_info)
     check(c.ww_model_describe(model, byref(info)))
-    return int(info.texts_cut)
+    return info
 
 
 def _initialised(kind: Any, init: Callable[..., int]) -> Any:
@@ -176,6 +175,22 @@ def _encoded(texts: Sequence[str]) -> tuple[list[bytes], Any]:
             raise TypeError(f"a text is {one!r}; it must be a str")
     encoded = [one.encode("utf-8", "surrogatepass") for one in listed]
     return encoded, (c_size_t * max(len(encoded), 1))(*[len(one) for one in encoded])
+
+
+def embedded(model: Any, texts: Sequence[str], width: int, prompt: Optional[str], progress: Progress = None) -> tuple[npt.NDArray[np.float32], int]:
+    """Return the vectors that an open model makes of texts, and how many of these were cut."""
+    encoded, lengths = _encoded(texts)
+    pointers = (c_char_p * max(len(encoded), 1))(*encoded)
+    out, cut, how = np.empty((len(encoded), width), np.float32), c_int64(), _initialised(c.ww_embedding, c.ww_embedding_init)
+    how.prompt = None if prompt is None else text(prompt.encode(), "prompt")
+    how.cut = addressof(cut)
+
+    def call(told: Any) -> int:
+        how.progress = told
+        return int(c.ww_model_embed(model, pointers, lengths, len(encoded), byref(how), address(out)))
+
+    interruptible(call, progress, "embedding")
+    return out, cut.value
 
 
 def _ids(tokens: Any) -> npt.NDArray[np.int32]:
@@ -291,19 +306,9 @@ class Model(NotPicklable):
         `dimensions`, vectors are cut to that many numbers and scaled to length 1 again, for models trained for this.
         """
         single = isinstance(texts, str)
-        encoded, lengths = _encoded([texts] if isinstance(texts, str) else texts)
-        pointers = (c_char_p * max(len(encoded), 1))(*encoded)
-        out, cut, how = np.empty((len(encoded), self.info.width), np.float32), c_int64(), _initialised(c.ww_embedding, c.ww_embedding_init)
-        how.prompt = None if prompt is None else text(prompt.encode(), "prompt")
-        how.cut = addressof(cut)
-
-        def call(told: Any) -> int:
-            how.progress = told
-            return int(c.ww_model_embed(model, pointers, lengths, len(encoded), byref(how), address(out)))
-
         with self._handle as model:
-            interruptible(call, progress, "embedding")
-        warn_of_cut(cut.value, len(encoded), self.info.context)
+            out, cut = embedded(model, [texts] if isinstance(texts, str) else texts, self.info.width, prompt, progress)
+        warn_of_cut(cut, len(out), self.info.context)
         shortened = out if dimensions is None else self._shortened(out, integer(dimensions, "dimensions"))
         return shortened[0] if single else shortened
 
@@ -331,10 +336,10 @@ class Model(NotPicklable):
         if b"\0" in asked:
             raise ValueError("the query has a NUL in it")
         with self._handle as model:
-            before = texts_cut(model)
+            before = described(model).texts_cut
             interruptible(lambda told: int(c.ww_model_rerank(model, asked, pointers, lengths, len(encoded), address(out), told, None)), progress,
                           "reranking")
-            cut = texts_cut(model) - before
+            cut = described(model).texts_cut - before
         warn_of_cut(cut, len(encoded), self.info.context)
         return out
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _native as c
 from ._calls import Handle
+from ._errors import CorruptFile
 from ._optional import needed
 from ._numpy import FloatArray, IntArray
 
@@ -75,9 +76,14 @@ class _HitFields(NamedTuple):
 
 
 class Hit(_HitFields):
-    """A row that a query found: id, score, row, payload."""
+    """A row that a query found: id, score, row, payload; its vector, too, if that was requested."""
 
-    __slots__ = ()
+    _vector: Any = NOT_FETCHED
+
+    @property
+    def vector(self) -> FloatArray:
+        """The vector; raises ValueError if the search was not called with `vectors=True`."""
+        return _fetched(self._vector, "vector")  # type: ignore[no-any-return]
 
     @property
     def payload(self) -> Any:
@@ -113,9 +119,17 @@ def _copied(pointer: Optional[int], count: int, kind: Any) -> Any:
     return np.frombuffer(bytearray(string_at(pointer, count * kind.itemsize)), kind)
 
 
+def _decoded(block: bytes) -> str:
+    """Return text of the library, which is UTF-8 unless a file was damaged."""
+    try:
+        return block.decode()
+    except UnicodeDecodeError as error:
+        raise CorruptFile(f"a row's id, text or payload is not UTF-8 (byte 0x{block[error.start]:02x}); the file is damaged: check it") from None
+
+
 def _texts(block: bytes, places: IntArray) -> ObjectArray:
     """Return the NUL-terminated texts at these offsets of a block, without a loop; offset -1 gives None."""
-    parts = block.decode("utf-8", "surrogateescape").split("\0")
+    parts = _decoded(block).split("\0")
     parts[-1] = None  # type: ignore[call-overload]  # behind the last NUL there is nothing
     texts = np.empty(len(parts), object)
     texts[:] = parts
@@ -128,7 +142,7 @@ def _texts(block: bytes, places: IntArray) -> ObjectArray:
 def _few_texts(text: int, places: int, count: int) -> ObjectArray:
     """Return a few texts, read directly from their addresses."""
     few = np.empty(count, object)
-    few[:] = [(c_char_p(text + place).value or b"").decode("utf-8", "surrogateescape") if place >= 0 else None for place in (c_int64 * count).from_address(places)]
+    few[:] = [_decoded(c_char_p(text + place).value or b"") if place >= 0 else None for place in (c_int64 * count).from_address(places)]
     return few
 
 
@@ -158,7 +172,10 @@ _COLUMNS: dict[str, Callable[[Any], Any]] = {
 
 def parse_payloads(texts: ObjectArray) -> list[Any]:
     """Parse all JSON texts at once; None means no payload."""
-    return json.loads("[" + ",".join("null" if text is None else text for text in texts) + "]")  # type: ignore[no-any-return]
+    try:
+        return json.loads("[" + ",".join("null" if text is None else text for text in texts) + "]")  # type: ignore[no-any-return]
+    except json.JSONDecodeError as error:
+        raise CorruptFile(f"a payload is not JSON ({error.msg}); the file is damaged: check it") from None
 
 
 class Results:
@@ -178,7 +195,7 @@ class Results:
     """
 
     __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_proven", "_id_places", "_payload_places", "_text", "_vectors", "_parts", "_texts",
-                 "_ids", "_payload_texts", "_payloads", "stats")
+                 "_ids", "_payload_texts", "_payloads", "_fetch", "stats")
 
     _found: Handle
     _columns: Any
@@ -199,18 +216,22 @@ class Results:
     _payloads: Optional[list[Any]]
     _parts: Any
     _texts: Optional[ObjectArray]
+    _fetch: int
     stats: Optional[SearchStats]
 
     def __init__(self) -> None:
         self._columns = self.stats = self._ids = self._payload_texts = self._payloads = None
+        self._fetch = 0
 
     @classmethod
-    def _of(cls, found: Handle, columns: Any, single: bool, width: Optional[int]) -> Results:
+    def _of(cls, found: Handle, columns: Any, single: bool, width: Optional[int], fetch: int = 0) -> Results:
         """Create results; columns are copied on first access.
 
-        `width` is the k of a search whose queries all have the same number of hits, or None if the numbers differ.
+        `width` is the k of a search whose queries all have the same number of hits, or None if the numbers differ. `fetch` is what was
+        requested, and READ if rows were read and not searched.
         """
         self = cls()
+        self._fetch = fetch
         self._found = found
         self._columns = columns
         self._single = single
@@ -218,14 +239,16 @@ class Results:
         self._shape = None if width is None else (queries, columns.hit_count // queries if queries else width)
         return self
 
-    def __getattr__(self, name: str) -> Any:
-        """Copy a column on first access."""
-        load = _COLUMNS.get(name)
-        if load is None:
-            raise AttributeError(name)
-        value = load(self._columns)
-        setattr(self, name, value)
-        return value
+    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Copy a column on first access."""
+            load = _COLUMNS.get(name)
+            if load is None:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            value = load(self._columns)
+            setattr(self, name, value)
+            return value
 
     def _by_query(self, flat: Any) -> Any:
         """Shape an array of hits by query."""
@@ -256,9 +279,7 @@ class Results:
 
     def _row_texts(self) -> ObjectArray:
         """Return the texts of a store's rows; None for rows without one."""
-        if self._columns is None or not self._columns.texts:
-            return np.empty(len(self._rows), object)
-        return _texts(self._text, _copied(self._columns.texts, self._columns.hit_count, _I64))
+        return np.empty(len(self._rows), object) if self._texts is None else self._texts
 
     def _all_payloads(self) -> list[Any]:
         if self._payloads is None:
@@ -359,10 +380,12 @@ class Results:
 
     def _hit(self, i: int) -> Hit:
         payload = self._all_payloads()[i] if self._payload_places is not None else NOT_FETCHED
-        if self._texts is None:
-            return Hit(self._all_ids()[i], float(self._scores[i]), int(self._rows[i]), payload)
-        hit = TextHit(self._all_ids()[i], float(self._scores[i]), int(self._rows[i]), payload)
-        hit.text = self._texts[i]
+        kind = Hit if self._texts is None else TextHit
+        hit = kind(self._all_ids()[i], float(self._scores[i]), int(self._rows[i]), payload)
+        if isinstance(hit, TextHit) and self._texts is not None:
+            hit.text = self._texts[i]
+        if self._vectors is not None:
+            hit._vector = self._vectors[i]
         return hit
 
     def __len__(self) -> int:
@@ -388,6 +411,7 @@ class Results:
     def _taken(self, hits: IntArray, queries: list[int], single: bool) -> Results:
         """Return some queries with their hits or, for a single query, some of its hits."""
         some = Results()
+        some._fetch = self._fetch
         counts = [len(hits)] if single else np.diff(self._starts)[queries]
         some._single, some._starts = single, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         some._shape = None if single or self._shape is None else (len(queries), self._shape[1])
@@ -404,22 +428,81 @@ class Results:
         some._texts = None if self._texts is None else self._texts[hits]
         return some
 
-    def to_pandas(self) -> Any:
-        """Return a data frame with one line per hit: query (if several), id, score, and everything that was fetched."""
-        pandas = needed("pandas", "to_pandas()")
+    def _has(self, what: int, column: Any) -> bool:
+        """Was a column requested? Results that were loaded from a pickle of an older version only know what they have."""
+        return bool(self._fetch & what) or column is not None
+
+    def _base_columns(self, scores: bool) -> dict[str, Any]:
+        """Return the columns of a table: query (if several), id, score, text and vector."""
         columns: dict[str, Any] = {} if self._single else {"query": np.repeat(np.arange(len(self)), np.diff(self._starts))}
-        if self._id_places is not None:
+        if self._has(FETCH_IDS, self._id_places):
             columns["id"] = self._all_ids()
-        columns["score"] = self._scores
+        if scores:
+            columns["score"] = self._scores
         texts = self._row_texts()
         if any(text is not None for text in texts):
             columns["text"] = texts
-        if self._vectors is not None:
-            columns["vector"] = list(self._vectors)
+        if self._has(FETCH_VECTORS, self._vectors):
+            columns["vector"] = [] if self._vectors is None else list(self._vectors)
+        return columns
+
+    def _columns_of(self, scores: bool) -> dict[str, list[Any]]:
+        """Return all columns as lists, a column for each field of the payloads if no name is taken."""
+        columns: dict[str, list[Any]] = {name: [one.tolist() for one in values] if name == "vector" else list(values)
+                                         for name, values in self._base_columns(scores).items()}
+        if self._payload_places is None:
+            return columns
+        payloads = self._all_payloads()
+        names = list(dict.fromkeys(name for payload in payloads if isinstance(payload, dict) for name in payload))
+        if set(names) & set(columns) or not all(payload is None or isinstance(payload, dict) for payload in payloads):
+            return {**columns, "payload": payloads}
+        return {**columns, **{name: [(payload or {}).get(name) for payload in payloads] for name in names}}
+
+    def _records(self, scores: bool) -> list[dict[str, Any]]:
+        columns = self._base_columns(scores)
+        if self._has(FETCH_PAYLOADS, self._payload_places):
+            columns["payload"] = self._all_payloads()
+        return [dict(zip(columns, (value.item() if isinstance(value, np.generic) else value for value in values))) for values in zip(*columns.values())]
+
+    def to_list(self) -> list[Any]:
+        """Return the hits as dicts: id, score, and everything that was fetched. For several queries a list for each."""
+        records = self._records(not self._fetch & READ)
+        if self._single:
+            return records
+        for record in records:
+            del record["query"]
+        return [records[first:end] for first, end in zip(self._starts[:-1].tolist(), self._starts[1:].tolist())]
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with one line per hit: query (if several), id, score, and everything that was fetched."""
+        return self._frame(needed("pandas", "to_pandas()"), not self._fetch & READ)
+
+    def _frame(self, pandas: Any, scores: bool) -> Any:
+        columns = self._base_columns(scores)
         frame = pandas.DataFrame(columns)
         if self._payload_places is None:
             return frame
         return frame.join(_payload_frame(pandas, self._all_payloads(), set(frame.columns)))
+
+    def to_polars(self) -> Any:
+        """Return the same as a data frame of polars."""
+        return needed("polars", "to_polars()").DataFrame(self._columns_of(not self._fetch & READ), strict=False)
+
+    def to_arrow(self) -> Any:
+        """Return the hits as a pyarrow.Table: query (if several), id, score, text, vector, and payloads as JSON texts."""
+        pyarrow = needed("pyarrow", "to_arrow()")
+        columns = self._base_columns(not self._fetch & READ)
+        for name in {"id", "text"} & set(columns):
+            columns[name] = pyarrow.array(columns[name], pyarrow.string())
+        if self._vectors is not None:
+            columns["vector"] = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(self._vectors.ravel()), self._vectors.shape[1])
+        if self._has(FETCH_PAYLOADS, self._payload_places):
+            columns["payload"] = pyarrow.array(self._all_payload_texts(), pyarrow.string())
+        return pyarrow.table(columns)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Return the table as a stream of Arrow, for polars, DuckDB and others."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[Any]:
         if self._single:
@@ -435,6 +518,9 @@ class Results:
             setattr(self, name, value)
 
     def __repr__(self) -> str:
+        if self._fetch & READ:
+            first = ", ".join(str(row) if one is None else str(one) for one, row in zip(self._all_ids()[:3], self._rows))
+            return f"<warpwave.Results: {len(self._rows)} row{'' if len(self._rows) == 1 else 's'}{': ' + first if first else ''}{', ...' if len(self._rows) > 3 else ''}>"
         if self._single:
             best = ", ".join(f"{hit.id if hit.id is not None else hit.row}: {hit.score:.4g}" for hit, _ in zip(self.hits(), range(3)))
             return f"<warpwave.Results of one query, {len(self._rows)} hits{': ' + best if best else ''}{', ...' if len(self._rows) > 3 else ''}>"
@@ -470,3 +556,4 @@ def stats_of(value: Any) -> SearchStats:
 
 
 FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS = c.WW_FETCH_IDS, c.WW_FETCH_PAYLOADS, c.WW_FETCH_VECTORS
+READ = 1 << 30  # beside what was fetched: rows were read, and have no scores

@@ -9,6 +9,9 @@ from __future__ import annotations
 from typing import Any, Optional
 
 import numpy as np
+from ._optional import installed
+
+installed("sklearn", "warpwave.sklearn", "sklearn")
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets

@@ -13,12 +13,12 @@ from typing import Any, Iterator, Optional, overload
 from . import _native as c
 from ._arrays import name_text
 from ._calls import Handle, NotPicklable, Progress, interruptible
-from ._errors import InvalidArgument, check
+from ._errors import InvalidArgument, check, warn
 from ._file import created, opened_file
 from ._names import METRICS, PLACES, SCREENS, TYPES, chosen
 from .device import DeviceLike, from_struct, made, resolve
 from .text import TextCollection, open_text
-from .vectors import Collection, _taken
+from .vectors import Collection, Embed, _taken
 
 __all__ = ["Store", "StoreInfo"]
 
@@ -62,6 +62,8 @@ class Store(NotPicklable):
         if self.path == ":memory:":
             self._folder, synchronous = _Folder(), "off"
             path = os.path.join(self._folder.path, "store.db")
+        if os.path.isfile(path) and os.path.getsize(path) == 0 and not must_exist:
+            warn(f"{self.path} has 0 bytes and is opened as a new store; if it had collections, they are lost")
         self._device = resolve(device)
         self._handle = opened_file(path, self._device, self.path, synchronous=chosen(_LEVELS, synchronous, "synchronous"), busy_ms=busy_ms,
                                    filter_ms=filter_ms, page_bytes=page_bytes, must_exist=int(must_exist), read_only=int(read_only),
@@ -72,7 +74,7 @@ class Store(NotPicklable):
 
     @overload
     def create(self, name: str, dim: int, metric: str = ..., type: str = ..., *, screen: str = ..., keep_host_copy: bool = ..., rows: str = ...,
-               exist_ok: bool = ...) -> Collection:
+               exist_ok: bool = ..., embed: Optional[Embed] = ...) -> Collection:
         ...
 
     @overload
@@ -82,13 +84,17 @@ class Store(NotPicklable):
 
     def create(self, name: str, dim: Optional[int] = None, metric: str = "cosine", type: str = "f32", *, screen: str = "int8", keep_host_copy: bool = False,
                rows: str = "device", exist_ok: bool = False, model: Any = None, query_prefix: Optional[str] = None,
-               document_prefix: Optional[str] = None) -> Collection:
+               document_prefix: Optional[str] = None, embed: Optional[Embed] = None) -> Collection:
         """Create an empty collection. Refuse a name that is taken; with `exist_ok`, return that collection if it matches.
 
         With `model`, the path of an embedding model or an open `Model`, the result is a `TextCollection`: `c.add(texts=[...])` and
         `c.search(text=...)` embed texts with it. Prefixes for documents and queries, which some models need, come first. The store keeps
         the model's description with the collection, so `store[name]` is a `TextCollection` from then on.
+
+        `embed`, a function from a list of texts to their vectors, is for models elsewhere: see `Collection.embed`.
         """
+        if model is not None and embed is not None:
+            raise ValueError("give a model, or a function embed, and not both")
         if model is not None:
             return self._create_text(name, dim, metric, type, exist_ok, model, query_prefix, document_prefix)
         if query_prefix is not None or document_prefix is not None:
@@ -96,11 +102,15 @@ class Store(NotPicklable):
         if dim is None:
             raise TypeError("dim is missing; give the number of dimensions, or a model")
         if exist_ok and name in self:
-            return self._as_asked(self[name], dim, metric, type)
+            found = self._as_asked(self[name], dim, metric, type)
+            found.embed = embed or found.embed
+            return found
         with self._handle as store:
             pointer = created(store, name, dim, chosen(METRICS, metric, "the metric"), chosen(TYPES, type, "the type"), keep_host_copy=int(keep_host_copy),
                               screen=chosen(SCREENS, screen, "the screen"), rows=chosen(PLACES, rows, "the place of rows"))
-            return self._keep(name, Collection._of_store(pointer, name))
+            kept = self._keep(name, Collection._of_store(pointer, name))
+        kept.embed = embed
+        return kept
 
     def _create_text(self, name: str, dim: Optional[int], metric: str, type: str, exist_ok: bool, model: Any, query_prefix: Optional[str],
                      document_prefix: Optional[str]) -> TextCollection:
@@ -123,11 +133,19 @@ class Store(NotPicklable):
             text.close()
         return found
 
-    def get_or_create(self, name: str, dim: Optional[int] = None, metric: str = "cosine", type: str = "f32", **options: Any) -> Collection:
-        """Return the collection with this name, or create it; for the options see `create`."""
+    def get_or_create(self, name: str, dim: Optional[int] = None, metric: Optional[str] = None, type: Optional[str] = None, **options: Any) -> Collection:
+        """Return the collection with this name, or create it; for the options see `create`.
+
+        An existing collection needs no `dim`; what you give must be what it has.
+        """
+        if dim is None and options.get("model") is None and name in self:
+            found = self[name]
+            found.embed = options.get("embed") or found.embed
+            return self._as_asked(found, found.dim, metric or found.metric, type or found.type)
+        metric, type = metric or "cosine", type or "f32"
         try:
-            found: Collection = self.create(name, dim, metric, type, exist_ok=True, **options)
-            return found
+            new: Collection = self.create(name, dim, metric, type, exist_ok=True, **options)
+            return new
         except InvalidArgument:
             if name not in self or options.get("model") is not None:  # not created by someone else meanwhile, or has another model
                 raise
@@ -140,11 +158,17 @@ class Store(NotPicklable):
         return found
 
     def rename(self, name: str, to: str) -> Collection:
-        """Rename a collection and open it; objects with the old name are closed. Raise `NotFound`, a KeyError, if there is none."""
+        """Rename a collection and return it; the object that you have of it stays open. Raise `NotFound`, a KeyError, if there is none."""
         with self._handle as store:
             check(c.ww_store_rename(store, name_text(name, "the name"), name_text(to, "the new name")))
-        self._forget(name)
-        return self[to]
+            with self._lock:
+                held = self._open_collections.pop(name, None)
+            if held is None or held._handle.closed:
+                return self[to]
+            pointer = c_void_p()
+            check(c.ww_store_collection(store, name_text(to, "the new name"), byref(pointer)))
+            held._reattach(pointer, to)
+            return self._keep(to, held)
 
     def _forget(self, name: str) -> None:
         with self._lock:
@@ -204,12 +228,16 @@ class Store(NotPicklable):
         return isinstance(name, str) and name in self.list()
 
     def index(self, collection: str, path: str) -> None:
-        """Create an index over a path ("$.lang") in the payloads, so that a `where` need not read every row."""
+        """Create an index over a field of the payloads ("lang", "author.name", or a path of SQLite, "$.lang"), so that a `where` need not read
+        every row."""
+        whole = path if isinstance(path, str) and path.startswith("$") else "$." + path
         with self._handle as store:
-            check(c.ww_store_index(store, name_text(collection, "the name of a collection"), name_text(path, "the path")))
+            check(c.ww_store_index(store, name_text(collection, "the name of a collection"), name_text(whole, "the path")))
 
-    def backup(self, path: Any, *, progress: Progress = None) -> None:
-        """Copy a snapshot of the store to another file."""
+    def backup(self, path: Any, *, replace: bool = False, progress: Progress = None) -> None:
+        """Copy a snapshot of the store to another file. A file that exists is refused (FileExistsError) unless `replace` is True."""
+        if not replace and os.path.exists(path):
+            raise FileExistsError(f"{os.fspath(path)} exists already; backup(..., replace=True) replaces it")
         with self._handle as store:
             interruptible(lambda told: c.ww_store_backup(store, os.fsencode(path), told, None), progress, "backup")
 

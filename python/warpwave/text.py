@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Optional, Protocol, Sequence, Union
 import numpy as np
 
 from . import _native as c
-from ._arrays import Texts, _block_of, as_mask, as_payloads, as_texts, name_text
+from ._arrays import Texts, _block_of, as_payloads, as_texts, name_text
 from ._calls import Handle, Progress, interruptible
 from ._checked import integer
 from ._errors import check
@@ -19,7 +19,7 @@ from ._numpy import address
 from ._ranking import Ranking
 from ._select import Where
 from .device import Device, made
-from .model import Model, texts_cut, warn_of_cut
+from .model import Model, described, embedded, warn_of_cut
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results
 from .vectors import K_DEFAULT, Collection, _taken
 
@@ -84,6 +84,13 @@ class TextCollection(Collection):
                 self._text, self._held = open_text(self._store, self.name, self._device)
             return self._text
 
+    def _reattach(self, pointer: c_void_p, name: str) -> None:
+        with self._opening:
+            text, self._text = self._text, None
+        super()._reattach(pointer, name)
+        if text is not None:
+            text.close()
+
     def close(self) -> None:
         """Free the collection and its model now, or when the last call on another thread returns. Closing twice is allowed."""
         super().close()
@@ -102,7 +109,7 @@ class TextCollection(Collection):
             overlap: Optional[int] = None, progress: Progress = None) -> None:
         """Add texts with vectors made by the model, or documents, or vectors. If one is refused, nothing is added.
 
-        `documents` is a dict of sources and texts, or a list of texts with their sources as `ids`. They are split at sentence ends into
+        With vectors and texts, the texts are kept with your vectors; these must be of the same model. `documents` is a dict of sources and texts, or a list of texts with their sources as `ids`. They are split at sentence ends into
         chunks of at most `chunk` tokens (256); each chunk shares `overlap` tokens (32) with the previous one. A chunk's id is
         "SOURCE#number", and its payload has "source", "chunk", "chunks", "start" and "end" in addition to the document's own fields.
         """
@@ -115,13 +122,13 @@ class TextCollection(Collection):
 
     def _take(self, upsert: bool, vectors: Any, ids: Any, payloads: Any, texts: Any, documents: Any, chunk: Optional[int], overlap: Optional[int],
               progress: Progress) -> None:
-        if sum(one is not None for one in (vectors, texts, documents)) != 1:
-            raise ValueError("give one of vectors, texts and documents")
+        if documents is not None and (vectors is not None or texts is not None) or (vectors is None and texts is None and documents is None):
+            raise ValueError("give vectors, texts or both, or documents")
         if documents is None and (chunk is not None or overlap is not None):
             raise ValueError("chunk and overlap are for documents")
         if vectors is not None:
             write = super().upsert if upsert else super().add
-            write(vectors, ids, payloads, progress=progress)
+            write(vectors, ids, payloads, texts=texts, progress=progress)
         elif texts is not None:
             self._add_texts(upsert, _listed(texts, "texts"), ids, payloads, progress)
         else:
@@ -132,7 +139,7 @@ class TextCollection(Collection):
         block = _block(texts, "texts")
         rows.count, rows.texts = block.count, block.pointers
         id_texts = None if ids is None else as_texts(ids, block.count)
-        payload_texts = None if payloads is None else as_payloads([payloads] if isinstance(payloads, dict) and len(texts) == 1 else payloads, block.count, "texts")
+        payload_texts = None if payloads is None else as_payloads(payloads, block.count, "texts")
         rows.ids = id_texts.pointers if id_texts is not None else None
         rows.payloads = payload_texts.pointers if payload_texts is not None else None
         write = c.ww_text_upsert if upsert else c.ww_text_add
@@ -143,13 +150,10 @@ class TextCollection(Collection):
 
         with self._open_text() as pointer, self._writing:
             model = c.ww_text_model(pointer)
-            before = texts_cut(model)
+            before = described(model).texts_cut
             interruptible(call, progress, "embedding texts")
-            cut = texts_cut(model) - before
-        if cut:
-            info = made(c.ww_model_info)
-            check(c.ww_model_describe(model, byref(info)))
-            warn_of_cut(cut, block.count, info.context)
+            info = described(model)
+        warn_of_cut(info.texts_cut - before, block.count, info.context)
 
     def _add_documents(self, upsert: bool, documents: Any, ids: Any, payloads: Any, chunk: Optional[int], overlap: Optional[int], progress: Progress) -> None:
         if isinstance(documents, Mapping):
@@ -176,6 +180,16 @@ class TextCollection(Collection):
 
         with self._open_text() as pointer, self._writing:
             interruptible(call, progress, "embedding documents")
+
+    def _embedded(self, texts: list[str]) -> Any:
+        """Return the vectors that the collection's model makes of texts to add."""
+        prefix = self.model["document_prefix"]
+        with self._open_text() as pointer:
+            model = c.ww_text_model(pointer)
+            vectors, cut = embedded(model, [prefix + text for text in _listed(texts, "texts")], self.dim, "")
+            context = described(model).context
+        warn_of_cut(cut, len(texts), context)
+        return vectors
 
     def texts(self, ids: Any) -> list[Optional[str]]:
         """Return the texts of the rows with these ids, None for rows without one; raise `NotFound`, a KeyError, for unknown ids."""
@@ -221,7 +235,7 @@ class TextCollection(Collection):
         query.fetch = ((FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) |
                        (c.WW_FETCH_TEXTS if texts or scorer is not None else 0))
         if mask is not None:
-            words, query.mask_rows = as_mask(mask)
+            words, query.mask_rows = self._mask(mask)
             query.mask = address(words)
         fuse.fusion = chosen(_FUSIONS, fusion, "the fusion")
         if weights is not None:

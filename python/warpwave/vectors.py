@@ -24,11 +24,13 @@ from ._ivf import Indexed
 from ._map import Mapped
 from ._names import METRIC_NAMES, METRICS, PLACES, SCREENS, TYPE_NAMES, TYPES, chosen
 from ._numpy import FloatArray, IntArray, address
+from ._records import are_records, split_records
 from ._select import Where, selected
-from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, NOT_FETCHED, Results, Row, SearchStats, stats_of
+from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, NOT_FETCHED, READ, Results, Row, SearchStats, stats_of
 
 __all__ = ["Collection", "CollectionInfo", "score"]
 
+Embed = Callable[["list[str]"], Any]  # from texts to their vectors
 K_DEFAULT = 10
 # Calls that read at least this many numbers (some ten milliseconds) are made interruptible.
 _LONG_SEARCH = 100_000_000
@@ -107,6 +109,12 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         self._native = _NUMPY_TYPES.get(self.type)
         self._type = info.type
 
+    def _reattach(self, pointer: c_void_p, name: str) -> None:
+        """Take the same collection under a new name; calls of other threads on the old handle still finish."""
+        old = self._handle
+        self._attach(pointer, name)
+        old.close()
+
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
     def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress, texts: Any = None) -> None:
@@ -146,24 +154,53 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
             interruptible(call, progress, what)
 
-    def add(self, vectors: Any, ids: Any = None, payloads: Any = None, *, progress: Progress = None) -> None:
+    def add(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, progress: Progress = None) -> None:
         """Add all vectors; if one is refused, add none.
 
-        Takes a matrix, a single vector, lists, pandas columns or anything with `__dlpack__`; data on the collection's GPU is added there,
-        without passing through the host. Ids are texts or integers, which become their decimal digits; without ids rows are numbered.
-        Payloads are JSON values, None for no payload. `progress` is True for a progress bar (by tqdm), or a function of (done, total).
+        Takes a matrix, a single vector, lists, columns of pandas, polars or Arrow, or anything with `__dlpack__`; data on the collection's GPU
+        is added there, without passing through the host. A list of dicts has the rows as records: "vector", and maybe "id", "payload" and
+        "text"; without "payload" all other fields are the payload. Ids are texts or integers, which become their decimal digits; without
+        ids rows are numbered. Payloads are JSON values, None for no payload, or one dict for one row. `texts` are kept with the rows of a
+        store; without vectors the function `embed` makes these of them. `progress` is True for a progress bar (by tqdm), or a function of
+        (done, total).
         """
-        self._write(c.ww_collection_add, "add", vectors, ids, payloads, progress)
+        self._add(c.ww_collection_add, "add", vectors, ids, payloads, texts, progress)
 
-    def upsert(self, vectors: Any, ids: Any, payloads: Any = None, *, progress: Progress = None) -> None:
+    def upsert(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, progress: Progress = None) -> None:
         """Add like `add`, but a vector whose id exists replaces that row, including its payload."""
-        self._write(c.ww_collection_upsert, "upsert", vectors, ids, payloads, progress)
+        self._add(c.ww_collection_upsert, "upsert", vectors, ids, payloads, texts, progress)
 
-    def update(self, ids: Any = None, vectors: Any = None, payloads: Any = None, *, where: Optional[Where] = None, parameters: Any = None,
-               merge: bool = False) -> int:
-        """Change vectors, payloads or both of existing rows; what is not given stays. Return how many rows were changed.
+    def _add(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, texts: Any, progress: Progress) -> None:
+        if are_records(vectors):
+            if ids is not None or payloads is not None or texts is not None:
+                raise ValueError(f"{what}: the rows are records, which have their ids, payloads and texts")
+            vectors, ids, payloads, texts = split_records(vectors)
+        listed = None if texts is None else [texts] if isinstance(texts, str) else list(texts)
+        if vectors is None:
+            if listed is None:
+                raise ValueError(f"{what}: give vectors, or texts")
+            vectors = self._embedded(listed)
+            listed = listed if self._stored else None  # a collection in memory keeps no texts
+        self._write(write, what, vectors, ids, payloads, progress, listed)
 
-        If one of the ids does not exist, raises `NotFound`, a KeyError, and changes nothing. With `merge`, the fields of a payload replace
+    embed: Optional[Embed] = None
+    """A function that takes a list of texts and returns their vectors, for `add(texts=...)`, `update(texts=...)` and `search(text=...)`. It is
+    not kept in a store's file: set it again when you open the collection."""
+
+    def _embedded(self, texts: list[str]) -> Any:
+        """Return the vectors of texts, by the function that the caller gave."""
+        if self.embed is None:
+            raise ValueError("texts need a model: create(name, model=...) in a Store makes a collection with one; or set embed, a function from texts to vectors")
+        array, _, _ = as_rows(self.embed(texts), self.dim, "the vectors of embed()")
+        if array.shape != (len(texts), self.dim):
+            raise ValueError(f"embed() returned vectors of shape {array.shape} for {len(texts)} texts; {(len(texts), self.dim)} is needed")
+        return array
+
+    def update(self, ids: Any = None, vectors: Any = None, payloads: Any = None, *, texts: Any = None, where: Optional[Where] = None,
+               parameters: Any = None, merge: bool = False) -> int:
+        """Change vectors, payloads or texts of existing rows; what is not given stays. Return how many rows were changed.
+
+        New texts without vectors get the vectors that the model, or the function `embed`, makes of them. If one of the ids does not exist, raises `NotFound`, a KeyError, and changes nothing. With `merge`, the fields of a payload replace
         those of the old one, and the others stay. With `where` instead of ids, every row that matches gets the one payload.
 
         >>> c = warpwave.Collection(2, device="cpu")
@@ -173,8 +210,10 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         >>> c.update(where={"lang": "en"}, payloads={"seen": True}, merge=True), c["b"].payload
         (1, {'lang': 'en', 'seen': True})
         """
+        if texts is not None:
+            return self._update_texts(ids, vectors, payloads, [texts] if isinstance(texts, str) else list(texts), where is not None or merge)
         if vectors is None and payloads is None:
-            raise ValueError("update: neither vectors nor payloads were given")
+            raise ValueError("update: neither vectors nor payloads nor texts were given")
         if (ids is None) == (where is None):
             raise ValueError("update: give ids, or a where, and not both")
         if vectors is not None and (where is not None or merge):
@@ -190,7 +229,17 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
                 check(put(pointer, texts.pointers, new.pointers, texts.count))
             else:
                 self._write(c.ww_collection_update, "update", vectors, [ids] if one else ids, [payloads] if one and payloads is not None else payloads, None)
-        return texts.count
+        return texts.count  # type: ignore[no-any-return]
+
+    def _update_texts(self, ids: Any, vectors: Any, payloads: Any, texts: list[Any], other: bool) -> int:
+        if ids is None or other:
+            raise ValueError("update: texts are given with ids, and without where and merge")
+        listed = [ids] if is_one_id(ids) else list(ids)
+        if len(texts) != len(listed):
+            raise ValueError(f"update: there are {len(texts)} texts for {len(listed)} ids")
+        self._write(c.ww_collection_update, "update", self._embedded(texts) if vectors is None else vectors, listed, payloads, None,
+                    texts if self._stored else None)
+        return len(listed)
 
     def _set_selected(self, where: Where, parameters: Any, payload: Any, merge: bool) -> int:
         new, changed = as_payloads([payload], 1), c_int64()
@@ -248,11 +297,13 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
     # ---- searching ----------------------------------------------------------------------------------------------------------------
 
-    def search(self, queries: Any, k: Optional[int] = None, *, radius: Optional[float] = None, where: Optional[Where] = None, parameters: Any = None, mask: Any = None,
+    def search(self, queries: Any = None, k: Optional[int] = None, *, text: Any = None, radius: Optional[float] = None, where: Optional[Where] = None, parameters: Any = None, mask: Any = None,
                ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None,
                nprobe: int = 0, recall: float = 0.0, mmr: Optional[float] = None, candidates: Optional[int] = None, group_by: Optional[str] = None, groups: int = 10,
                group_size: int = 1, texts: bool = False) -> Results:
         """Find the `k` nearest rows of each query (10 by default), exactly.
+
+        `text`, a text or a list of them, is searched for by the vectors that the function `embed` makes of it.
 
         With an index (`build_ivf`), `nprobe` reads only that many lists, and `recall`, after `calibrate`, as many lists as that recall
         needs. Rows may then be missed; `proven` of the results says how many hits are certainly right.
@@ -267,6 +318,11 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         nearest rows; 1 orders by nearness only. `group_by` names a payload field: the result has the best `group_size` hits for each of the
         best `groups` values, group by group. `texts` fetches the texts of a store's rows.
         """
+        if text is not None:
+            if queries is not None:
+                raise ValueError("give vectors or a text, and not both")
+            found = self._embedded([text] if isinstance(text, str) else list(text))
+            queries = found[0] if isinstance(text, str) else found
         tensor = None
         if type(queries) is np.ndarray and queries.shape == (self.dim,) and queries.dtype is _F32 and queries.strides == (4,):
             at, count, dim, stride, single = address(queries), 1, self.dim, self.dim, True
@@ -305,7 +361,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         """Run the query and return its results."""
         query = ranking.run if ranking else c.ww_collection_query
         if mask is not None:
-            words, asked.mask_rows = as_mask(mask)
+            words, asked.mask_rows = self._mask(mask)
             asked.mask = address(words)
         counted = None
         if stats:
@@ -323,10 +379,16 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
                     return int(query(pointer, asked, byref(found)))
 
                 interruptible(call, progress, "search")
-        results = _taken(found, single, width)
+        results = _taken(found, single, width, int(asked.fetch))
         if counted is not None:
             results.stats = stats_of(counted)
         return results
+
+    def _mask(self, mask: Any) -> tuple[Any, int]:
+        words, rows = as_mask(mask)
+        if rows != (needed := self.mask_rows):
+            raise ValueError(f"the mask is for {rows} rows; the collection has {needed} (mask_rows)")
+        return words, rows
 
     def _selected(self, where: Optional[Where], parameters: Any, limit: Optional[int] = None, after: Optional[int] = None) -> Any:
         if isinstance(where, str) and not self._stored:
@@ -345,7 +407,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         found = c_void_p()
         with self._handle as pointer:
             check(c.ww_collection_get(pointer, byref(asked), byref(found)))
-        return _taken(found, True, None)
+        return _taken(found, True, None, fetch | READ)
 
     def _refuse_missing(self, found: Results, ids: Any) -> None:
         missing = np.flatnonzero(found._rows < 0)
@@ -400,7 +462,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         found = c_void_p()
         with self._selected(where, parameters, limit, after) as selection, self._handle as pointer:
             check(c.ww_collection_select(pointer, byref(selection), fetch, byref(found)))
-        return _taken(found, True, None)
+        return _taken(found, True, None, fetch | READ)
 
     def count(self, where: Optional[Where] = None, *, parameters: Any = None) -> int:
         """Count the rows that match `where` (see `search`), or all rows."""
@@ -568,14 +630,14 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
                 f"<tbody>{''.join(lines)}</tbody></table>")
 
 
-def _taken(found: c_void_p, single: bool, width: Optional[int]) -> Results:
+def _taken(found: c_void_p, single: bool, width: Optional[int], fetch: int = 0) -> Results:
     """Take ownership of a call's results; they are freed with the object."""
     held = Handle(found.value or 0, c.ww_results_destroy)
     columns = c.ww_results_columns(_COLUMNS_BYTES)
     status = c.ww_results_describe(found, columns)
     if status:
         check(status)
-    return Results._of(held, columns, single, width)
+    return Results._of(held, columns, single, width, fetch)
 
 
 def score(metric: str, a: Any, b: Any) -> float:

@@ -256,12 +256,26 @@ ww_status text_embed(ww_text *t, const text_list *list, float **vectors)
     return status;
 }
 
+/* Refuses ids that exist already before anything is embedded, which takes much longer. */
+static ww_status check_new(ww_text *t, const ww_text_rows *rows)
+{
+    for (int64_t i = 0; rows->ids && i < rows->count; i++) {
+        int64_t row;
+        if (rows->ids[i] && ww_collection_find(t->collection, rows->ids[i], &row) == WW_OK)
+            return ww_fail(WW_DUPLICATE_ID, "id '%.300s' of text %lld exists already; upsert replaces it", rows->ids[i],
+                           (long long)i);
+    }
+    return WW_OK;
+}
+
 ww_status text_write(ww_text *t, const ww_text_rows *rows, const id_list *discards, bool upsert)
 {
     const text_list list = {rows->texts, rows->count, t->kept.document_prefix, rows->progress, rows->progress_user};
     ww_rows added = ww_rows_default();
     float *vectors = NULL;
-    ww_status status = rows->count > 0 ? text_embed(t, &list, &vectors) : WW_OK;
+    ww_status status = upsert ? WW_OK : check_new(t, rows);
+    if (status == WW_OK && rows->count > 0)
+        status = text_embed(t, &list, &vectors);
     added.count = rows->count;
     added.dim = t->info.width;
     added.vectors = vectors;

@@ -75,6 +75,37 @@ static ww_results *find(ww_text *t, const char *words, ww_text_mode mode, int32_
     return found;
 }
 
+static int count_texts(long long done, long long total, void *user)
+{
+    (void)total;
+    *(long long *)user = done;
+    return 0;
+}
+
+static void rows_that_exist_are_refused_before_anything_is_embedded(void **state)
+{
+    (void)state;
+    static const char *const sources[] = {"new", "old"};
+    long long embedded = 0;
+    ww_text *t = open_text(model_path, 1);
+    ww_text_rows rows = the_rows();
+    ww_documents documents = ww_documents_default();
+    documents.count = 1, documents.texts = TEXTS, documents.sources = sources + 1;
+    CHECK_OK(ww_text_add(t, &rows));
+    CHECK_OK(ww_text_add_documents(t, &documents, NULL));
+    rows.progress = documents.progress = count_texts;
+    rows.progress_user = documents.progress_user = &embedded;
+    CHECK_FAILS(WW_DUPLICATE_ID, ww_text_add(t, &rows));
+    assert_non_null(strstr(ww_error_message(), "'fox'"));
+    documents.count = 2, documents.sources = sources;
+    CHECK_FAILS(WW_DUPLICATE_ID, ww_text_add_documents(t, &documents, NULL));
+    assert_non_null(strstr(ww_error_message(), "'old#0'"));
+    assert_int_equal(embedded, 0);
+    CHECK_OK(ww_text_upsert_documents(t, &documents, NULL));
+    assert_int_equal(embedded, 2);
+    ww_text_close(t);
+}
+
 static void texts_are_found_by_texts(void **state)
 {
     (void)state;
@@ -452,6 +483,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        TEST(rows_that_exist_are_refused_before_anything_is_embedded),
         TEST(texts_are_found_by_texts),
         TEST(another_model_is_refused),
         TEST(prefixes_are_kept_and_put_before_texts),

@@ -94,11 +94,45 @@ changed: int = docs.update(where={"a": 1}, payloads={"b": 2}, merge=True)
 names: list[str] = [one.id for one in docs.iterate()]
 
 
+async def asynchronous() -> None:
+    library = await warpwave.AsyncStore.open(":memory:")
+    notes: warpwave.AsyncCollection = await library.get_or_create("notes", dim=2)
+    hits: warpwave.Results = await notes.search([1, 0], k=1)
+    async for one in notes.iterate():
+        print(one.id, hits.ids)
+
+
 def say(model: warpwave.Model) -> str:
     for piece in model.generate("a", stream=True, stop="."):
         print(piece.upper())
     return model.generate([{"role": "user", "content": "hello"}], max_tokens=5, system="be short")
 """
+
+
+# Names that do not exist, which a type checker must find: a line each.
+MISSPELT = """
+import warpwave
+
+async def wrong(d: warpwave.AsyncCollection, s: warpwave.AsyncStore, m: warpwave.AsyncModel, found: warpwave.Results) -> None:
+    await d.serach([1, 0])
+    await s.get_or_make("x")
+    await m.embedd("x")
+    print(found.distances)
+"""
+
+
+@pytest.mark.long
+def test_mypy_finds_names_that_do_not_exist(tmp_path):
+    (tmp_path / "misspelt.py").write_text(MISSPELT)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", "pyproject.toml", "--cache-dir", tmp_path / "cache", tmp_path / "misspelt.py"],
+                          cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": "", "MYPYPATH": "python"})
+    for name in ("serach", "get_or_make", "embedd", "distances"):
+        assert f'has no attribute "{name}"' in done.stdout, done.stdout
+
+
+@pytest.mark.check
+def test_the_types_of_asynchronous_classes_are_those_of_the_synchronous_ones():
+    subprocess.run([sys.executable, ROOT / "scripts" / "python-aio.py", "--check"], check=True)
 
 
 PEERS = ("haystack", "langchain", "llamaindex", "sklearn")  # modules over other libraries
