@@ -11,7 +11,12 @@ set(CHECK_TESTS
     "ranks_openmpi_faults: it waits for ranks that are killed or stopped; ranks_openmpi_timeout is quick"
     "ranks_openmpi_killed: it waits for ranks that are killed"
     "ranks_openmpi_mpi_faults: it waits a tenth of a second for each call of MPI that fails"
-    "gpu_cuda_numbers: it fetches a header")
+    "gpu_cuda_numbers: it fetches a header"
+    "faults_ivf: two emulated devices fail at ever more calls; faults_device and faults_memory are quick"
+    "kernels_gates: adversarial rows on emulated devices; kernels_search is quick"
+    "kernels_screen: every data set on emulated devices; kernels_search is quick"
+    "model_driver_faults: three drivers whose calls fail; gpu_collection_faults and quant_driver_faults are quick"
+    "sqlite_python_apsw: it fetches a package; sqlite_python_sqlite3 is quick")
 
 # Long tests, as NAME: why.
 set(LIMITS "the suite once more with few blocks a launch; limits_tensor_index, limits_tensor_random and limits_collection are quick")
@@ -58,14 +63,12 @@ set(BOTH_WAVES_LATER "waves of 32 and of 64; the short form has 32")
 set(CHECK_FORMS
     "python: type hints, frames, other libraries' interfaces and processes, too; the short form has what needs NumPy alone"
     "rust: the documentation's examples, what must not compile, pkg-config, layouts and valgrind, too; the short form has the crates' own tests"
-    "kernels_gates: ${BOTH_WAVES_LATER}"
-    "kernels_screen: ${BOTH_WAVES_LATER}"
     "kernels_search: ${BOTH_WAVES_LATER}"
     "gpu_planes: ${BOTH_WAVES_LATER}"
     "gpu_search_choice: ${BOTH_WAVES_LATER}"
+    "certificate: every second pair of rows and metrics for each instruction set, and the emulator; the short form has every sixth"
     "faults_command: ${MORE_FAULTS}"
     "faults_device: ${MORE_FAULTS}"
-    "faults_ivf: ${MORE_FAULTS}"
     "faults_map: ${MORE_FAULTS}"
     "faults_memory: ${MORE_FAULTS}"
     "faults_model_command: ${MORE_FAULTS}"
@@ -75,7 +78,6 @@ set(CHECK_FORMS
     "gpu_collection_faults: ${MORE_FAULTS}"
     "group_faults: ${MORE_FAULTS}"
     "group_lists: ${MORE_FAULTS}"
-    "model_driver_faults: ${MORE_FAULTS}"
     "model_faults: ${MORE_FAULTS}"
     "quant_driver_faults: ${MORE_FAULTS}"
     "store_memory: ${MORE_FAULTS}"
@@ -87,7 +89,7 @@ set(CHECK_FORMS
 
 # Suites that `make test` runs on the CPU only, and .ci/run on the emulator, as emulated_NAME or NAME_check: there each takes more than three
 # seconds, and kernels are no matter of the machine.
-set(EMULATED_LATER "^(attention|certificate|faults_ivf|grammar_model|ivf.*|map|model_bits|model_reference|model_session|model_transformers)$"
+set(EMULATED_LATER "^(attention|certificate|grammar_model|ivf.*|map|model_bits|model_reference|model_session|model_transformers)$"
     "^(quant_(fused|product|split|tile)|range|record|row_types|screen|tensor_(attention|conv|matmul|reduce|resample|sort))$")
 string(JOIN "|" EMULATED_LATER ${EMULATED_LATER})
 
@@ -126,21 +128,13 @@ set(LONG_FORMS
 
 # Quick tests that take more than 10 seconds, as NAME: why. They start first, so that none is left over at the end.
 set(SLOW_TESTS
-    "python: it installs packages, and has 600 tests"
-    "rust: it compiles the crates, their tests, examples and every example of their documentation"
-    "ranks_openmpi_faults: it waits for ranks that are killed or stopped"
-    "ranks_openmpi_killed: it waits for ranks that are killed"
-    "ranks_mpich_killed: it waits for ranks that are stopped"
+    "python: it installs packages, and has 400 tests"
+    "rust: it compiles the crates and their tests"
     "ranks_openmpi_commands: it starts about 20 runs of up to 3 ranks"
-    "install_clang: it configures the build ten times"
-    "ranks_openmpi_mpi_faults: it waits a tenth of a second for each call of MPI that fails"
-    "ivf_exact: exact searches by lists on two emulated devices"
-    "ivf: indexes with every type of rows on two emulated devices"
-    "ivf_query: queries by indexes with every type of rows on two emulated devices"
-    "ivf_proof: 12,000 queries with proofs"
-    "faults_ivf: every allocation and call of an index fails in turn on three devices"
-    "model_bits: models of all kinds on two emulated devices"
-    "model_driver_faults: three drivers whose calls fail in turn")
+    "kernels_search: every kernel of search on an emulated device"
+    "screen: every type of rows with every metric"
+    "faults_device: every call of a device fails in turn"
+    "sqlite_faults: every allocation fails in turn")
 
 function(test_is_long test)
     set_property(TEST ${test} APPEND PROPERTY LABELS long)
@@ -184,6 +178,7 @@ function(test_length test)
         test_is_long(${test})
     elseif(check)
         test_is_for_check(${test})
+        set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT WARPWAVE_TEST_CHECK=1)
     endif()
     is_listed(${test} form ${CHECK_FORMS})
     if(form AND NOT WARPWAVE_SANITIZE)
