@@ -1,6 +1,8 @@
 /* Results made of results: fused, diversified, grouped, reranked, for a collection in memory. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <warpwave/ranking.h>
 
@@ -171,6 +173,67 @@ static void groups_are_filled_however_far_they_are(void **state)
     ww_collection_destroy(many);
 }
 
+static double processor_seconds(void)
+{
+    struct timespec now;
+    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now), 0);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Groups of two queries with `count` hits each, two hits in a group; returns the processor time. */
+static double seconds_to_group(ww_collection *c, int64_t count)
+{
+    ww_results *found = NULL, *grouped = NULL;
+    ww_query query = ww_query_default();
+    ww_grouping how = ww_grouping_default();
+    const float queries[2 * DIM] = {1, 0, 1, 0};
+    query.queries = queries, query.query_count = 2, query.dim = DIM, query.mode = WW_QUERY_RANGE;
+    query.bound = -INFINITY, query.limit = count, query.fetch = WW_FETCH_PAYLOADS;
+    CHECK_OK(ww_collection_query(c, &query, &found));
+    how.field = "g", how.groups = count, how.size = count;
+    const double before = processor_seconds();
+    CHECK_OK(ww_results_group(found, &how, &grouped));
+    const double seconds = processor_seconds() - before;
+    for (int64_t q = 0; q < 2; q++) {
+        assert_int_equal(ww_results_count(grouped, q), count);
+        for (int64_t i = 0; i < count; i++) /* 0 and 1 have the key 0, 2 and 3 the key 1, and so on */
+            assert_int_equal(ww_results_rows(grouped, q)[i] / 2, ww_results_rows(grouped, q)[i - i % 2] / 2);
+    }
+    ww_results_destroy(found);
+    ww_results_destroy(grouped);
+    return seconds;
+}
+
+/* Ten times as many groups take ten times as long, not a hundred times. */
+static void the_cost_of_groups_is_linear(void **state)
+{
+    (void)state;
+    enum { MANY = 40000, FEW = MANY / 10 };
+    float *vectors = calloc((size_t)MANY * DIM, sizeof *vectors);
+    char(*texts)[24] = calloc(MANY, sizeof *texts);
+    const char **payloads = calloc(MANY, sizeof *payloads);
+    assert_true(vectors && texts && payloads);
+    for (int i = 0; i < MANY; i++) {
+        vectors[(size_t)i * DIM] = 1.0f;
+        vectors[(size_t)i * DIM + 1] = (float)i / MANY;
+        snprintf(texts[i], sizeof texts[i], "{\"g\":%d}", i / 2);
+        payloads[i] = texts[i];
+    }
+    ww_collection *many = collection_make(device, DIM, WW_COSINE);
+    ww_rows added = ww_rows_default();
+    added.count = MANY, added.dim = DIM, added.vectors = vectors, added.payloads = payloads;
+    CHECK_OK(ww_collection_add(many, &added));
+    double ratio = INFINITY;
+    for (int i = 0; i < 5 && ratio > 30; i++)
+        ratio = seconds_to_group(many, MANY) / seconds_to_group(many, FEW);
+    if (ratio > 30)
+        fail_msg("ten times as many groups took %.0f times as long", ratio);
+    ww_collection_destroy(many);
+    free(vectors);
+    free(texts);
+    free(payloads);
+}
+
 static void hits_are_reranked_by_scores_of_the_caller(void **state)
 {
     (void)state;
@@ -233,6 +296,7 @@ int main(void)
         cmocka_unit_test(diversity_skips_similar_hits),
         cmocka_unit_test(hits_are_grouped_by_a_field),
         cmocka_unit_test(groups_are_filled_however_far_they_are),
+        cmocka_unit_test(the_cost_of_groups_is_linear),
         cmocka_unit_test(hits_are_reranked_by_scores_of_the_caller),
         cmocka_unit_test(every_allocation_may_fail),
     };

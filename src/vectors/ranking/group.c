@@ -2,7 +2,7 @@
  *
  * A value is identified by its bytes: a text without its escapes, a number as written, true or false; a letter in front
  * distinguishes "1" from 1. Equal numbers that are written differently, such as 1 and 1.0, are first converted to the same
- * form.
+ * form. Groups are found by a hash of these bytes, and the hits of a group are a chain, so the cost is linear in the hits.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/structs.h"
+#include "base/tables/hash.h"
 #include "vectors/collection.h"
 #include "vectors/ranking/pick.h"
 
@@ -29,8 +30,9 @@ typedef struct group_value {
 
 typedef struct group {
     group_value value;
-    int64_t *hits; /* `size` of them */
+    int64_t first, last; /* hits */
     int64_t count;
+    int64_t slot; /* its place in the table */
 } group;
 
 typedef struct grouping_state {
@@ -38,7 +40,27 @@ typedef struct grouping_state {
     const ww_grouping *how;
     group *groups; /* how->groups of them, at most as many as there are hits */
     int64_t count, room;
+    int64_t *next;  /* of each hit, the next one of its group */
+    int64_t *slots; /* number of a group plus 1; 0: free. At least twice as many as groups */
+    int64_t slot_mask;
 } grouping_state;
+
+static void state_free(grouping_state *g)
+{
+    memory_free(g->groups);
+    memory_free(g->next);
+    memory_free(g->slots);
+}
+
+static ww_status state_create(grouping_state *g, int64_t hits)
+{
+    for (g->slot_mask = 15; g->slot_mask < 2 * g->room; g->slot_mask = 2 * g->slot_mask + 1) {
+    }
+    g->groups = memory_alloc_zeroed((size_t)g->room + 1, sizeof *g->groups);
+    g->next = memory_alloc(((size_t)hits + 1) * sizeof *g->next);
+    g->slots = memory_alloc_zeroed((size_t)g->slot_mask + 1, sizeof *g->slots);
+    return g->groups && g->next && g->slots ? WW_OK : memory_failed("groups", ((size_t)g->room + 1) * sizeof *g->groups);
+}
 
 static ww_status value_read(const char *json, group_value *value)
 {
@@ -65,6 +87,18 @@ static ww_status value_read(const char *json, group_value *value)
     return WW_OK;
 }
 
+/* Returns the slot of the value's group, or the free slot where it belongs. */
+static int64_t slot_of(const grouping_state *g, const group_value *value)
+{
+    int64_t slot = (int64_t)(hash_bytes(hash_process_key(), value->bytes, value->length) & (uint64_t)g->slot_mask);
+    for (; g->slots[slot] > 0; slot = (slot + 1) & g->slot_mask) {
+        const group_value *there = &g->groups[g->slots[slot] - 1].value;
+        if (there->length == value->length && memcmp(there->bytes, value->bytes, value->length) == 0)
+            break;
+    }
+    return slot;
+}
+
 /* Adds a hit to its group if that has room, or makes the group if there is room for one more. */
 static ww_status hit_put(grouping_state *g, int64_t hit)
 {
@@ -75,21 +109,18 @@ static ww_status hit_put(grouping_state *g, int64_t hit)
     const ww_status status = json ? value_read(json, &value) : WW_OK;
     if (status != WW_OK || !value.bytes)
         return status;
-    group *of = NULL;
-    for (int64_t i = 0; !of && i < g->count; i++)
-        if (g->groups[i].value.length == value.length && memcmp(g->groups[i].value.bytes, value.bytes, value.length) == 0)
-            of = &g->groups[i];
+    const int64_t slot = slot_of(g, &value);
+    group *of = g->slots[slot] > 0 ? &g->groups[g->slots[slot] - 1] : NULL;
     if (!of && g->count < g->room) {
         of = &g->groups[g->count++];
-        of->value = value;
+        *of = (group){.value = value, .slot = slot};
+        g->slots[slot] = g->count;
         value.bytes = NULL;
     }
     if (of && of->count < g->how->size) {
-        if (!of->hits && !(of->hits = memory_alloc((size_t)min_i64(g->how->size, results_hits(r)) * sizeof *of->hits))) {
-            memory_free(value.bytes);
-            return memory_failed("a group of hits", (size_t)g->how->size * sizeof *of->hits);
-        }
-        of->hits[of->count++] = hit;
+        *(of->count > 0 ? &g->next[of->last] : &of->first) = hit;
+        of->last = hit;
+        of->count++;
     }
     memory_free(value.bytes);
     return WW_OK;
@@ -99,8 +130,7 @@ static void groups_empty(grouping_state *g)
 {
     for (int64_t i = 0; i < g->count; i++) {
         memory_free(g->groups[i].value.bytes);
-        memory_free(g->groups[i].hits);
-        g->groups[i] = (group){0};
+        g->slots[g->groups[i].slot] = 0;
     }
     g->count = 0;
 }
@@ -129,17 +159,18 @@ static ww_status group_all(const ww_results *results, const ww_grouping *how, bo
     grouping_state g = {.results = results, .how = how, .room = min_i64(how->groups, hits)};
     int64_t *starts = NULL;
     picked_hit *picked = NULL;
-    g.groups = memory_alloc_zeroed((size_t)g.room + 1, sizeof *g.groups);
-    ww_status status = g.groups ? picked_create(results->query_count, hits, &starts, &picked)
-                                : memory_failed("groups", (size_t)g.room * sizeof *g.groups);
+    ww_status status = state_create(&g, hits);
+    if (status == WW_OK)
+        status = picked_create(results->query_count, hits, &starts, &picked);
     *full = true;
     for (int64_t q = 0; status == WW_OK && q < results->query_count; q++) {
         for (int64_t i = results->starts[q]; status == WW_OK && i < results->starts[q + 1]; i++)
             status = hit_put(&g, i);
         int64_t at = starts[q];
         for (int64_t i = 0; status == WW_OK && i < g.count; i++) {
-            for (int64_t j = 0; j < g.groups[i].count; j++, at++)
-                picked[at] = (picked_hit){results, g.groups[i].hits[j], results->scores[g.groups[i].hits[j]]};
+            int64_t hit = g.groups[i].first;
+            for (int64_t j = 0; j < g.groups[i].count; j++, hit = g.next[hit])
+                picked[at++] = (picked_hit){results, hit, results->scores[hit]};
             *full = *full && g.groups[i].count == how->size;
         }
         *full = *full && g.count == how->groups;
@@ -149,7 +180,7 @@ static ww_status group_all(const ww_results *results, const ww_grouping *how, bo
     if (status == WW_OK)
         status = results_pick(&(picked_hits){results->query_count, starts, picked}, grouped);
     groups_empty(&g);
-    memory_free(g.groups);
+    state_free(&g);
     memory_free(starts);
     memory_free(picked);
     return status;
