@@ -302,6 +302,7 @@ def main():
     files = set(tracked())
     names = {pathlib.PurePosixPath(file).name for file in files}
     targets = set(re.findall(r"^([\w-]+):", read("Makefile"), flags=re.M))
+    targets.update(f"check-{name}" for name in re.findall(r"^([a-z-]+) +[n-]  \w", read("scripts/check"), flags=re.M))
     known_chips, known_commands = chips(), commands()
     headers = "\n".join(read(file) for file in sorted(files) if file.startswith("include/"))
     headers += read("src/store/sqlite/functions.c") + read("src/store/sqlite/models.c")  # the names that SQL knows

@@ -14,12 +14,12 @@ EVIDENCE = ROOT / "docs" / "evidence"
 COMMITS_MAX = 100  # a page is called old if more commits than this have changed its sources
 # Page: the make target that writes it, and the sources that its contents depend on.
 PAGES = {
-    "accuracy": ("ulp", "src/arithmetic bench/tensor/ulp.c"),
-    "amd-performance": ("amd-performance", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
-    "codeobjects": ("test-codeobjects", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
-    "faults": ("faults", "src programs mpi testing tests/faults tests/support scripts/fault-report.py"),
-    "parity": ("parity", "src tests/device/test_cross_backend.c"),
-    "resources": ("resources", "src/kernels src/arithmetic cmake/Kernels.cmake tools/check-kernels.c scripts/kernels/kernel-resources.sh"),
+    "accuracy": ("check-accuracy", "src/arithmetic bench/tensor/ulp.c"),
+    "amd-performance": ("check-amd-performance", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
+    "codeobjects": ("check-codeobjects", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
+    "faults": ("check-faults", "src programs mpi testing tests/faults tests/support scripts/fault-report.py"),
+    "parity": ("check-parity", "src tests/device/test_cross_backend.c"),
+    "resources": ("check-resources", "src/kernels src/arithmetic cmake/Kernels.cmake tools/check-kernels.c scripts/kernels/kernel-resources.sh"),
 }
 LINE = re.compile(r"^Made by `make ([\w-]+)` at commit ([0-9a-f]{8,40}) of (\d{4}-\d\d-\d\d)\b.*$", flags=re.M)
 

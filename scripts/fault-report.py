@@ -80,7 +80,7 @@ def page(counts, skipped):
         sys.exit(f"fault-report: no words for {', '.join(unknown)}")
     lines = ["# Faults", "",
              "**Every injected fault ended as it must**: the library returned a status and a message, leaked nothing and left its data unchanged; the",
-             "command exited with a code other than 0 and a reason and kept the old file, or did all of its work. `make faults` counts the faults while",
+             "command exited with a code other than 0 and a reason and kept the old file, or did all of its work. `make check-faults` counts the faults while",
              "the tests run and writes this page only if all of them pass.", "",
              f"Machine: {platform.machine()}. The numbers of allocations and threads depend on the machine.", "",
              "| kind | what fails | in the library | in the command |", "|---|---|---:|---:|"]

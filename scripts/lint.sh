@@ -59,10 +59,10 @@ rust_crates() {
         RUSTDOCFLAGS='-D warnings' cargo doc --quiet --locked --offline --manifest-path rust/Cargo.toml --workspace --no-deps --all-features
 }
 
-# The nightly workflow runs what `make nightly` does, and what else takes too long for every change.
+# The nightly workflow runs what `make check-nightly` does, and what else takes too long for every change.
 nightly_targets() {
     local target missing=()
-    for target in test-all soak test-codeobjects $(sed -nE 's/^nightly: *//p' Makefile); do
+    for target in check-codeobjects $(scripts/check --nightly | sed 's/^/check-/'); do
         grep -qE "(target:|make) $target( |\$)" .github/workflows/nightly.yml || missing+=("$target")
     done
     [ ${#missing[@]} -eq 0 ] || { echo ".github/workflows/nightly.yml does not run ${missing[*]}"; return 1; }

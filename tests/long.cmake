@@ -1,5 +1,5 @@
 # Which tests are for whom. `make test` asks whether everything works on this machine, in ten minutes with the compilation: it runs what has no
-# label. What has the label check is run by .ci/run as well, before a change lands; what has the label long, every night (`make test-all`,
+# label. What has the label check is run by .ci/run as well, before a change lands; what has the label long, every night (`make check-all`,
 # `ctest -L long`). A test without a label takes at most 10 seconds of one core, but for SLOW_TESTS.
 
 # Tests for .ci/run, as NAME: why.

@@ -16,7 +16,7 @@ if [ -z "${GLOSSES:-}" ]; then
     GLOSSES=all
     if [ "${DEVICE:-}" = cpu ] || ! "$here/../gpu/gpu-devices.sh" "$build" >/dev/null 2>&1; then
         GLOSSES=10000
-        echo "no GPU here: 10,000 of the 117,659 glosses; GLOSSES=all make demo-text takes all"
+        echo "no GPU here: 10,000 of the 117,659 glosses; GLOSSES=all make demo TEXT=1 takes all"
     fi
 fi
 store=$folder/wordnet-spread-$GLOSSES.db

@@ -81,7 +81,7 @@ rm -f "$parts/$part.running"
         if [ -s "$parts/$name" ]; then
             cat "$parts/$name"
         else
-            echo "not run yet: make $([ $name = tests ] && echo test-gpu || echo bench-gpu)"
+            echo "not run yet: make $([ $name = tests ] && echo check-gpu || echo check-figures)"
         fi
     done
 } > "$report"

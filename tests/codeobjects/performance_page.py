@@ -14,7 +14,7 @@ from workloads import WORKLOADS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREAMBLE = """# AMD cards: calculated times
 
-Written by `make amd-performance`. No AMD card was available: **every time below is calculated, none is measured**. Blocks of each kernel's machine
+Written by `make check-amd-performance`. No AMD card was available: **every time below is calculated, none is measured**. Blocks of each kernel's machine
 code were executed instruction by instruction (tests/codeobjects, as for docs/evidence/codeobjects.md) and counted: instructions by kind, the cache lines
 of every global access and the bytes used of them, the clocks that banks of the LDS take, loads in flight at each wait. With what is published of the
 card ([rates](#rates)) each pipe gets the time that it is busy at least, and the largest is the *calculated* time: a **lower bound**. Caches are
@@ -173,7 +173,7 @@ def trust_table():
 
 SUMMARY = """# AMD cards: calculated times
 
-**No AMD card was available: every time here is calculated, none is measured.** `make amd-performance` executes blocks of each kernel's machine
+**No AMD card was available: every time here is calculated, none is measured.** `make check-amd-performance` executes blocks of each kernel's machine
 code instruction by instruction, counts them, and divides by what AMD publishes about the card. The busiest pipe gives the time: a **lower
 bound** with cold caches, without launches and copies. On hardware a kernel is slower; [below](#how-far-to-trust-it) is by how much on an NVIDIA card.
 The numbers behind this page (bound pipe, coalescing, bank conflicts, instructions by kind) are in `build/docs/amd-performance.md`.
@@ -203,7 +203,7 @@ def summary(build, results, chips):
     yield from RUNNING
 
 
-RUNNING = ["\n## Running it\n", "```sh", "TINYGRAD_PATH=/path/to/tinygrad make amd-performance", "```",
+RUNNING = ["\n## Running it\n", "```sh", "TINYGRAD_PATH=/path/to/tinygrad make check-amd-performance", "```",
            "A few minutes for each chip. The checkout of tinygrad is that of [codeobjects.md](codeobjects.md#running-it)."]
 
 

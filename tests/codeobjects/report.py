@@ -28,7 +28,7 @@ to the emulator: the code object that the library chose, its arguments and its m
 - Device memory ends within 256 bytes of a page that faults, shared memory is bounds-checked, and registers and shared memory start with garbage.
 """
 
-PREAMBLE = "# Code objects executed\n\nWritten by `make test-codeobjects`. " + HOW + """
+PREAMBLE = "# Code objects executed\n\nWritten by `make check-codeobjects`. " + HOW + """
 *launches* and *reached* belong to the kernel: *reached* counts its instructions that were executed at least once. Where that is less than four
 fifths, [the second table](#what-is-not-reached) says what is left. *comparisons* belong to the test, which may serve several kernels.
 """
@@ -50,7 +50,7 @@ LIMITS = """
 
 ```sh
 git clone https://github.com/tinygrad/tinygrad && git -C tinygrad checkout a9069c177a9da9cca18593edf55acd2e6073cca6
-TINYGRAD_PATH=$PWD/tinygrad make test-codeobjects
+TINYGRAD_PATH=$PWD/tinygrad make check-codeobjects
 ```
 It takes about forty minutes on two cores, most of it to translate instructions the first time. `make test` executes a few kernels where it finds
 such a checkout. The package `tinygrad` of the package index does not contain the emulator.

@@ -2,7 +2,7 @@
  *
  * Backends: the CPU with each of its instruction sets, the emulated GPUs, the stand-in for ROCm if it was built, and the real
  * GPUs that WARPWAVE_TEST_DEVICES names ("cuda:0"). The first one, the CPU without vector instructions, is the reference for
- * the others. The table of results is written to the file that WARPWAVE_PARITY_FILE names (`make parity` writes
+ * the others. The table of results is written to the file that WARPWAVE_PARITY_FILE names (`make check-parity` writes
  * docs/evidence/parity.md).
  */
 #include <math.h>

@@ -1,5 +1,5 @@
 /* A collection on the stand-in for ROCm grows, is searched, shrinks, is compacted, moves to the other device and back, over and
- * over: memory stays flat, on the device and on the host. With WARPWAVE_SOAK_SECONDS (`make soak` takes 300) it grows to
+ * over: memory stays flat, on the device and on the host. With WARPWAVE_SOAK_SECONDS (`make check-soak` takes 300) it grows to
  * 10,000 rows of 128 numbers; without it the test runs for three seconds with 450 rows of 70, so that `make test` stays quick.
  *
  * At the end of a cycle everything is given back but what a device keeps while it is open, so the figures of all cycles but the

@@ -85,7 +85,7 @@ class Evidence(Tree):
         for _ in range(2):
             self.assertEqual(self.run_script("evidence.py", "stamp", "faults")[0], 0)
         text = (self.root / "docs/evidence/faults.md").read_text(encoding="utf-8")
-        self.assertEqual(text.count("Made by `make faults` at commit " + self.git("rev-parse", "--short=8", "HEAD")), 1)
+        self.assertEqual(text.count("Made by `make check-faults` at commit " + self.git("rev-parse", "--short=8", "HEAD")), 1)
         self.assertTrue(text.startswith("# Title\n\nMade by") and text.endswith("\n\nText.\n"))
 
     def test_sources_with_more_than_100_commits_give_a_warning_and_no_failure(self):

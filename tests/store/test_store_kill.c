@@ -1,5 +1,5 @@
 /* kill -9 at random moments of a random workload: the store is always consistent, in the state before or after the interrupted
- * write. WARPWAVE_KILLS says how often (50; make test-kill has 1,000). */
+ * write. WARPWAVE_KILLS says how often (50; make check-kill has 1,000). */
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>

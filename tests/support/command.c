@@ -29,7 +29,7 @@ static char *take_text(FILE *file)
     return text;
 }
 
-/* These tests start hundreds of processes. Where each would need seconds to look for leaks, they do so in `make test-all` only.
+/* These tests start hundreds of processes. Where each would need seconds to look for leaks, they do so in `make check-all` only.
  */
 static void spare_leak_detection(void)
 {
@@ -52,7 +52,7 @@ void command_round(int mode)
         setenv("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0", 1);
 }
 
-/* Programs for another architecture are started by the emulator that `make test-other-architecture` names, others directly.
+/* Programs for another architecture are started by the emulator that `make check-other-architecture` names, others directly.
  * Fills `line`; the emulator's words are in `words`. Returns the path to start. */
 static const char *put_emulator_first(const char *path, const char *const *arguments, char *words, const char **line)
 {

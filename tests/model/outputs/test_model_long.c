@@ -2,7 +2,7 @@
  * gives does not depend on pieces, goes on with the same bits on another device, and is what a window of the same tokens gives
  * at the beginning of a text: rope, scaled or not, turns as far there as here.
  *
- * Once without scaling and in one piece; the rest where WARPWAVE_NIGHTLY is set (make nightly-models).
+ * Once without scaling and in one piece; the rest where WARPWAVE_NIGHTLY is set (make check-models).
  */
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 """Saves small models with random weights by the transformers package, opens the folders, and compares embeddings, scores and tokens.
 
 check_folders.py UNIGRAM.gguf, with torch, transformers, tokenizers and gguf installed, the warpwave package on the path, and a vocabulary that
-tests/model/tokenizer/make_unigram.py has made. Run by `make nightly-tokenizers`.
+tests/model/tokenizer/make_unigram.py has made. Run by `make check-tokenizers`.
 """
 import base64
 import json

@@ -142,7 +142,7 @@ PEERS = ("haystack", "langchain", "llamaindex", "sklearn")  # modules over other
 def test_docstrings_run(name):
     for large, needs in (("haystack", "haystack"), ("llamaindex", "llama_index.core")):
         if name == large:
-            pytest.importorskip(needs, reason=f"SKIP: {needs} is not installed; make nightly-python installs it")
+            pytest.importorskip(needs, reason=f"SKIP: {needs} is not installed; make check-python installs it")
     module = importlib.import_module(f"warpwave.{name}" if name != "__init__" else "warpwave")
     failed, _ = doctest.testmod(module, extraglobs={"warpwave": warpwave, "np": np}, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert failed == 0

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("haystack", reason="SKIP: haystack-ai is not installed; make nightly-python installs it")
+pytest.importorskip("haystack", reason="SKIP: haystack-ai is not installed; make check-python installs it")
 from haystack import Pipeline  # noqa: E402
 from haystack.dataclasses import Document  # noqa: E402
 from haystack.document_stores.types import DuplicatePolicy  # noqa: E402

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("llama_index.core", reason="SKIP: llama-index-core is not installed; make nightly-python installs it")
+pytest.importorskip("llama_index.core", reason="SKIP: llama-index-core is not installed; make check-python installs it")
 from llama_index.core import StorageContext, VectorStoreIndex  # noqa: E402
 from llama_index.core.embeddings import MockEmbedding  # noqa: E402
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode  # noqa: E402
