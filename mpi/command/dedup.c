@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/tables/hash.h"
@@ -93,14 +94,9 @@ static int64_t *forest_make(int64_t rows)
 
 static ww_status edge_add(dedup_job *j, int64_t row, int64_t other)
 {
-    if (j->edge_count == j->edge_room) {
-        const int64_t room = max_i64(1024, 2 * j->edge_room);
-        edge *moved = memory_resize(j->edges, (size_t)room * sizeof *moved);
-        if (!moved)
-            return memory_failed("pairs of rows", (size_t)room * sizeof *moved);
-        j->edges = moved;
-        j->edge_room = room;
-    }
+    const ww_status grown = array_reserve(&j->edges, &j->edge_room, j->edge_count + 1, sizeof *j->edges, "pairs of rows");
+    if (grown != WW_OK)
+        return grown;
     j->edges[j->edge_count++] = (edge){row, other};
     return WW_OK;
 }

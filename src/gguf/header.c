@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "gguf/gguf.h"
@@ -15,13 +16,14 @@ enum {
     FIRST_BYTES = 256 << 10, /* read first */
     ENTRY_BYTES_MIN = 14,    /* minimum of an entry: a key of one byte with its length, a kind, a value of one byte */
     TENSOR_BYTES_MIN = 32,   /* minimum of a description: a name's length, a rank, one dimension, a type, an offset */
-    ROOM_FIRST = 64
 };
 
 typedef struct cursor {
     gguf_part *part;
     int64_t at;
 } cursor;
+
+static const char tables[] = "table of a GGUF file"; /* arrays grow with what was read, not with what the file claims */
 
 #define REFUSE(c, offset, ...) source_refuse(&(c)->part->source, WW_CORRUPT_FILE, offset, __VA_ARGS__)
 
@@ -100,20 +102,6 @@ static ww_status take_name(cursor *c, const char *what, int64_t max, int64_t *of
     *offset = c->at - 1;
     *bytes = (size_t)length;
     c->at += length;
-    return WW_OK;
-}
-
-/* Makes room for one more element. Arrays grow with what was read, not with what the file claims. */
-static ww_status make_room(void **array, int64_t count, int64_t *room, size_t each)
-{
-    if (count < *room)
-        return WW_OK;
-    const int64_t wanted = *room ? 2 * *room : ROOM_FIRST;
-    void *larger = memory_resize(*array, (size_t)wanted * each);
-    if (!larger)
-        return memory_failed("table of a GGUF file", (size_t)wanted * each);
-    *array = larger;
-    *room = wanted;
     return WW_OK;
 }
 
@@ -199,7 +187,7 @@ static ww_status take_entries(cursor *c, int64_t count)
     gguf_part *part = c->part;
     ww_status status = WW_OK;
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
-        status = make_room((void **)&part->entries, i, &part->entry_room, sizeof *part->entries);
+        status = array_reserve(&part->entries, &part->entry_room, i + 1, sizeof *part->entries, tables);
         if (status != WW_OK)
             return status;
         gguf_entry *entry = &part->entries[i];
@@ -259,7 +247,7 @@ static ww_status take_tensors(cursor *c, int64_t count)
     gguf_part *part = c->part;
     ww_status status = WW_OK;
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
-        status = make_room((void **)&part->tensors, i, &part->tensor_room, sizeof *part->tensors);
+        status = array_reserve(&part->tensors, &part->tensor_room, i + 1, sizeof *part->tensors, tables);
         if (status == WW_OK)
             status = take_tensor(c, &part->tensors[i]);
         if (status == WW_OK)

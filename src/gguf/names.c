@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "gguf/gguf.h"
 
@@ -52,14 +53,10 @@ static ww_status make_room(gguf_names *names, size_t bytes)
         names->bytes = larger;
         names->room = room;
     }
-    if (names->count == names->place_room) {
-        const int64_t room = 2 * names->place_room + 64;
-        int64_t *larger = memory_resize(names->places, (size_t)room * sizeof *larger);
-        if (!larger)
-            return memory_failed("names of a GGUF file", (size_t)room * sizeof *larger);
-        names->places = larger;
-        names->place_room = room;
-    }
+    const ww_status grown =
+        array_reserve(&names->places, &names->place_room, names->count + 1, sizeof *names->places, "names of a GGUF file");
+    if (grown != WW_OK)
+        return grown;
     return WW_OK;
 }
 

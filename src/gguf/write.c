@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -202,15 +203,7 @@ static ww_status append_tensor(ww_gguf_writer *w, const ww_gguf_tensor *t)
 
 static ww_status size_room(ww_gguf_writer *w)
 {
-    if (w->tensor_count < w->size_room)
-        return WW_OK;
-    const int64_t room = 2 * w->size_room + 64;
-    int64_t *sizes = memory_resize(w->sizes, (size_t)room * sizeof *sizes);
-    if (!sizes)
-        return memory_failed("tensors of a GGUF file", (size_t)room * sizeof *sizes);
-    w->sizes = sizes;
-    w->size_room = room;
-    return WW_OK;
+    return array_reserve(&w->sizes, &w->size_room, w->tensor_count + 1, sizeof *w->sizes, "tensors of a GGUF file");
 }
 
 ww_status ww_gguf_writer_tensor(ww_gguf_writer *writer, const ww_gguf_tensor *tensor)

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -120,14 +121,9 @@ static ww_status count_tokens(const cutting *c, int64_t start, int64_t end, int6
 
 static ww_status add_piece(cutting *c, int64_t start, int64_t end, int64_t tokens)
 {
-    if (c->count == c->room) {
-        const int64_t room = 2 * c->room + 64;
-        piece *larger = memory_resize(c->pieces, (size_t)room * sizeof *larger);
-        if (!larger)
-            return memory_failed("the sentences of a document", (size_t)room * sizeof *larger);
-        c->pieces = larger;
-        c->room = room;
-    }
+    const ww_status grown = array_reserve(&c->pieces, &c->room, c->count + 1, sizeof *c->pieces, "the sentences of a document");
+    if (grown != WW_OK)
+        return grown;
     c->pieces[c->count++] = (piece){start, end, tokens};
     return WW_OK;
 }

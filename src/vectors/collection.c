@@ -84,7 +84,7 @@ void collection_unlock(ww_collection *collection)
     pthread_rwlock_unlock(&collection->lock);
 }
 
-static ww_status lock_create(pthread_rwlock_t *lock)
+ww_status collection_lock_create(pthread_rwlock_t *lock)
 {
     pthread_rwlockattr_t attributes;
     int code = pthread_rwlockattr_init(&attributes);
@@ -205,7 +205,7 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
         return memory_failed("a collection", sizeof *made);
     status = collection_init(made, device, &checked, &MEMORY_OPERATIONS);
     if (status == WW_OK) {
-        status = lock_create(&made->lock);
+        status = collection_lock_create(&made->lock);
         if (status != WW_OK)
             collection_release(made);
     }

@@ -51,6 +51,9 @@ ww_status collection_init(ww_collection *collection, ww_device *device, const ww
                           const collection_operations *operations);
 void collection_release(ww_collection *collection);
 
+/* Makes a lock of readers and writers for which a waiting writer goes before new readers. */
+ww_status collection_lock_create(pthread_rwlock_t *lock);
+
 void collection_lock_read(ww_collection *collection);
 void collection_lock_write(ww_collection *collection);
 void collection_unlock(ww_collection *collection);

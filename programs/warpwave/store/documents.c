@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "files/matrix.h"
@@ -32,14 +33,9 @@ static void list_free(document_list *list)
 
 static ww_status list_put(document_list *list, const char *path)
 {
-    if (list->count == list->room) {
-        const int64_t room = 2 * list->room + 64;
-        char **larger = memory_resize(list->paths, (size_t)room * sizeof *larger);
-        if (!larger)
-            return memory_failed("a list of files", (size_t)room * sizeof *larger);
-        list->paths = larger;
-        list->room = room;
-    }
+    const ww_status grown = array_reserve(&list->paths, &list->room, list->count + 1, sizeof *list->paths, "a list of files");
+    if (grown != WW_OK)
+        return grown;
     char *copy = memory_copy_text(path, strlen(path));
     if (!copy)
         return memory_failed("a path", strlen(path));

@@ -1,6 +1,7 @@
 /* Merging adjacent symbols, best pair first. */
 #include "model/tokenizer/merge.h"
 
+#include "base/array.h"
 #include "base/memory.h"
 
 ww_status merge_add(merge_work *work, int32_t id, uint32_t start, uint32_t bytes)
@@ -25,14 +26,10 @@ ww_status merge_add(merge_work *work, int32_t id, uint32_t start, uint32_t bytes
 
 static ww_status heap_push(merge_work *work, merge_entry entry)
 {
-    if (work->heap_count == work->heap_capacity) {
-        const int64_t capacity = 2 * work->heap_capacity + 64;
-        merge_entry *larger = memory_resize(work->heap, (size_t)capacity * sizeof *larger);
-        if (!larger)
-            return memory_failed("pairs of a text", (size_t)capacity * sizeof *larger);
-        work->heap = larger;
-        work->heap_capacity = capacity;
-    }
+    const ww_status grown =
+        array_reserve(&work->heap, &work->heap_capacity, work->heap_count + 1, sizeof *work->heap, "pairs of a text");
+    if (grown != WW_OK)
+        return grown;
     int64_t at = work->heap_count++;
     while (at > 0 && work->heap[(at - 1) / 2].key > entry.key) {
         work->heap[at] = work->heap[(at - 1) / 2];

@@ -1,6 +1,7 @@
 /* The tree of special tokens, and reading a text by it. */
 #include "model/tokenizer/special.h"
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "model/tokenizer/byte_children.h"
@@ -216,14 +217,10 @@ void special_free(special_tree *tree)
 
 static ww_status add_place(special_list *list, size_t at, int32_t id)
 {
-    if (list->count == list->capacity) {
-        const int64_t capacity = 2 * list->capacity + 32;
-        special_place *larger = memory_resize(list->places, (size_t)capacity * sizeof *larger);
-        if (!larger)
-            return memory_failed("special tokens of a text", (size_t)capacity * sizeof *larger);
-        list->places = larger;
-        list->capacity = capacity;
-    }
+    const ww_status grown =
+        array_reserve(&list->places, &list->capacity, list->count + 1, sizeof *list->places, "special tokens of a text");
+    if (grown != WW_OK)
+        return grown;
     list->places[list->count++] = (special_place){.at = (uint32_t)at, .id = id};
     return WW_OK;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -21,14 +22,9 @@ void token_list_free(token_list *list)
 
 ww_status token_list_add(token_list *list, int32_t id)
 {
-    if (list->count == list->capacity) {
-        const int64_t capacity = 2 * list->capacity + 32;
-        int32_t *larger = memory_resize(list->ids, (size_t)capacity * sizeof *larger);
-        if (!larger)
-            return memory_failed("tokens", (size_t)capacity * sizeof *larger);
-        list->ids = larger;
-        list->capacity = capacity;
-    }
+    const ww_status grown = array_reserve(&list->ids, &list->capacity, list->count + 1, sizeof *list->ids, "tokens");
+    if (grown != WW_OK)
+        return grown;
     list->ids[list->count++] = id;
     return WW_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "store/filter/filter_text.h"
@@ -126,14 +127,10 @@ void filter_places_free(filter_places *places)
 
 ww_status filter_places_append(filter_places *places, int64_t place)
 {
-    if (places->count == places->capacity) {
-        const int64_t capacity = places->capacity < 512 ? 1024 : 2 * places->capacity;
-        int64_t *larger = memory_resize(places->places, (size_t)capacity * sizeof *larger);
-        if (!larger)
-            return memory_failed("the places that a filter admits", (size_t)capacity * sizeof *larger);
-        places->places = larger;
-        places->capacity = capacity;
-    }
+    const ww_status grown = array_reserve(&places->places, &places->capacity, places->count + 1, sizeof *places->places,
+                                          "the places that a filter admits");
+    if (grown != WW_OK)
+        return grown;
     places->places[places->count++] = place;
     return WW_OK;
 }

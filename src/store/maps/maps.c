@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/maps/maps.h"
@@ -109,15 +110,7 @@ static bool read_point(sqlite3_stmt *row, map_point *point)
 
 static ww_status make_room(kept_map *map, int64_t *capacity)
 {
-    if (map->count < *capacity)
-        return WW_OK;
-    const int64_t larger = *capacity > 0 ? 2 * *capacity : POINTS_FIRST;
-    map_point *points = memory_resize(map->points, (size_t)larger * sizeof *points);
-    if (!points)
-        return memory_failed("a map", (size_t)larger * sizeof *points);
-    map->points = points;
-    *capacity = larger;
-    return WW_OK;
+    return array_reserve(&map->points, &*capacity, map->count + 1, sizeof *map->points, "a map");
 }
 
 /* Reads the points in order of handles. An invalid point makes the whole map invalid. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/instant.h"
 #include "base/json/json.h"
 #include "base/memory.h"
@@ -116,14 +117,9 @@ static ww_status read_values(reader *r, const char *value, bool list, int64_t *c
     ww_status status = WW_OK;
     *count = 0;
     for (const char *at = list ? json_first(value) : value; status == WW_OK && at; at = list ? json_next(at) : NULL) {
-        if (*count == r->capacity) {
-            const int64_t larger = 2 * r->capacity + 16;
-            filter_operand *moved = memory_resize(r->values, (size_t)larger * sizeof *moved);
-            if (!moved)
-                return memory_failed("a filter", (size_t)larger * sizeof *moved);
-            r->values = moved;
-            r->capacity = larger;
-        }
+        const ww_status grown = array_reserve(&r->values, &r->capacity, *count + 1, sizeof *r->values, "a filter");
+        if (grown != WW_OK)
+            return grown;
         status = read_value(r, at, &r->values[(*count)++]);
     }
     return status;

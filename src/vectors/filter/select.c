@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -25,14 +26,10 @@ STRUCT_INIT(ww_selection, {0})
 
 static ww_status append(selected_rows *found, selected_row row)
 {
-    if (found->count == found->capacity) {
-        const int64_t capacity = found->capacity > 0 ? 2 * found->capacity : 64;
-        selected_row *moved = memory_resize(found->rows, (size_t)capacity * sizeof *moved);
-        if (!moved)
-            return memory_failed("the rows of a selection", (size_t)capacity * sizeof *moved);
-        found->rows = moved;
-        found->capacity = capacity;
-    }
+    const ww_status grown =
+        array_reserve(&found->rows, &found->capacity, found->count + 1, sizeof *found->rows, "the rows of a selection");
+    if (grown != WW_OK)
+        return grown;
     found->disordered = found->disordered || (found->count > 0 && found->rows[found->count - 1].handle > row.handle);
     found->rows[found->count++] = row;
     return WW_OK;

@@ -65,20 +65,6 @@ static void survive_forks(void)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
-static ww_status lock_create(pthread_rwlock_t *lock)
-{
-    pthread_rwlockattr_t attributes;
-    int code = pthread_rwlockattr_init(&attributes);
-    if (code == 0) {
-#ifdef __GLIBC__
-        pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-#endif
-        code = pthread_rwlock_init(lock, &attributes);
-        pthread_rwlockattr_destroy(&attributes);
-    }
-    return code == 0 ? WW_OK : ww_fail_errno(WW_INTERNAL, code, "cannot create the lock of a collection in memory");
-}
-
 static void mirror_free(mirror *m)
 {
     ww_collection_destroy(m->rows);
@@ -92,7 +78,7 @@ ww_status mirror_create(ww_device *device, const ww_collection_config *config, m
     mirror *m = memory_alloc_zeroed(1, sizeof *m);
     if (!m)
         return memory_failed("a collection in memory", sizeof *m);
-    ww_status status = lock_create(&m->lock);
+    ww_status status = collection_lock_create(&m->lock);
     if (status != WW_OK) {
         memory_free(m);
         return status;

@@ -101,6 +101,16 @@ void centroids_mark_unbounded(const ivf *index, const float *vectors, int64_t co
         places[i].unbounded = proof_norm_is_wild(index, length_of(vectors + i * index->dim, index->dim));
 }
 
+double ivf_squares_between(const float *a, const float *b, int32_t dim)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < dim; i++) {
+        const double t = (double)a[i] - (double)b[i];
+        sum += t * t;
+    }
+    return sum;
+}
+
 void ivf_make_unit(const ivf *index, float *vectors, int64_t count)
 {
     if (index->assigned != CANON_COSINE)

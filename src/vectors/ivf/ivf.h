@@ -148,6 +148,9 @@ ww_status centroids_nearest(const ivf *index, ivf_vectors vectors, ivf_place *pl
 /* Sets `unbounded` in places; the vectors are on the host. */
 void centroids_mark_unbounded(const ivf *index, const float *vectors, int64_t count, ivf_place *places);
 
+/* Returns the square of the distance between two vectors, in double precision. */
+double ivf_squares_between(const float *a, const float *b, int32_t dim);
+
 /* Divides each vector by its length if rows are assigned by cosine; zero vectors do not change. */
 void ivf_make_unit(const ivf *index, float *vectors, int64_t count);
 

@@ -225,16 +225,6 @@ float proof_reach(const ivf *index, const proof_query *query, const proof_extrem
     return index->metric == CANON_L2 ? reach_l2(index, query, extremes, worst) : reach_cosine(index, query, extremes, worst);
 }
 
-static double squares_between(const float *a, const float *b, int32_t dim)
-{
-    double sum = 0.0;
-    for (int32_t i = 0; i < dim; i++) {
-        const double t = (double)a[i] - (double)b[i];
-        sum += t * t;
-    }
-    return sum;
-}
-
 static double plane_bound_l2(double slack, double near, double far, double between, double worst)
 {
     const double to_near = distance_max(near, slack), to_far = distance_min(far, slack);
@@ -263,7 +253,7 @@ double proof_plane_bound(const ivf *index, const proof_query *query, proof_list 
     if (index->metric == CANON_DOT || !query->bounded || rows->unbounded || rows->was_split ||
         index->lists[near.list].was_split)
         return none;
-    const double between = sqrt(squares_between(n, c, index->dim)) * MORE;
+    const double between = sqrt(ivf_squares_between(n, c, index->dim)) * MORE;
     const bool known = isfinite(near.score) && isfinite(far.score) && isfinite(worst) && between > 0.0;
     if (!known)
         return none;

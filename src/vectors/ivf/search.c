@@ -20,6 +20,7 @@
 
 #include "arithmetic/canon.h"
 #include "arithmetic/row_types.h"
+#include "base/array.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -142,14 +143,10 @@ static void free_memory(probing *p)
 /* Adds a list to read. */
 static ww_status put_number(probing *p, uint32_t list)
 {
-    if (p->numbers_count == p->numbers_room) {
-        const int64_t room = max_i64(2 * p->numbers_room, 256);
-        uint32_t *numbers = memory_resize(p->numbers, (size_t)room * sizeof *numbers);
-        if (!numbers)
-            return memory_failed("the lists that a search reads", (size_t)room * sizeof *numbers);
-        p->numbers = numbers;
-        p->numbers_room = room;
-    }
+    const ww_status grown =
+        array_reserve(&p->numbers, &p->numbers_room, p->numbers_count + 1, sizeof *p->numbers, "the lists that a search reads");
+    if (grown != WW_OK)
+        return grown;
     const ivf_list *from = &p->index->lists[list];
     p->lists[list] = (row_list){from->rows, from->count};
     p->numbers[p->numbers_count++] = list;

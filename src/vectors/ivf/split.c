@@ -68,23 +68,13 @@ static void free_memory(split *s)
     memory_free(s->rows);
 }
 
-static double squares_between(const float *a, const float *b, int32_t dim)
-{
-    double sum = 0.0;
-    for (int32_t i = 0; i < dim; i++) {
-        const double t = (double)a[i] - (double)b[i];
-        sum += t * t;
-    }
-    return sum;
-}
-
 static const float *farthest_from(const split *s, const float *from)
 {
     const int32_t dim = s->index->dim;
     const float *farthest = s->vectors;
     double squares_max = -1.0;
     for (int64_t i = 0; i < s->count; i++) {
-        const double squares = squares_between(s->vectors + i * dim, from, dim);
+        const double squares = ivf_squares_between(s->vectors + i * dim, from, dim);
         if (squares > squares_max) {
             squares_max = squares;
             farthest = s->vectors + i * dim;
@@ -98,7 +88,8 @@ static void measure_sides(const split *s)
     const int32_t dim = s->index->dim;
     for (int64_t i = 0; i < s->count; i++) {
         const float *row = s->vectors + i * dim;
-        s->sided[i] = (sided_row){squares_between(row, s->centers, dim) - squares_between(row, s->centers + dim, dim), i};
+        s->sided[i] =
+            (sided_row){ivf_squares_between(row, s->centers, dim) - ivf_squares_between(row, s->centers + dim, dim), i};
     }
 }
 
@@ -133,7 +124,7 @@ static int64_t divide(const split *s)
     const float *centroid = s->index->centroids + (s->list - s->index->lists) * dim;
     const float *first = farthest_from(s, centroid), *second = farthest_from(s, first);
     int64_t cut = 0;
-    if (squares_between(first, second, dim) == 0.0)
+    if (ivf_squares_between(first, second, dim) == 0.0)
         return 0;
     memcpy(s->centers, first, (size_t)dim * sizeof *s->centers);
     memcpy(s->centers + dim, second, (size_t)dim * sizeof *s->centers);
