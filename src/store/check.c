@@ -80,10 +80,12 @@ static ww_status check_vectors(checking *k, const collection_record *record)
     float *wide = memory_alloc((size_t)record->dim * sizeof *wide);
     if (!wide)
         return memory_failed("a vector", (size_t)record->dim * sizeof *wide);
-    ww_status status = schema_statement(k->db, &s,
-                                        "SELECT v.place, v.handle, v.vector, r.place, %s FROM main.\"%w_vectors\" AS v LEFT "
-                                        "JOIN main.\"%w_rows\" AS r ON r.handle = v.handle ORDER BY v.place",
-                                        record_has_checksums(record) ? "v.checksum" : "NULL", record->name, record->name);
+    ww_status status =
+        schema_statement(k->db, &s,
+                         "SELECT v.place, v.handle, v.vector, r.place, %s, v.place IN (SELECT place FROM "
+                         "main.\"%w_removed\") FROM main.\"%w_vectors\" AS v LEFT "
+                         "JOIN main.\"%w_rows\" AS r ON r.handle = v.handle ORDER BY v.place",
+                         record_has_checksums(record) ? "v.checksum" : "NULL", record->name, record->name, record->name);
     if (status != WW_OK) {
         memory_free(wide);
         return unreadable(k, record, status);
@@ -91,6 +93,8 @@ static ww_status check_vectors(checking *k, const collection_record *record)
     int code = SQLITE_DONE;
     while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
         const long long place = sqlite3_column_int64(s, 0), handle = sqlite3_column_int64(s, 1);
+        if (sqlite3_column_int(s, 5)) /* it was removed */
+            continue;
         const int bytes = sqlite3_column_bytes(s, 2);
         if (sqlite3_column_type(s, 2) != SQLITE_BLOB || bytes != record_vector_bytes(record))
             fault(k, "'%s': the vector at place %lld has %d bytes; %lld belong there", record->name, place, bytes,

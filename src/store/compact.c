@@ -200,6 +200,9 @@ static ww_status rewrite(compaction *m)
     m->total = status == WW_OK ? record.live : 0;
     if (status == WW_OK)
         status = told(m, 0);
+    if (status == WW_OK) /* removed vectors */
+        status = schema_run(m->db, "DELETE FROM main.\"%w_vectors\" WHERE place IN (SELECT place FROM main.\"%w_removed\")",
+                            record.name, record.name);
     if (status == WW_OK)
         status = shrink(m->c->store);
     store_unlock(m->c->store);

@@ -9,7 +9,10 @@
 #include "store/sqlite/module.h"
 #include "store/store_state.h"
 
-enum { WRITER_CACHE_KIB = 8192 };
+enum {
+    WRITER_CACHE_KIB = 8192,
+    WAL_BYTES = 16 * 1024 * 1024, /* the log is moved into the file at this size, whatever the page size */
+};
 
 /* ---- connections --------------------------------------------------------------------------------------------------------- */
 
@@ -187,6 +190,11 @@ ww_status store_enter_wal(ww_store *store)
     ww_status status = full ? schema_run(store->writer, "PRAGMA synchronous = extra") : WW_OK;
     if (status == WW_OK)
         status = schema_run(store->writer, "PRAGMA journal_mode = wal");
+    const int64_t page = schema_pragma(store->writer, "page_size");
+    if (status == WW_OK)
+        status = schema_run(store->writer, "PRAGMA wal_autocheckpoint = %lld", (long long)(WAL_BYTES / (page > 0 ? page : 1)));
+    if (status == WW_OK) /* after a large write the log shrinks again */
+        status = schema_run(store->writer, "PRAGMA journal_size_limit = %d", WAL_BYTES);
     if (status == WW_OK && full)
         status = schema_run(store->writer, "PRAGMA synchronous = full");
     return status;

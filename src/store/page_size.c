@@ -8,6 +8,7 @@ enum {
     CELL_BYTES = 2 + 2 + 3, /* pointer to the cell, length of the row and its place, for up to a few million rows */
     ROW_BYTES = 5 + 3,      /* column types and handle */
     PAGE_USUAL_BYTES = 4096,
+    PAGE_WASTE_SHARE = 19, /* a small page may take 1/19 more room than the best: each write of a row writes four whole pages */
 };
 
 int64_t page_milli_bytes(int64_t page_bytes, int64_t vector_bytes)
@@ -32,7 +33,7 @@ int32_t page_bytes_for(int64_t vector_bytes)
     for (int64_t page = PAGE_USUAL_BYTES; page <= PAGE_BYTES_MAX; page *= 2)
         smallest = page_milli_bytes(page, vector_bytes) < smallest ? page_milli_bytes(page, vector_bytes) : smallest;
     int64_t page = PAGE_USUAL_BYTES;
-    while (page_milli_bytes(page, vector_bytes) > smallest + smallest / 100)
+    while (page_milli_bytes(page, vector_bytes) > smallest + smallest / PAGE_WASTE_SHARE)
         page *= 2;
     return (int32_t)page;
 }

@@ -3,7 +3,8 @@
  *   warpwave_collections   one row per collection: see below
  *   NAME_rows(handle INTEGER PRIMARY KEY, place INTEGER, checksum INTEGER, text_checksum INTEGER, id TEXT UNIQUE, payload TEXT)
  *   NAME_vectors(place INTEGER PRIMARY KEY, handle INTEGER, checksum INTEGER, vector BLOB)
- *   NAME_removed(sequence, place)   recent removals: the places of removed vectors, with the write that removed them
+ *   NAME_removed(sequence, place)   recent removals: the places of removed vectors, with the write that removed them. Those
+ * vectors are still in NAME_vectors, because deleting them would rewrite their pages; they count as absent
  *   NAME_fts                        texts of rows, if they have any: store/texts/texts.h
  *   NAME_ivf, NAME_ivf_...          the index, if there is one: store/ivf/tables.h
  *

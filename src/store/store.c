@@ -170,8 +170,10 @@ static void store_free(ww_store *store)
     if (store->writer) {
         /* Closing the last connection moves the log into the file. If others have the file open, this moves what it can, so
          * that a copy of the file has as much as possible. */
-        if (!store->config.read_only)
-            (void)sqlite3_wal_checkpoint_v2(store->writer, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        if (!store->config.read_only) {
+            sqlite3_busy_timeout(store->writer, 0);
+            (void)sqlite3_wal_checkpoint_v2(store->writer, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        }
         sqlite3_close(store->writer);
     }
     if (store->file_entered)

@@ -4,6 +4,7 @@
  * are still in memory, are added to the mirror. If that fails, nothing is lost: the mirror is dropped, and the next search
  * reads the file.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "arithmetic/row_types.h"
@@ -19,8 +20,9 @@ enum { TOLD_ROWS = 4096 }; /* between two calls of a progress callback */
 /* A write in progress. */
 typedef struct change {
     stored *c;
-    bool loaded; /* there is a mirror to bring up to date */
-    bool joined; /* this is part of a transaction of ww_store_begin() */
+    bool loaded;   /* there is a mirror to bring up to date */
+    bool may_miss; /* ids to remove need not exist */
+    bool joined;   /* this is part of a transaction of ww_store_begin() */
     collection_record before;
     int64_t *places; /* of added rows */
     int64_t *handles;
@@ -213,25 +215,71 @@ static ww_status cannot_remove(const change *w, const char *const *ids, int64_t 
                    WW_ID_BYTES_MAX, ids[number]);
 }
 
+/* A row to remove, and where its id is in the list. */
+typedef struct removal {
+    int64_t place, handle, number;
+} removal;
+
+static int compare_removals(const void *first, const void *second)
+{
+    const removal *a = first, *b = second;
+    return a->place != b->place ? (a->place > b->place) - (a->place < b->place)
+                                : (a->number > b->number) - (a->number < b->number);
+}
+
+/* Finds the rows of the ids; `list` has room for all. Without `missing` each id must exist. */
+static ww_status find_removals(const change *w, const char *const *ids, int64_t count, removal *list, int64_t *found)
+{
+    ww_status status = WW_OK;
+    *found = 0;
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        removal *r = &list[*found];
+        r->number = i;
+        status = writer_find(w->c->writer, ids[i], &r->handle, &r->place);
+        *found += status == WW_OK && r->handle >= 0;
+        if (status == WW_OK && r->handle < 0 && !w->may_miss)
+            status = cannot_remove(w, ids, i);
+    }
+    return status;
+}
+
+/* Removes the rows in order of their places, so that each page of the file is visited once. */
+static ww_status remove_listed(change *w, const char *const *ids, removal *list, int64_t found, int64_t *removed)
+{
+    ww_status status = WW_OK;
+    *removed = 0;
+    if (found > 1)
+        qsort(list, (size_t)found, sizeof *list, compare_removals);
+    for (int64_t i = 0; status == WW_OK && i < found; i++) {
+        if (i > 0 && list[i].place == list[i - 1].place) {
+            status = w->may_miss ? WW_OK : cannot_remove(w, ids, list[i].number);
+            continue;
+        }
+        note_removed(w, list[i].place);
+        status = writer_remove(w->c->writer, list[i].handle, NULL);
+        ++*removed;
+    }
+    return status;
+}
+
 ww_status stored_remove(ww_collection *base, const char *const *ids, int64_t count, int64_t *missing)
 {
-    change w = {.c = stored_of(base)};
-    int64_t absent = 0;
+    change w = {.c = stored_of(base), .may_miss = missing != NULL};
+    int64_t found = 0, removed = 0;
+    removal *list = memory_alloc((size_t)(count + 1) * sizeof *list);
+    if (!list)
+        return memory_failed("the rows of a write", (size_t)count * sizeof *list);
     ww_status status = change_begin(&w, count, 0);
     if (status == WW_OK) {
-        for (int64_t i = 0; status == WW_OK && i < count; i++) {
-            bool found;
-            status = remove_row(&w, ids[i], &found);
-            if (status == WW_OK && !found) {
-                absent++;
-                status = missing ? WW_OK : cannot_remove(&w, ids, i);
-            }
-        }
+        status = find_removals(&w, ids, count, list, &found);
+        if (status == WW_OK)
+            status = remove_listed(&w, ids, list, found, &removed);
         status = change_end(&w, status, NULL);
     }
     change_free(&w);
+    memory_free(list);
     if (status == WW_OK && missing)
-        *missing = absent;
+        *missing = count - removed;
     return status;
 }
 

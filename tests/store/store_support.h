@@ -168,6 +168,7 @@ static ww_synchronous work_synchronous; /* off for tests of other things */
 
 /* SQL that makes of its file what a version without checksums would have written. */
 #define WORK_MADE_OLD                                                                                                          \
+    "DELETE FROM work_vectors WHERE place IN (SELECT place FROM work_removed);"                                                \
     "ALTER TABLE work_rows DROP COLUMN checksum; ALTER TABLE work_rows DROP COLUMN text_checksum;"                             \
     "ALTER TABLE work_vectors DROP COLUMN checksum; ALTER TABLE warpwave_collections DROP COLUMN digest;"                      \
     "UPDATE warpwave_collections SET format = format - 2;"

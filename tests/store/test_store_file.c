@@ -409,6 +409,114 @@ static void a_store_in_such_a_folder_that_changes_is_refused(void **state)
     chmod(folder, 0755), unlink(kept), rmdir(folder), free(file);
 }
 
+/* The write-ahead log and the file, in bytes. */
+static int64_t bytes_of(ww_store *store)
+{
+    ww_store_info info = ww_store_info_default();
+    CHECK_OK(ww_store_describe(store, &info));
+    return info.bytes_file + info.bytes_wal;
+}
+
+static void removing_rows_grows_the_file_by_less_than_a_tenth_and_compacting_shrinks_it(void **state)
+{
+    (void)state;
+    enum { MANY = 3000, WIDE = 384, GONE = MANY * 3 / 10 };
+    ww_store *store = NULL;
+    ww_collection *both[2] = {NULL, collection_make(cpu, WIDE, WW_L2)};
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "wide", config.dim = WIDE, config.metric = WW_L2;
+    CHECK_OK(ww_store_open(path, cpu, NULL, &store));
+    CHECK_OK(ww_store_create(store, &config, &both[0]));
+    test_random random = {3};
+    test_rows rows = test_rows_make(&random, MANY, WIDE, "row", 0);
+    const char **gone = malloc(GONE * sizeof *gone);
+    for (int i = 0; i < GONE; i++)
+        gone[i] = rows.ids[(int64_t)i * 7919 % GONE * 10 / 3]; /* in no order */
+    for (int k = 0; k < 2; k++)
+        CHECK_OK(ww_collection_add(both[k], &rows.rows));
+    ww_collection_destroy(both[0]);
+    ww_store_close(store); /* the log is in the file */
+    CHECK_OK(ww_store_open(path, cpu, NULL, &store));
+    CHECK_OK(ww_store_collection(store, "wide", &both[0]));
+    const int64_t before = bytes_of(store);
+    for (int k = 0; k < 2; k++)
+        CHECK_OK(ww_collection_remove(both[k], gone, GONE));
+    if (bytes_of(store) > before + before / 10)
+        fail_msg("%lld bytes became %lld", (long long)before, (long long)bytes_of(store));
+    int64_t missing = 0, row = 0;
+    CHECK_FAILS(WW_NOT_FOUND, ww_collection_remove(both[0], gone, 1));
+    CHECK_OK(ww_collection_discard(both[0], gone, GONE, &missing));
+    assert_int_equal(missing, GONE);
+    CHECK_FAILS(WW_NOT_FOUND, ww_collection_find(both[0], gone[0], &row));
+    const char *twice[] = {rows.ids[1], rows.ids[2], rows.ids[1]};
+    CHECK_FAILS(WW_DUPLICATE_ID, ww_collection_remove(both[0], twice, 3));
+    char text[64];
+    CHECK_FAILS(WW_NOT_FOUND, ww_collection_id(both[0], 0, text, sizeof text, NULL)); /* the row of place 0 is gone */
+    for (int reopened = 0; reopened < 3; reopened++) {
+        float queries[WIDE];
+        ww_results *found[2];
+        ww_query query = ww_query_default();
+        random_normals(&random, queries, WIDE);
+        query.queries = queries, query.query_count = 1, query.dim = WIDE, query.k = 50;
+        query.fetch = WW_FETCH_IDS | WW_FETCH_VECTORS | WW_FETCH_PAYLOADS;
+        for (int k = 0; k < 2; k++)
+            CHECK_OK(ww_collection_query(both[k], &query, &found[k]));
+        assert_true(results_equal(found[0], found[1], WIDE));
+        assert_int_equal(ww_collection_count(both[0]), MANY - GONE);
+        assert_int_equal(ww_collection_next(both[0], -1), reopened == 2 ? 0 : 1);
+        ww_results_destroy(found[0]);
+        ww_results_destroy(found[1]);
+        CHECK_OK(ww_store_check(store, NULL, NULL));
+        if (reopened == 1)
+            CHECK_OK(ww_collection_compact(both[0], NULL, NULL));
+        ww_collection_destroy(both[0]);
+        ww_store_close(store);
+        CHECK_OK(ww_store_open(path, cpu, NULL, &store));
+        CHECK_OK(ww_store_collection(store, "wide", &both[0]));
+    }
+    assert_true(bytes_of(store) < before * 8 / 10);
+    ww_collection_destroy(both[0]);
+    ww_collection_destroy(both[1]);
+    ww_store_close(store);
+    test_rows_free(&rows);
+    free(gone);
+}
+
+static void removed_vectors_leave_the_file_when_there_are_too_many(void **state)
+{
+    (void)state;
+    ww_store *store = NULL;
+    ww_collection *collection = NULL;
+    ww_store_config how = ww_store_config_default();
+    how.synchronous = WW_SYNCHRONOUS_OFF;
+    CHECK_OK(ww_store_open(path, cpu, &how, &store));
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "few", config.dim = WORK_DIM, config.metric = WW_L2;
+    CHECK_OK(ww_store_create(store, &config, &collection));
+    test_random random = {4};
+    test_rows rows = test_rows_make(&random, 100, WORK_DIM, "row", 0);
+    for (int i = 0; i < 100; i++)
+        CHECK_OK(ww_collection_upsert(collection, &rows.rows));
+    ww_collection_destroy(collection);
+    ww_store_close(store);
+    sqlite3 *db = NULL;
+    sqlite3_stmt *asked = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(db, "SELECT count(*), (SELECT count(*) FROM few_removed) FROM few_vectors", -1, &asked, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(asked), SQLITE_ROW);
+    const int vectors = sqlite3_column_int(asked, 0), log = sqlite3_column_int(asked, 1);
+    sqlite3_finalize(asked);
+    sqlite3_close(db);
+    if (vectors != 100 + log || log > 2500)
+        fail_msg("%d vectors, %d in the log", vectors, log);
+    CHECK_OK(ww_store_open(path, cpu, &how, &store));
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    ww_store_close(store);
+    test_rows_free(&rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +528,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_shared_store_maps_only_its_shm, setup, teardown),
         cmocka_unit_test_setup_teardown(a_store_in_a_folder_that_cannot_be_written_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_store_in_such_a_folder_that_changes_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(removing_rows_grows_the_file_by_less_than_a_tenth_and_compacting_shrinks_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(removed_vectors_leave_the_file_when_there_are_too_many, setup, teardown),
     };
     return cmocka_run_group_tests_name("store: the file", tests, NULL, NULL);
 }

@@ -64,8 +64,9 @@ static ww_status check_vectors(const checking *k)
     int code = SQLITE_DONE;
     ww_status status = schema_statement(t->db, &s,
                                         "SELECT v.place, v.vector, r.list FROM \"%w\".\"%w_vectors\" AS v LEFT JOIN "
-                                        "\"%w\".\"%w_ivf_rows\" AS r ON r.place = v.place",
-                                        t->schema, t->record->name, t->schema, t->record->name);
+                                        "\"%w\".\"%w_ivf_rows\" AS r ON r.place = v.place WHERE v.place NOT IN (SELECT place "
+                                        "FROM \"%w\".\"%w_removed\")",
+                                        t->schema, t->record->name, t->schema, t->record->name, t->schema, t->record->name);
     while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW)
         check_vector(k, s);
     if (status == WW_OK && code != SQLITE_DONE)

@@ -2,7 +2,7 @@
 #include "store/ivf/follow.h"
 #include "store/sqlite/table.h"
 
-/* Queries that must return 0, and what another number counts. Each takes the database and the collection twice. */
+/* Queries that must return 0, and what another number counts. Each takes the database and the collection two or three times. */
 static const struct {
     const char *question;
     const char *meaning;
@@ -11,7 +11,7 @@ static const struct {
      "NOT r.handle",
      "rows without a vector"},
     {"SELECT count(*) FROM \"%w\".\"%w_vectors\" AS v LEFT JOIN \"%w\".\"%w_rows\" AS r ON r.handle = v.handle WHERE r.place "
-     "IS NOT v.place",
+     "IS NOT v.place AND v.place NOT IN (SELECT place FROM \"%w\".\"%w_removed\")",
      "vectors without a row"},
     {"SELECT count(*) FROM \"%w\".\"%w_rows\" WHERE payload IS NOT NULL AND NOT json_valid(payload) AND EXISTS (SELECT 1 FROM "
      "\"%w\".\"%w_rows\")",
@@ -73,7 +73,8 @@ ww_status table_check(const table *t, bool quick, char **problem)
     for (size_t i = 0; !quick && status == WW_OK && !*problem && i < sizeof QUESTIONS / sizeof *QUESTIONS; i++) {
         sqlite3_stmt *statement = NULL;
         int64_t number = 0;
-        status = schema_statement(t->db, &statement, QUESTIONS[i].question, t->schema, t->name, t->schema, t->name);
+        status = schema_statement(t->db, &statement, QUESTIONS[i].question, t->schema, t->name, t->schema, t->name, t->schema,
+                                  t->name);
         if (status == WW_OK)
             status = ask(t, statement, &number);
         if (status == WW_OK)

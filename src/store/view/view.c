@@ -41,13 +41,18 @@
 #include "device/share.h"
 #include "vectors/internal/mirror.h"
 
+/* A removed vector may still be in its table, but no row has its place. */
+#define HAS_ROW " AND EXISTS (SELECT 1 FROM \"%w\".\"%w_rows\" AS r WHERE r.handle = v.handle AND r.place = v.place)"
+
 static const char *const TEXTS[VIEW_STATEMENT_COUNT] = {
     [READ_VECTORS] = "SELECT place, handle, vector, checksum FROM \"%w\".\"%w_vectors\" WHERE place >= ?1 ORDER BY place",
     [READ_REMOVED] = "SELECT place FROM \"%w\".\"%w_removed\" WHERE sequence > ?1",
     [READ_ENTRY] = "SELECT place, id, payload, checksum, text_checksum FROM \"%w\".\"%w_rows\" WHERE handle = ?1",
     [READ_VECTOR] = "SELECT handle, vector, checksum FROM \"%w\".\"%w_vectors\" WHERE place = ?1",
     [FIND_BY_ID] = "SELECT handle, place FROM \"%w\".\"%w_rows\" WHERE id = ?1",
-    [LIST_PLACES] = "SELECT place, handle FROM \"%w\".\"%w_vectors\" WHERE place > ?1 ORDER BY place",
+    [LIST_PLACES] = "SELECT v.place, v.handle FROM \"%w\".\"%w_vectors\" AS v WHERE v.place > ?1" HAS_ROW " ORDER BY v.place",
+    [FIND_PLACE] = "SELECT v.handle FROM \"%w\".\"%w_vectors\" AS v WHERE v.place = ?1" HAS_ROW,
+    [READ_GONE] = "SELECT place FROM \"%w\".\"%w_removed\" WHERE place >= ?1 ORDER BY place",
     [READ_TEXT] = "SELECT text FROM \"%w\".\"%w_fts\" WHERE rowid = ?1",
 };
 
@@ -61,7 +66,8 @@ static const char *const UNCHECKED_TEXTS[VIEW_STATEMENT_COUNT] = {
 ww_status view_ready(view *v, view_statement which)
 {
     const char *text = !v->has_checksums && UNCHECKED_TEXTS[which] ? UNCHECKED_TEXTS[which] : TEXTS[which];
-    return v->statements[which] ? WW_OK : schema_statement(v->db, &v->statements[which], text, v->schema, v->name);
+    return v->statements[which] ? WW_OK
+                                : schema_statement(v->db, &v->statements[which], text, v->schema, v->name, v->schema, v->name);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */

@@ -36,6 +36,8 @@ typedef struct piece {
 typedef struct loader {
     view *v;
     mirror *m;
+    int64_t *gone; /* places of removed vectors, in order */
+    int64_t gone_count, gone_room, gone_passed;
     int64_t rows_max; /* of a piece */
     piece pieces[2];
     int filling; /* index of the buffer being filled */
@@ -181,6 +183,7 @@ static ww_status loader_finish(loader *l, ww_status status)
 
 static void loader_destroy(loader *l)
 {
+    memory_free(l->gone);
     for (int i = 0; i < 2; i++) {
         memory_free(l->pieces[i].elements);
         memory_free(l->pieces[i].places);
@@ -190,6 +193,43 @@ static void loader_destroy(loader *l)
     pthread_mutex_destroy(&l->lock);
 }
 
+/* Reads the places of removed vectors from `first_place` on. */
+static ww_status read_gone(loader *l, int64_t first_place)
+{
+    view *v = l->v;
+    ww_status status = view_ready(v, READ_GONE);
+    if (status != WW_OK)
+        return status;
+    sqlite3_stmt *s = v->statements[READ_GONE];
+    int code = SQLITE_DONE;
+    sqlite3_bind_int64(s, 1, first_place);
+    while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+        if (l->gone_count == l->gone_room) {
+            const int64_t room = 2 * l->gone_room + 256;
+            int64_t *moved = memory_resize(l->gone, (size_t)room * sizeof *moved);
+            if (!moved) {
+                status = memory_failed("the places of removed vectors", (size_t)room * sizeof *moved);
+                break;
+            }
+            l->gone = moved;
+            l->gone_room = room;
+        }
+        l->gone[l->gone_count++] = sqlite3_column_int64(s, 0);
+    }
+    if (status == WW_OK && code != SQLITE_DONE)
+        status = sqlite_failed(v->db, code, v->name);
+    sqlite3_reset(s);
+    return status;
+}
+
+/* Has the vector at this place been removed? Called with ascending places. */
+static bool is_gone(loader *l, int64_t place)
+{
+    while (l->gone_passed < l->gone_count && l->gone[l->gone_passed] < place)
+        l->gone_passed++;
+    return l->gone_passed < l->gone_count && l->gone[l->gone_passed] == place;
+}
+
 /* Reads the statement's current row. */
 static ww_status read_row(loader *l, sqlite3_stmt *s)
 {
@@ -197,6 +237,8 @@ static ww_status read_row(loader *l, sqlite3_stmt *s)
     piece *p = &l->pieces[l->filling];
     const int64_t bytes = record_vector_bytes(&v->record);
     const int64_t place = sqlite3_column_int64(s, 0);
+    if (is_gone(l, place))
+        return WW_OK;
     const void *vector = sqlite3_column_type(s, 2) == SQLITE_BLOB ? sqlite3_column_blob(s, 2) : NULL;
     if (!vector || sqlite3_column_bytes(s, 2) != bytes)
         return ww_fail(WW_CORRUPT_FILE, "collection '%s': the vector at place %lld has %d bytes; %lld belong there", v->name,
@@ -221,6 +263,8 @@ static ww_status read_rows(view *v, mirror *m, int64_t first_place, int64_t rows
     if (status != WW_OK)
         return status;
     status = loader_create(&l, rows_expected);
+    if (status == WW_OK)
+        status = read_gone(&l, first_place);
     if (status == WW_OK) {
         sqlite3_stmt *s = v->statements[READ_VECTORS];
         int code = SQLITE_DONE;

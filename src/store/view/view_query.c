@@ -321,8 +321,7 @@ ww_status view_ranked(view *v, const ww_query *query, const view_places *only, i
 /* Finds place and handle of entry `i` of the list; both -1 if it does not exist. */
 static ww_status look_up(view *v, const view_list *list, int64_t i, int64_t *place, int64_t *handle)
 {
-    static const view_statement by[] = {
-        [VIEW_BY_PLACE] = READ_VECTOR, [VIEW_BY_HANDLE] = READ_ENTRY, [VIEW_BY_ID] = FIND_BY_ID};
+    static const view_statement by[] = {[VIEW_BY_PLACE] = FIND_PLACE, [VIEW_BY_HANDLE] = READ_ENTRY, [VIEW_BY_ID] = FIND_BY_ID};
     sqlite3_stmt *s = v->statements[by[list->by]];
     if (list->by == VIEW_BY_ID)
         sqlite3_bind_text(s, 1, list->ids[i], -1, SQLITE_STATIC);
@@ -341,7 +340,7 @@ static ww_status look_up(view *v, const view_list *list, int64_t i, int64_t *pla
 static ww_status list_entries(view *v, const view_list *list, ww_results *results)
 {
     static const view_statement needed[] = {
-        [VIEW_BY_PLACE] = READ_VECTOR, [VIEW_BY_HANDLE] = READ_ENTRY, [VIEW_BY_ID] = FIND_BY_ID};
+        [VIEW_BY_PLACE] = FIND_PLACE, [VIEW_BY_HANDLE] = READ_ENTRY, [VIEW_BY_ID] = FIND_BY_ID};
     ww_status status = view_ready(v, needed[list->by]);
     for (int64_t i = 0; status == WW_OK && i < list->count; i++) {
         status = look_up(v, list, i, &results->rows[i], &results->handles[i]);

@@ -11,6 +11,8 @@ typedef enum view_statement {
     READ_VECTOR,  /* handle, vector, checksum of a place */
     FIND_BY_ID,   /* handle, place */
     LIST_PLACES,  /* place, handle after a place */
+    FIND_PLACE,   /* handle of a place */
+    READ_GONE,    /* removed places, starting at a place, in order */
     READ_TEXT,    /* text of a handle; only if there are texts */
     VIEW_STATEMENT_COUNT
 } view_statement;

@@ -10,7 +10,7 @@
 
 enum {
     TRIM_EVERY = 64,       /* writes between two checks of the length of the log of removals */
-    LOG_ENTRIES_MIN = 8192 /* a log this short is never trimmed */
+    LOG_ENTRIES_MIN = 1024 /* a log this short is never trimmed */
 };
 
 ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened)
@@ -149,17 +149,22 @@ static ww_status ask_number(writer *w, int64_t *number, const char *format, long
     return status;
 }
 
-/* Keeps the newer half of a log that is longer than the collection. A mirror older than the log reads everything again, which
- * takes no longer than reading the log. */
+/* Keeps the newer half of a log that is longer than half of the collection, and deletes the vectors that the other half names.
+ * So removed vectors take at most half as much room as the others. A mirror older than the log reads everything again. */
 static ww_status trim_log(writer *w)
 {
     int64_t entries = 0, until = 0;
     ww_status status = ask_number(w, &entries, "SELECT count(*) FROM \"%w\".\"%w_removed\" WHERE sequence >= %lld", 0);
-    const int64_t entries_max = w->record.live > LOG_ENTRIES_MIN ? w->record.live : LOG_ENTRIES_MIN;
+    const int64_t entries_max = w->record.live / 2 > LOG_ENTRIES_MIN ? w->record.live / 2 : LOG_ENTRIES_MIN;
     if (status != WW_OK || entries <= entries_max)
         return status;
     status = ask_number(w, &until, "SELECT sequence FROM \"%w\".\"%w_removed\" ORDER BY sequence LIMIT 1 OFFSET %lld",
                         (long long)(entries / 2));
+    if (status == WW_OK)
+        status = schema_run(w->db,
+                            "DELETE FROM \"%w\".\"%w_vectors\" WHERE place IN (SELECT place FROM \"%w\".\"%w_removed\" WHERE "
+                            "sequence <= %lld)",
+                            w->schema, w->record.name, w->schema, w->record.name, (long long)until);
     if (status == WW_OK)
         status = schema_run(w->db, "DELETE FROM \"%w\".\"%w_removed\" WHERE sequence <= %lld", w->schema, w->record.name,
                             (long long)until);
@@ -176,8 +181,10 @@ ww_status writer_flush(writer *w)
         return WW_OK;
     const ivf_tables tables = ivf_tables_of(w);
     ww_status status = ivf_is_there(&w->record) ? index_writer_finish(&w->index, &tables) : WW_OK;
-    if (status == WW_OK && w->record.sequence % TRIM_EVERY == 0)
+    if (status == WW_OK && (w->record.sequence % TRIM_EVERY == 0 || w->logged > LOG_ENTRIES_MIN)) {
         status = trim_log(w);
+        w->logged = 0;
+    }
     if (status == WW_OK && !w->update)
         status = schema_prepare_update(w->db, w->schema, &w->update);
     if (status == WW_OK)

@@ -126,12 +126,13 @@ static ww_status new_entry(writer *w, const writer_row *row, int what, const old
 
 /* ---- changes ------------------------------------------------------------------------------------------------------------- */
 
+/* Only notes that the vector is gone: deleting it would rewrite its page, and removing some rows of every page would rewrite
+ * the file. Trimming the log and compacting delete the vectors that it names. */
 static ww_status remove_vector(writer *w, int64_t place)
 {
     const ivf_tables tables = ivf_tables_of(w);
     ww_status status = ivf_is_there(&w->record) ? index_writer_remove(&w->index, &tables, place) : WW_OK;
-    if (status == WW_OK)
-        status = writer_run_numbers(w, DELETE_VECTOR, place, 0);
+    w->logged++;
     return status == WW_OK ? writer_run_numbers(w, LOG_REMOVAL, w->record.sequence, place) : status;
 }
 

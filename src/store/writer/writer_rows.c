@@ -27,7 +27,6 @@ static const char *const TEXTS[STATEMENT_COUNT] = {
     [SET_ID] = "UPDATE \"%w\".\"%w_rows\" SET id = ?2 WHERE handle = ?1",
     [SET_ENTRY] = "UPDATE \"%w\".\"%w_rows\" SET place = ?2, checksum = ?3, text_checksum = ?4, payload = ?5 WHERE handle = ?1",
     [DELETE_ROW] = "DELETE FROM \"%w\".\"%w_rows\" WHERE handle = ?1",
-    [DELETE_VECTOR] = "DELETE FROM \"%w\".\"%w_vectors\" WHERE place = ?1",
     [LOG_REMOVAL] = "INSERT INTO \"%w\".\"%w_removed\"(sequence, place) VALUES(?1, ?2)",
 };
 

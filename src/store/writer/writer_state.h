@@ -17,7 +17,6 @@ typedef enum statement {
     SET_ID,
     SET_ENTRY,
     DELETE_ROW,
-    DELETE_VECTOR,
     LOG_REMOVAL,
     STATEMENT_COUNT
 } statement;
@@ -35,6 +34,7 @@ struct writer {
     void *elements;             /* the same vector in that type */
     uint64_t entry_checksum;    /* of the entry that was inserted last */
     int64_t change_first_place; /* the current change assigned the places from here on */
+    int64_t logged;             /* removals since the length of the log was looked at */
     text_writer texts;
     index_writer index;
 };

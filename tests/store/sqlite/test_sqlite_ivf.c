@@ -30,7 +30,8 @@ static int teardown(void **state)
 static void check_index(void)
 {
     sql_gives(db,
-              "SELECT count(*) FROM docs_vectors AS v LEFT JOIN docs_ivf_rows AS r ON r.place = v.place WHERE r.list IS NULL",
+              "SELECT count(*) FROM docs_vectors AS v LEFT JOIN docs_ivf_rows AS r ON r.place = v.place WHERE r.list IS NULL "
+              "AND v.place NOT IN (SELECT place FROM docs_removed)",
               "0");
     sql_gives(db, "SELECT count(*) FROM docs_ivf_rows WHERE place NOT IN (SELECT place FROM docs_vectors)", "0");
     sql_gives(db,
