@@ -326,6 +326,49 @@ static inline ww_generation ww_generation_default(void)
  * with EOS. Refuses a session without logits, and ignore_eos with a grammar. Blocks. */
 WW_API ww_status ww_session_generate(ww_session *session, const ww_generation *generation, ww_generation_end *end);
 
+/* ---- conversion ---------------------------------------------------------------------------------------------------------- */
+
+/* A folder of a model hub (config.json, tokenizer.json, *.safetensors) that becomes one GGUF file. */
+typedef struct ww_conversion {
+    size_t struct_size;
+    const char *folder;
+    const char *out_path; /* the file */
+    const char *type;     /* of matrices: a name for ww_quant_find(); NULL: as in the folder */
+    ww_pooling pooling;   /* of an embedder: mean, cls or last; none: as in the folder */
+    ww_device *device;    /* that quantizes them */
+    ww_progress progress; /* in bytes of the folder's tensors; may be NULL */
+    void *progress_user;
+} ww_conversion;
+
+typedef struct ww_conversion_report {
+    size_t struct_size;
+    char architecture[32];
+    int64_t tensors, bytes_before, bytes_after;
+    int64_t other;           /* matrices whose rows are not a multiple of the type's block, which became q8_0 or f16 */
+    int32_t pooling_assumed; /* 1: the folder names no pooling, and the mean was taken */
+} ww_conversion_report;
+
+/* All zero; device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_conversion_init(void *value, size_t struct_size);
+WW_API ww_status ww_conversion_report_init(void *value, size_t struct_size);
+static inline ww_conversion ww_conversion_default(void)
+{
+    ww_conversion value;
+    ww_conversion_init(&value, sizeof value);
+    return value;
+}
+static inline ww_conversion_report ww_conversion_report_default(void)
+{
+    ww_conversion_report value;
+    ww_conversion_report_init(&value, sizeof value);
+    return value;
+}
+
+/* Converts a folder, with the names, keys and order of rows that other programs use. Replaces an old file only when the new one
+ * is complete. Refuses, by name, an unknown architecture (the message lists the known ones), an unknown tokenizer or type, and
+ * a tensor that has no name in GGUF or is not of floats. `report` may be NULL. Blocks. */
+WW_API ww_status ww_model_convert(const ww_conversion *conversion, ww_conversion_report *report);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1134,6 +1134,29 @@ class ww_generation(Structure):
                 ("ignore_eos", c_int32)]
 
 
+@struct
+class ww_conversion(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("folder", c_char_p),
+                ("out_path", c_char_p),
+                ("type", c_char_p),
+                ("pooling", c_int),
+                ("device", c_void_p),
+                ("progress", ww_progress),
+                ("progress_user", c_void_p)]
+
+
+@struct
+class ww_conversion_report(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("architecture", c_char * 32),
+                ("tensors", c_int64),
+                ("bytes_before", c_int64),
+                ("bytes_after", c_int64),
+                ("other", c_int64),
+                ("pooling_assumed", c_int32)]
+
+
 ww_model_options_init = function("model", "ww_model_options_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_model_info_init = function("model", "ww_model_info_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_model_open = function("model", "ww_model_open", c_int, ("path", c_char_p), c_void_p, POINTER(ww_model_options), c_void_p)
@@ -1178,6 +1201,9 @@ ww_sampling_init = function("model", "ww_sampling_init", c_int, c_void_p, ("stru
 ww_session_sample = function("model", "ww_session_sample", c_int, c_void_p, POINTER(ww_sampling), c_void_p)
 ww_generation_init = function("model", "ww_generation_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_session_generate = function("model", "ww_session_generate", c_int, c_void_p, POINTER(ww_generation), c_void_p)
+ww_conversion_init = function("model", "ww_conversion_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_conversion_report_init = function("model", "ww_conversion_report_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_model_convert = function("model", "ww_model_convert", c_int, POINTER(ww_conversion), POINTER(ww_conversion_report))
 
 # ---- warpwave/ranking.h --------------------------------------------------------------------------------------------------
 WW_FUSION_RANKS = 0

@@ -9,16 +9,16 @@
 
 ww_status folder_convert(ww_device *device, const char *type)
 {
-    convert_report report;
-    const convert_job job = {
+    ww_conversion_report report;
+    const ww_conversion job = {
         .folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .type = type, .device = device};
     unlink(job.out_path);
     return convert_folder(&job, &report);
 }
 
-int64_t convert_with_faults(const convert_job *job)
+int64_t convert_with_faults(const ww_conversion *job)
 {
-    convert_report report;
+    ww_conversion_report report;
     CHECK_OK(convert_folder(job, &report)); /* so that memory that the device keeps for reuse is already allocated */
     const int64_t held = memory_blocks_held();
     for (int64_t n = 1;; n++) {

@@ -1,18 +1,21 @@
 /* `warpwave gguf from-safetensors`: turns a folder from a model hub into one GGUF file. */
 #include <stdio.h>
 
+#include <warpwave/model.h>
+#include <warpwave/quant.h>
+
 #include "base/text.h"
-#include "model/convert/convert.h"
 #include "warpwave/gguf/gguf.h"
 #include "warpwave/json.h"
 #include "warpwave/terminal.h"
 
 ww_status gguf_from_safetensors_check(const char *type)
 {
-    return type ? convert_check_type(type) : WW_OK;
+    ww_quant_type found;
+    return type ? ww_quant_find(type, &found) : WW_OK;
 }
 
-static ww_status print_json(const gguf_folder *job, const convert_report *r)
+static ww_status print_json(const gguf_folder *job, const ww_conversion_report *r)
 {
     json_kept kept;
     const ww_status status = json_keep(&kept, JSON_DIGITS_F32);
@@ -33,7 +36,7 @@ static ww_status print_json(const gguf_folder *job, const convert_report *r)
     return checked;
 }
 
-static void print(const gguf_folder *job, const convert_report *r)
+static void print(const gguf_folder *job, const ww_conversion_report *r)
 {
     char before[32], after[32];
     if (r->other > 0 && terminal_notes())
@@ -53,16 +56,17 @@ static void print(const gguf_folder *job, const convert_report *r)
 ww_status gguf_from_safetensors(const gguf_folder *job)
 {
     progress bar;
-    convert_report report = {.tensors = 0};
+    ww_conversion_report report = ww_conversion_report_default();
+    ww_conversion work = ww_conversion_default();
     progress_begin(&bar, "converting", 0);
-    const convert_job work = {.folder = job->folder,
-                              .out_path = job->out_path,
-                              .type = job->type,
-                              .pooling = (ww_pooling)job->pooling,
-                              .device = job->device,
-                              .progress = progress_report,
-                              .progress_user = &bar};
-    const ww_status status = convert_folder(&work, &report);
+    work.folder = job->folder;
+    work.out_path = job->out_path;
+    work.type = job->type;
+    work.pooling = (ww_pooling)job->pooling;
+    work.device = job->device;
+    work.progress = progress_report;
+    work.progress_user = &bar;
+    const ww_status status = ww_model_convert(&work, &report);
     progress_end(&bar);
     if (status != WW_OK)
         return status;

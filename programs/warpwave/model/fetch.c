@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "model/convert/convert.h"
 #include "warpwave/command.h"
 #include "warpwave/model/model.h"
 #include "warpwave/model/sha256.h"
@@ -189,14 +188,17 @@ static ww_status fetch_file(const fetch *f)
 static ww_status fetch_folder(const fetch *f)
 {
     progress bar;
-    convert_report report;
     ww_device *device = NULL;
+    ww_conversion job = ww_conversion_default();
     ww_status status = command_open_device("cpu", &device);
     progress_begin(&bar, "converting", 0);
-    const convert_job job = {
-        .folder = f->source, .out_path = f->part, .device = device, .progress = progress_report, .progress_user = &bar};
+    job.folder = f->source;
+    job.out_path = f->part;
+    job.device = device;
+    job.progress = progress_report;
+    job.progress_user = &bar;
     if (status == WW_OK)
-        status = convert_folder(&job, &report);
+        status = ww_model_convert(&job, NULL);
     progress_end(&bar);
     ww_device_close(device);
     return status;

@@ -1377,6 +1377,39 @@ mod model {
             initialized(ww_generation_init)
         }
     }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_conversion {
+        pub struct_size: usize,
+        pub folder: *const c_char,
+        pub out_path: *const c_char,
+        pub r#type: *const c_char,
+        pub pooling: ww_pooling,
+        pub device: *mut ww_device,
+        pub progress: ww_progress,
+        pub progress_user: *mut c_void,
+    }
+    impl Default for ww_conversion {
+        fn default() -> Self {
+            initialized(ww_conversion_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_conversion_report {
+        pub struct_size: usize,
+        pub architecture: [c_char; 32],
+        pub tensors: i64,
+        pub bytes_before: i64,
+        pub bytes_after: i64,
+        pub other: i64,
+        pub pooling_assumed: i32,
+    }
+    impl Default for ww_conversion_report {
+        fn default() -> Self {
+            initialized(ww_conversion_report_init)
+        }
+    }
     extern "C" {
         pub fn ww_model_options_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_model_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
@@ -1413,6 +1446,9 @@ mod model {
         pub fn ww_session_sample(session: *const ww_session, sampling: *const ww_sampling, token: *mut i32) -> ww_status;
         pub fn ww_generation_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_session_generate(session: *mut ww_session, generation: *const ww_generation, end: *mut ww_generation_end) -> ww_status;
+        pub fn ww_conversion_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_conversion_report_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_model_convert(conversion: *const ww_conversion, report: *mut ww_conversion_report) -> ww_status;
     }
 }
 #[cfg(feature = "model")]

@@ -38,7 +38,7 @@ typedef struct rope_tensor {
 } rope_tensor;
 
 typedef struct conversion {
-    const convert_job *job;
+    const ww_conversion *job;
     const architecture_names *architecture;
     folder_tensors folder;
     json_t *config;
@@ -49,7 +49,7 @@ typedef struct conversion {
     int64_t count;
     rope_tensor rope[ROPE_TENSORS];
     int64_t done_bytes;
-    convert_report report;
+    ww_conversion_report report;
 } conversion;
 
 /* Finds every tensor of the file in the folder, and declares it to the writer. Refuses tensors without a name or place in

@@ -10,9 +10,13 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
+#include "base/structs.h"
 #include "base/text.h"
 #include "model/convert/conversion.h"
 #include "model/convert/sentence_keys.h"
+
+STRUCT_INIT(ww_conversion, {0})
+STRUCT_INIT(ww_conversion_report, {0})
 
 static ww_status find_architecture(conversion *c)
 {
@@ -104,7 +108,8 @@ static ww_status write_keys(conversion *c)
 
 /* ---- all of it ----------------------------------------------------------------------------------------------------------- */
 
-ww_status convert_check_type(const char *type)
+/* Refuses an unknown type, and one that is only for activations. */
+static ww_status check_type(const char *type)
 {
     ww_quant_type found;
     const ww_status status = ww_quant_find(type, &found);
@@ -152,7 +157,7 @@ static ww_status prepare(conversion *c)
 {
     c->keeps_type = !c->job->type;
     c->type = WW_QUANT_F32;
-    ww_status status = c->job->type ? convert_check_type(c->job->type) : WW_OK;
+    ww_status status = c->job->type ? check_type(c->job->type) : WW_OK;
     if (status == WW_OK && c->job->type)
         status = ww_quant_find(c->job->type, &c->type);
     if (status == WW_OK)
@@ -172,7 +177,7 @@ static ww_status prepare(conversion *c)
     return status == WW_OK ? ww_gguf_writer_create(&c->out) : status;
 }
 
-ww_status convert_folder(const convert_job *job, convert_report *report)
+ww_status convert_folder(const ww_conversion *job, ww_conversion_report *report)
 {
     conversion c = {.job = job};
     ww_status status = prepare(&c);
@@ -200,11 +205,32 @@ ww_status convert_folder(const convert_job *job, convert_report *report)
     return status;
 }
 
+ww_status ww_model_convert(const ww_conversion *callers, ww_conversion_report *report)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_model_convert";
+    ww_conversion job;
+    ww_conversion_report found = {0};
+    if (!callers)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: conversion is NULL", function);
+    ww_status status = struct_read(&job, sizeof job, callers, function, "ww_conversion");
+    if (status == WW_OK && report)
+        status = struct_check(report, function, "ww_conversion_report");
+    if (status == WW_OK && (!job.folder || !job.out_path || !job.device))
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", function,
+                         !job.folder     ? "folder"
+                         : !job.out_path ? "out_path"
+                                         : "device");
+    if (status == WW_OK)
+        status = convert_folder(&job, &found);
+    return status == WW_OK && report ? struct_write(report, &found, sizeof found, function, "ww_conversion_report") : status;
+}
+
 ww_status convert_open(const char *folder, ww_device *device, ww_gguf **gguf)
 {
     char path[FOLDER_PATH_BYTES];
     const char *temporary = getenv("TMPDIR");
-    convert_report report;
+    ww_conversion_report report;
     const int length = snprintf(path, sizeof path, "%s/warpwave-XXXXXX", temporary && temporary[0] ? temporary : "/tmp");
     if (length < 0 || (size_t)length >= sizeof path)
         return ww_fail(WW_INVALID_ARGUMENT, "TMPDIR is too long");
@@ -212,7 +238,7 @@ ww_status convert_open(const char *folder, ww_device *device, ww_gguf **gguf)
     if (file < 0)
         return ww_fail_errno(WW_IO_ERROR, errno, "%s: no temporary file can be made; TMPDIR says where", path);
     close(file);
-    const convert_job job = {.folder = folder, .out_path = path, .device = device};
+    const ww_conversion job = {.folder = folder, .out_path = path, .device = device};
     ww_status status = convert_folder(&job, &report);
     if (status == WW_OK)
         status = ww_gguf_open(path, gguf);

@@ -90,20 +90,48 @@ static void make_bert(void)
     write_tensors(BERT_TENSORS, BERT_COUNT);
 }
 
-static ww_status convert(const char *type, convert_report *report)
+static ww_status convert(const char *type, ww_conversion_report *report)
 {
     ww_device *device = NULL;
     CHECK_OK(ww_device_open("cpu", &device));
-    const convert_job job = {.folder = folder, .out_path = scratch_path("out.gguf"), .type = type, .device = device};
+    const ww_conversion job = {.folder = folder, .out_path = scratch_path("out.gguf"), .type = type, .device = device};
     const ww_status status = convert_folder(&job, report);
     ww_device_close(device);
     return status;
 }
 
+static void the_public_call_converts_and_refuses_what_is_missing(void **state)
+{
+    (void)state;
+    ww_device *device = NULL;
+    ww_conversion job = ww_conversion_default();
+    ww_conversion_report report = ww_conversion_report_default();
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_convert(NULL, &report));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_convert(&job, &report));
+    assert_non_null(strstr(ww_error_message(), "folder is NULL"));
+    make_bert();
+    job.folder = folder;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_convert(&job, &report));
+    assert_non_null(strstr(ww_error_message(), "out_path is NULL"));
+    job.out_path = scratch_path("public.gguf");
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_convert(&job, &report));
+    assert_non_null(strstr(ww_error_message(), "device is NULL"));
+    job.device = device, job.type = "q8_K";
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_convert(&job, &report));
+    assert_non_null(strstr(ww_error_message(), "for activations"));
+    job.type = "q8_0";
+    CHECK_OK(ww_model_convert(&job, NULL));
+    CHECK_OK(ww_model_convert(&job, &report));
+    assert_string_equal(report.architecture, "bert");
+    assert_int_equal(report.tensors, BERT_COUNT - 1); /* without the pooler */
+    ww_device_close(device);
+}
+
 static ww_gguf *converted(const char *type)
 {
     ww_gguf *g = NULL;
-    convert_report report;
+    ww_conversion_report report;
     CHECK_OK(convert(type, &report));
     CHECK_OK(ww_gguf_open(scratch_path("out.gguf"), &g));
     return g;
@@ -119,7 +147,7 @@ static ww_gguf_tensor tensor_of(const ww_gguf *g, const char *name, int64_t *ind
 
 static void check_refused_folder(ww_status expected, const char *word)
 {
-    convert_report report;
+    ww_conversion_report report;
     remove(scratch_path("out.gguf"));
     const int64_t held = memory_blocks_held();
     CHECK_FAILS(expected, convert(NULL, &report));
@@ -363,8 +391,10 @@ static void unsupported_models_are_refused_by_name(void **state)
     make_llama();
     write_byte_tokenizer("[a-z]+", false);
     check_refused_folder(WW_UNSUPPORTED, "pre-tokenizer");
-    CHECK_FAILS(WW_INVALID_ARGUMENT, convert_check_type("q8_1"));
-    assert_int_not_equal(convert_check_type("q9_9"), WW_OK);
+    make_bert();
+    ww_conversion_report report;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, convert("q8_1", &report));
+    assert_int_not_equal(convert("q9_9", &report), WW_OK);
     snprintf(folder, sizeof folder, "%s", scratch_path("nothing"));
     check_refused_folder(WW_NOT_FOUND, "config.json");
 }
@@ -420,7 +450,7 @@ static void every_allocation_may_fail(void **state)
     ww_device *device = NULL;
     make_bert();
     CHECK_OK(ww_device_open("cpu", &device));
-    const convert_job job = {.folder = folder, .out_path = scratch_path("faults.gguf"), .type = "q8_0", .device = device};
+    const ww_conversion job = {.folder = folder, .out_path = scratch_path("faults.gguf"), .type = "q8_0", .device = device};
     fault_count("allocation", (long)convert_with_faults(&job));
     ww_device_close(device);
 }
@@ -435,6 +465,7 @@ int main(void)
         cmocka_unit_test(pre_tokenizers_are_recognised_by_their_expressions),
         cmocka_unit_test(unsupported_models_are_refused_by_name),
         cmocka_unit_test(sizes_that_the_tensors_do_not_have_are_refused),
+        cmocka_unit_test(the_public_call_converts_and_refuses_what_is_missing),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

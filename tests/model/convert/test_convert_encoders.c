@@ -150,7 +150,7 @@ static void every_allocation_may_fail(void **state)
     tiny_model m = make_class(&CLASSES[5]);
     tiny_free(&m);
     convert_with_faults(
-        &(convert_job){.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device});
+        &(ww_conversion){.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device});
 }
 
 static int setup(void **state)

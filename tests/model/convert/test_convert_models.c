@@ -293,7 +293,7 @@ static void experts_that_do_not_fit_are_refused(void **state)
 static void check_allocations(void)
 {
     convert_with_faults(
-        &(convert_job){.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device});
+        &(ww_conversion){.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device});
 }
 
 static void every_allocation_may_fail(void **state)

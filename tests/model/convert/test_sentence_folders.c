@@ -138,13 +138,13 @@ static void the_converter_takes_a_pooling(void **state)
     (void)state;
     ww_gguf *g = NULL;
     int64_t pooling = 0;
-    convert_report report;
+    ww_conversion_report report;
     write_folder("");
     unlink(in_folder("1_Pooling/config.json"));
-    const convert_job job = {.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device};
+    const ww_conversion job = {.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device};
     CHECK_OK(convert_folder(&job, &report));
     assert_true(report.pooling_assumed);
-    convert_job given = job;
+    ww_conversion given = job;
     given.pooling = WW_POOLING_LAST;
     CHECK_OK(convert_folder(&given, &report));
     assert_false(report.pooling_assumed);
@@ -205,7 +205,7 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     write_folder(",\"default_prompt_name\":\"query\"");
     convert_with_faults(
-        &(convert_job){.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device});
+        &(ww_conversion){.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device});
 }
 
 static int setup(void **state)

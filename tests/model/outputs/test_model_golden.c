@@ -209,13 +209,13 @@ static void check_encoder(ww_device *device, const char *type, double least)
 {
     const char *folder = path_of("all-MiniLM-L6-v2"); /* skips before anything is allocated */
     ww_device *cpu;
-    convert_report report;
+    ww_conversion_report report;
     const json_t *sentences = json_object_get(expected, "sentences"), *wanted = json_object_get(expected, "embeddings");
     const size_t count = json_array_size(sentences), width = json_array_size(json_array_get(wanted, 0));
     const char *texts[16];
     float *vectors = malloc(count * width * sizeof *vectors);
     CHECK_OK(ww_device_open("cpu", &cpu));
-    const convert_job job = {.folder = folder, .out_path = scratch_path("minilm.gguf"), .type = type, .device = cpu};
+    const ww_conversion job = {.folder = folder, .out_path = scratch_path("minilm.gguf"), .type = type, .device = cpu};
     CHECK_OK(convert_folder(&job, &report));
     ww_model *model = open_model(device, job.out_path, WW_ACTIVATIONS_CODED, WW_QUANT_F16);
     for (size_t i = 0; i < count; i++)

@@ -21,9 +21,10 @@ static tokenizer *open_model(const char *name)
         return NULL;
     if (!strstr(name, ".gguf")) {
         ww_device *device = NULL;
-        convert_report report;
+        ww_conversion_report report;
         CHECK_OK(ww_device_open("cpu", &device));
-        const convert_job job = {.folder = path, .out_path = scratch_path("converted.gguf"), .type = "q8_0", .device = device};
+        const ww_conversion job = {
+            .folder = path, .out_path = scratch_path("converted.gguf"), .type = "q8_0", .device = device};
         CHECK_OK(convert_folder(&job, &report));
         ww_device_close(device);
         CHECK_OK(ww_gguf_open(job.out_path, &g));
