@@ -80,6 +80,33 @@ static void a_handle_is_never_used_twice_and_never_changes(void **state)
     sqlite3_close(db);
 }
 
+static void the_first_write_by_sql_upgrades_a_table_of_an_earlier_version(void **state)
+{
+    (void)state;
+    static const char format[] = "SELECT format, digest <> 0 FROM warpwave_collections";
+    sqlite3 *db = sql_open(":memory:");
+    sql_run(db, "CREATE VIRTUAL TABLE docs USING warpwave(dim=2, metric=l2, device=cpu);"
+                "INSERT INTO docs(id, vector, payload, text) VALUES ('a', '[1,2]', '{\"n\":1}', 'words'), ('b', '[3,4]', NULL, "
+                "NULL), ('c', '[5,6]', '{}', NULL)");
+    sql_run(db, "ALTER TABLE docs_rows DROP COLUMN checksum; ALTER TABLE docs_rows DROP COLUMN text_checksum;"
+                "ALTER TABLE docs_vectors DROP COLUMN checksum; UPDATE warpwave_collections SET format = 1, digest = 0");
+    sql_gives(db, "SELECT id FROM docs WHERE vector MATCH '[3,4]' AND k = 2", "b a");
+    sql_gives(db, format, "1|0");
+    sql_run(db, "BEGIN; INSERT INTO docs(id, vector) VALUES ('d', '[7,8]')");
+    sql_gives(db, format, "3|1");
+    sql_gives(db, "SELECT id FROM docs WHERE vector MATCH '[7,8]' AND k = 2", "d c");
+    sql_run(db, "ROLLBACK");
+    sql_gives(db, format, "1|0");
+    sql_gives(db, "SELECT id FROM docs WHERE vector MATCH '[7,8]' AND k = 2", "c b");
+    sql_run(db, "BEGIN; SAVEPOINT s; UPDATE docs SET payload = '[]' WHERE id = 'a'; ROLLBACK TO s; DELETE FROM docs WHERE id = "
+                "'b'; COMMIT");
+    sql_gives(db, format, "3|1");
+    sql_gives(db, "SELECT id, payload, text FROM docs WHERE vector MATCH '[3,4]' AND k = 2", "a|{\"n\":1}|words c|{}|");
+    sql_run(db, "UPDATE docs_rows SET payload = '{\"n\":2}' WHERE id = 'a'");
+    sql_fails(db, "SELECT payload FROM docs WHERE id = 'a'", "checksum");
+    sqlite3_close(db);
+}
+
 static void rows_begin_at_1_because_0_means_that_there_is_none(void **state)
 {
     (void)state;
@@ -349,6 +376,7 @@ int main(void)
         cmocka_unit_test(conflicts_are_resolved_as_the_statement_says),
         cmocka_unit_test(a_handle_is_never_used_twice_and_never_changes),
         cmocka_unit_test(rows_begin_at_1_because_0_means_that_there_is_none),
+        cmocka_unit_test(the_first_write_by_sql_upgrades_a_table_of_an_earlier_version),
         cmocka_unit_test(wrong_values_are_refused_and_change_nothing),
         cmocka_unit_test(a_transaction_sees_its_rows_and_a_rollback_takes_them_back),
         cmocka_unit_test(a_reader_keeps_its_snapshot),
