@@ -333,6 +333,7 @@ typedef struct ww_conversion {
     size_t struct_size;
     const char *folder;
     const char *out_path; /* the file */
+    const char *name;     /* of the model; NULL: the folder's */
     const char *type;     /* of matrices: a name for ww_quant_find(); NULL: as in the folder */
     ww_pooling pooling;   /* of an embedder: mean, cls or last; none: as in the folder */
     ww_device *device;    /* that quantizes them */

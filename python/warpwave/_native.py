@@ -1139,6 +1139,7 @@ class ww_conversion(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("folder", c_char_p),
                 ("out_path", c_char_p),
+                ("name", c_char_p),
                 ("type", c_char_p),
                 ("pooling", c_int),
                 ("device", c_void_p),

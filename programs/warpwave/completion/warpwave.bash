@@ -10,7 +10,7 @@ _warpwave()
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     model)
-        choices='info tokenize embed rerank logits generate chat fetch'
+        choices='info tokenize embed rerank logits generate chat fetch list'
         way="$command ${COMP_WORDS[2]:-}"
         ;;
     gguf)
@@ -33,7 +33,7 @@ _warpwave()
     elif [ "$command" = help ] && [ "$COMP_CWORD" -eq 3 ]; then
         case $previous in
         store) choices='create drop rename list info add import export get remove count search map build-ivf calibrate drop-ivf index compact backup upgrade check' ;;
-        model) choices='info tokenize embed rerank logits generate chat fetch' ;;
+        model) choices='info tokenize embed rerank logits generate chat fetch list' ;;
         gguf) choices='info verify quantize from-safetensors diff' ;;
         safetensors) choices='info' ;;
         quant) choices='encode decode' ;;
@@ -406,6 +406,11 @@ _warpwave()
             --out) return ;;
             --sha256) compopt +o default 2>/dev/null; return ;;
             --member) compopt +o default 2>/dev/null; return ;;
+            esac
+            ;;
+        'model list')
+            options='--json'
+            case $previous in
             esac
             ;;
         'serve')

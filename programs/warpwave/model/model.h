@@ -54,5 +54,6 @@ ww_status model_logits_run(model_call *call);
 ww_status model_generate_run(model_call *call);
 ww_status model_chat_run(model_call *call);
 ww_status model_fetch_run(model_call *call);
+ww_status model_list_run(model_call *call);
 
 #endif

