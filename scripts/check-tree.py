@@ -69,7 +69,7 @@ ARROWS = {
     "model/convert": ["model/tokenizer/vocabulary.h", "gguf", "files", "base"],
     # Programs use public headers and base. What they still reach for besides is named here, header by header, to become public or to move.
     "server": ["model/model.h", "model/tokenizer/tokenizer.h", "model/session/text_stream.h", "base"],
-    "warpwave": ["files/matrix.h", "files/output.h", "files/source.h", "files/safetensors.h", "vectors/file_rows.h", "arithmetic/row_values.h", "gguf/gguf.h",
+    "warpwave": ["files/matrix.h", "files/output.h", "files/source.h", "files/safetensors.h", "arithmetic/row_values.h", "gguf/gguf.h",
                  "model/tokenizer/tokenizer.h", "model/text_buffer.h", "base"],
     "warpwave/serve": ["warpwave/.", "warpwave/text/lines.h", "server/.", "base"],
     # Tools of the tests, which nothing else includes.

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 char *human_bytes(char *text, int64_t bytes)
 {
@@ -24,6 +25,12 @@ void text_copy(char *to, size_t capacity, const char *from)
     const size_t length = strnlen(from, capacity - 1);
     memcpy(to, from, length);
     to[length] = '\0';
+}
+
+bool path_ends_in(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcasecmp(path + length - tail, ending) == 0;
 }
 
 void text_append(char *to, size_t capacity, const char *from)

@@ -31,4 +31,7 @@ size_t text_plain_span(const char *text, size_t length, size_t *bad);
  * so that the copy is UTF-8 and controls no terminal. Characters are never cut. */
 void text_plain_copy(char *to, size_t capacity, const char *from);
 
+/* Returns true if `path` ends in `ending`, such as ".npy", in any case, with something before it. */
+bool path_ends_in(const char *path, const char *ending);
+
 #endif

@@ -45,12 +45,6 @@ static const file_format formats[] = {
     {".i32bin", bin_layout, WW_ELEMENT_I32}, {".csv", NULL, WW_ELEMENT_F32},          {".tsv", NULL, WW_ELEMENT_F32},
 };
 
-bool path_ends_in(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), tail = strlen(ending);
-    return length > tail && strcasecmp(path + length - tail, ending) == 0;
-}
-
 static const file_format *format_of(const char *path)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)

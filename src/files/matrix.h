@@ -7,6 +7,7 @@
 
 #include <warpwave/files.h>
 
+#include "base/text.h" /* path_ends_in() */
 #include "files/output.h"
 
 /* Like ww_matrix_open, for `size` bytes, which the caller keeps for as long as the matrix. `name` gives the format. */
@@ -28,8 +29,5 @@ ww_status matrix_header_make(const char *path, const matrix_write *matrix, char 
 /* Opens `o` for `path` and writes the matrix, or only the header. The caller calls output_finish(), and output_discard(), also
  * after a failure. */
 ww_status matrix_write_begin(output *o, const char *path, const matrix_write *matrix);
-
-/* Returns true if `path` ends in `ending`, such as ".npy", in any case, with something before it. */
-bool path_ends_in(const char *path, const char *ending);
 
 #endif

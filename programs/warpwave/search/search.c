@@ -9,8 +9,8 @@
 
 #include "base/integers.h"
 #include "base/memory.h"
-#include "vectors/file_rows.h"
 #include "warpwave/command.h"
+#include "warpwave/file_rows.h"
 #include "warpwave/search/search_index.h"
 #include "warpwave/search/search_range.h"
 #include "warpwave/terminal.h"

@@ -12,7 +12,6 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "files/matrix.h"
 #include "warpwave/terminal.h"
 
 enum { DEPTH_MAX = 32, PATH_BYTES = 4096, FILE_BYTES_MAX = 1 << 28 };

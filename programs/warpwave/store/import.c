@@ -5,9 +5,9 @@
 
 #include "base/integers.h"
 #include "base/memory.h"
-#include "files/matrix.h"
-#include "vectors/file_rows.h"
+#include "base/text.h"
 #include "warpwave/command.h"
+#include "warpwave/file_rows.h"
 #include "warpwave/ids.h"
 #include "warpwave/store/store.h"
 #include "warpwave/terminal.h"

@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "files/matrix.h"
 #include "warpwave/command.h"
 #include "warpwave/store/documents.h"
 #include "warpwave/store/store.h"

@@ -1,7 +1,7 @@
 /* Adds rows of a file to a collection: unconverted if the file has the collection's type, else as f32. Everything is
  * inline, on public calls, for the commands that add files. */
-#ifndef WW_VECTORS_FILE_ROWS_H
-#define WW_VECTORS_FILE_ROWS_H
+#ifndef CLI_FILE_ROWS_H
+#define CLI_FILE_ROWS_H
 
 #include <stdbool.h>
 #include <stdint.h>
