@@ -230,7 +230,7 @@ class Store(NotPicklable):
     def index(self, collection: str, path: str) -> None:
         """Create an index over a field of the payloads ("lang", "author.name", or a path of SQLite, "$.lang"), so that a `where` need not read
         every row."""
-        whole = path if isinstance(path, str) and path.startswith("$") else "$." + path
+        whole = "$." + path if isinstance(path, str) and not path.startswith("$") else path
         with self._handle as store:
             check(c.ww_store_index(store, name_text(collection, "the name of a collection"), name_text(whole, "the path")))
 

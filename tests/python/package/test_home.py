@@ -75,8 +75,7 @@ def test_a_collection_gets_another_name(tmp_path):
         store.index("docs", "$.lang")
         new = store.rename("docs", "notes")
         assert list(store) == ["notes"] and list(new.search([1, 0]).ids) == ["a"] and new is store["notes"]
-        with pytest.raises(ValueError, match="closed"):
-            len(old)
+        assert new is old and len(old) == 1
         with pytest.raises(KeyError):
             store.rename("docs", "x")
         store.create("docs", dim=2)
@@ -199,7 +198,7 @@ def test_dates_and_uuids_are_payloads(collection):
     (lambda store, docs: store.create("x", dim="2"), "dim is '2'; it must be an integer"),
     (lambda store, docs: store.create("x", dim=2, metric=["l2"]), "the metric is .*; it must be one of 'cosine'"),
     (lambda store, docs: docs.search([1, 0], k="3"), "k is '3'; it must be an integer"),
-    (lambda store, docs: docs.search("east"), "queries are of type .*; numbers are needed"),
+    (lambda store, docs: docs.search("east"), "queries are the text 'east'; numbers are needed"),
     (lambda store, docs: docs.search([1, 0], where="1", parameters=5), "parameters are 5; they must be a dict by name or a list by place"),
     (lambda store, docs: docs.search([1, 0], where="?", parameters=[object()]), "a parameter is object; it must be None"),
     (lambda store, docs: docs.add([[1, 0]], ids=5.5), "ids are 5.5; they must be a list of str, int or UUID"),
