@@ -26,8 +26,9 @@ typedef struct ww_selection {
     const char *where;       /* as in ww_query; NULL: all rows */
     const ww_parameter *parameters;
     int64_t parameter_count;
-    int64_t first_handle; /* only rows with this handle or a larger one: that of the last row of a page, plus 1; 0: all */
-    int64_t limit;        /* at most this many, in order of handles; 0: all */
+    int64_t first_handle;    /* only rows with this handle or a larger one: that of the last row of a page, plus 1; 0: all */
+    int64_t limit;           /* at most this many, in order of handles; 0: all */
+    const ww_cancel *cancel; /* as in ww_query; stops the search for the rows, not a change that has begun */
 } ww_selection;
 
 /* How a payload is changed. */

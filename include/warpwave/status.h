@@ -36,7 +36,7 @@ typedef enum ww_status {
     WW_UNSUPPORTED = 8,
     WW_CORRUPT_FILE = 9, /* the message names the file, the offset and the reason */
     WW_IO_ERROR = 10,
-    WW_CANCELLED = 11, /* a progress callback asked to stop */
+    WW_CANCELLED = 11, /* a progress callback or a ww_cancel asked to stop */
     WW_OUT_OF_RANGE = 12,
     WW_INTERNAL = 13,      /* a defect of the library; please report it */
     WW_OTHER_PROCESS = 14, /* made before fork(), used in the child: open it again there */
@@ -82,11 +82,29 @@ WW_API ww_status ww_error_detail(ww_error_info *info);
 /* Returns the version of the library that is running, "0.1.0"; compare with WW_VERSION_TEXT, the one compiled against. */
 WW_API const char *ww_version(void);
 
-/* Receives the progress of a long call, in units of that call (rows, queries). Returning non-zero cancels the call cleanly, and
- * is the only way to leave it early. It is called on the thread that made the call, which holds locks and whose stack other
- * threads may be using: a callback must return. It must not jump out (longjmp) or end its thread;
- * a C++ exception that leaves it ends the program (std::terminate), as in a noexcept function. It
- * must not call functions of this library that take the collection or device of the call. */
+/* A token by which another thread stops a call: ww_query, ww_get and ww_selection take one. The call then returns WW_CANCELLED,
+ * usually within 50 ms, and leaves everything as it was; a GPU finishes the kernels that it has begun. One token may be given
+ * to any number of calls at once, and stops them all. */
+typedef struct ww_cancel ww_cancel;
+
+/* Makes a token that nothing has asked yet. Refuses NULL. Does not block. */
+WW_API ww_status ww_cancel_create(ww_cancel **cancel);
+
+/* Frees a token, which no call may be using. Accepts NULL. */
+WW_API void ww_cancel_destroy(ww_cancel *cancel);
+
+/* Stops the calls that have the token now, and those that will get it, until it is reset. May be called from any thread and
+ * from a signal handler. Does not block. Accepts NULL. */
+WW_API void ww_cancel_ask(ww_cancel *cancel);
+
+/* Makes the token usable again. Accepts NULL. Does not block. */
+WW_API void ww_cancel_reset(ww_cancel *cancel);
+
+/* Receives the progress of a long call, in units of that call (rows, queries). Returning non-zero cancels the call cleanly;
+ * ww_cancel does the same from another thread. It is called on the thread that made the call, which holds locks and whose stack
+ * other threads may be using: a callback must return. It must not jump out (longjmp) or end its thread; a C++ exception that
+ * leaves it ends the program (std::terminate), as in a noexcept function. It must not call functions of this library that take
+ * the collection or device of the call. */
 typedef int (*ww_progress)(long long done, long long total, void *user);
 
 #ifdef __cplusplus

@@ -224,15 +224,17 @@ typedef struct ww_query {
     /* In place of nprobe, after ww_collection_calibrate(), otherwise refused: reads as many lists as this recall needs, more
      * than 0 and at most 1. 1 is the exact search. 0: not used. */
     float recall;
+    const ww_cancel *cancel; /* stops the search from another thread (status.h); NULL: none */
 } ww_query;
 
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */
 typedef struct ww_get {
     size_t struct_size;
-    int64_t count;          /* entries of the list; without a list the maximum number of rows to get, WW_ROWS_MAX for all */
-    const char *const *ids; /* count texts, or NULL */
-    const int64_t *handles; /* count handles, or NULL */
-    uint32_t fetch;         /* as in ww_query */
+    int64_t count;           /* entries of the list; without a list the maximum number of rows to get, WW_ROWS_MAX for all */
+    const char *const *ids;  /* count texts, or NULL */
+    const int64_t *handles;  /* count handles, or NULL */
+    uint32_t fetch;          /* as in ww_query */
+    const ww_cancel *cancel; /* as in ww_query */
 } ww_get;
 
 typedef struct ww_collection_info {

@@ -55,6 +55,10 @@ ww_error_message = function("", "ww_error_message", c_char_p)
 ww_error_info_init = function("", "ww_error_info_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_error_detail = function("", "ww_error_detail", c_int, POINTER(ww_error_info))
 ww_version = function("", "ww_version", c_char_p)
+ww_cancel_create = function("", "ww_cancel_create", c_int, c_void_p)
+ww_cancel_destroy = function("", "ww_cancel_destroy", None, c_void_p)
+ww_cancel_ask = function("", "ww_cancel_ask", None, c_void_p)
+ww_cancel_reset = function("", "ww_cancel_reset", None, c_void_p)
 
 # ---- warpwave/files.h ----------------------------------------------------------------------------------------------------
 WW_ELEMENT_UNKNOWN = -1
@@ -845,7 +849,8 @@ class ww_query(Structure):
                 ("stats", c_void_p),
                 ("nprobe", c_int64),
                 ("match", c_void_p),
-                ("recall", c_float)]
+                ("recall", c_float),
+                ("cancel", c_void_p)]
 
 
 @struct
@@ -854,7 +859,8 @@ class ww_get(Structure):
                 ("count", c_int64),
                 ("ids", c_void_p),
                 ("handles", c_void_p),
-                ("fetch", c_uint32)]
+                ("fetch", c_uint32),
+                ("cancel", c_void_p)]
 
 
 @struct
@@ -1260,7 +1266,8 @@ class ww_selection(Structure):
                 ("parameters", c_void_p),
                 ("parameter_count", c_int64),
                 ("first_handle", c_int64),
-                ("limit", c_int64)]
+                ("limit", c_int64),
+                ("cancel", c_void_p)]
 
 
 ww_selection_init = function("", "ww_selection_init", c_int, c_void_p, ("struct_size", c_size_t))

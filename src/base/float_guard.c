@@ -1,6 +1,8 @@
 /* Sets the control registers for floats, and restores the caller's. */
 #include "base/float_guard.h"
 
+#include "base/cancel.h"
+
 #include <stddef.h>
 
 #include "base/float_control.h"
@@ -30,6 +32,8 @@ void float_guard_restore(const float_guard *guard)
 
 bool progress_tell(ww_progress progress, void *user, int64_t done, int64_t total)
 {
+    if (cancel_asked())
+        return true;
     if (progress == NULL)
         return false;
     if (caller.changed)

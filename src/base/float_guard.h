@@ -72,7 +72,8 @@ static inline void float_guard_leave(const float_guard *guard)
 /* Holds until the end of the block. The first line of a public function. */
 #define FLOAT_GUARD() const float_guard guard_ __attribute__((cleanup(float_guard_leave))) = float_guard_enter()
 
-/* Calls `progress`, if it is not NULL, with the caller's environment. Returns true if it asks to stop. */
+/* Calls `progress`, if it is not NULL, with the caller's environment. Returns true if it, or the call's token (cancel.h), asks
+ * to stop. */
 bool progress_tell(ww_progress progress, void *user, int64_t done, int64_t total);
 /* The same for a callback with text. */
 bool text_tell(int (*callback)(const char *text, size_t bytes, void *user), void *user, const char *text, size_t bytes);

@@ -56,6 +56,8 @@ static ww_status reader_open(stored *c, ww_device *device, int64_t generation, r
     if (status == WW_OK && filter_guard_install(r->db, &r->guard) != SQLITE_OK)
         status = ww_fail(WW_INTERNAL, "%s: no authorizer could be installed", c->store->path);
     if (status == WW_OK)
+        filter_watch(r->db);
+    if (status == WW_OK)
         *opened = r;
     else
         reader_close(r);

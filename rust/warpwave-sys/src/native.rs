@@ -27,6 +27,10 @@ mod status {
     pub const WW_BUSY: ww_status = 15;
     pub const WW_DAMAGED: ww_status = 16;
     pub const WW_TIMEOUT: ww_status = 17;
+    #[repr(C)]
+    pub struct ww_cancel {
+        _opaque: Opaque,
+    }
     pub type ww_progress = Option<unsafe extern "C" fn(done: c_longlong, total: c_longlong, user: *mut c_void) -> c_int>;
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
@@ -50,6 +54,10 @@ mod status {
         pub fn ww_error_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_error_detail(info: *mut ww_error_info) -> ww_status;
         pub fn ww_version() -> *const c_char;
+        pub fn ww_cancel_create(cancel: *mut *mut ww_cancel) -> ww_status;
+        pub fn ww_cancel_destroy(cancel: *mut ww_cancel);
+        pub fn ww_cancel_ask(cancel: *mut ww_cancel);
+        pub fn ww_cancel_reset(cancel: *mut ww_cancel);
     }
 }
 pub use status::*;
@@ -989,6 +997,7 @@ mod vectors {
         pub nprobe: i64,
         pub r#match: *const ww_match,
         pub recall: f32,
+        pub cancel: *const ww_cancel,
     }
     impl Default for ww_query {
         fn default() -> Self {
@@ -1003,6 +1012,7 @@ mod vectors {
         pub ids: *const *const c_char,
         pub handles: *const i64,
         pub fetch: u32,
+        pub cancel: *const ww_cancel,
     }
     impl Default for ww_get {
         fn default() -> Self {
@@ -1529,6 +1539,7 @@ mod selection {
         pub parameter_count: i64,
         pub first_handle: i64,
         pub limit: i64,
+        pub cancel: *const ww_cancel,
     }
     impl Default for ww_selection {
         fn default() -> Self {

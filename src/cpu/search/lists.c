@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -432,8 +433,8 @@ static ww_status search_lists(cpu_device *cpu, const list_job *job, bool screene
     const int64_t items = s.shares > 1 ? job->search.query_count * s.shares : divide_up_i64(job->search.query_count, s.set);
     if (here)
         pool_run_here(items, search_item, &s);
-    else
-        (void)pool_run(cpu->pool, items, search_item, NULL, &s);
+    else if (!pool_run(cpu->pool, items, search_item, cancel_given() ? cancel_watch : NULL, &s))
+        status = ww_fail(WW_CANCELLED, "the search was cancelled");
     add_counts(&s, workers);
     for (int64_t q = 0; status == WW_OK && q < job->search.query_count; q++) {
         if (write_query(&s, q))

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
+#include "base/cancel.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -138,30 +139,33 @@ static bool watch_scan(void *context, int64_t items_done)
     return report(s, s->first_query + items_done * s->query_count / at_least_one(s->items));
 }
 
-static void run(const scan *s, pool *threads, int64_t items, pool_work work)
+/* Returns false if the call was cancelled. */
+static bool run(const scan *s, pool *threads, int64_t items, pool_work work)
 {
     if (threads)
-        pool_run(threads, items, work, NULL, (void *)s);
-    else
-        pool_run_here(items, work, (void *)s);
+        return pool_run(threads, items, work, cancel_given() ? cancel_watch : NULL, (void *)s);
+    pool_run_here(items, work, (void *)s);
+    return true;
 }
 
-/* Searches all queries of a round, with `threads` or, if that is NULL, on this thread. Returns false if the caller's progress
- * function stopped it. */
+/* Searches all queries of a round, with `threads` or, if that is NULL, on this thread. Returns false if the caller stopped it,
+ * by its progress function or its token. */
 static bool search_round(scan *s, pool *threads)
 {
     const int64_t blocks = (s->query_count + s->block_queries - 1) / s->block_queries;
-    run(s, s->query_count > GROUP ? threads : NULL, (s->query_count + GROUP - 1) / GROUP, pack_queries);
-    if (s->sample_words > 0) {
-        run(s, threads, s->sample_words * blocks, sample_item);
-        run(s, s->query_count > GROUP ? threads : NULL, s->query_count, end_sample);
-    }
+    pool *const for_queries = s->query_count > GROUP ? threads : NULL;
+    if (!run(s, for_queries, (s->query_count + GROUP - 1) / GROUP, pack_queries))
+        return false;
+    if (s->sample_words > 0 &&
+        (!run(s, threads, s->sample_words * blocks, sample_item) || !run(s, for_queries, s->query_count, end_sample)))
+        return false;
     s->items = s->row_items * blocks;
     if (!threads)
         pool_run_here(s->items, scan_item, s);
-    else if (!pool_run(threads, s->items, scan_item, s->job->progress ? watch_scan : NULL, s))
+    else if (!pool_run(threads, s->items, scan_item, s->job->progress || cancel_given() ? watch_scan : NULL, s))
         return false;
-    run(s, threads, s->query_count, write_results);
+    if (!run(s, threads, s->query_count, write_results))
+        return false;
     if (s->screen)
         screen_end_round(s);
     return true;
@@ -292,7 +296,7 @@ static ww_status search_rounds(scan *s, pool *threads, query_numbers *failed)
     while (status == WW_OK && s->first_query < job->query_count) {
         s->query_count = (int32_t)min_i64(s->round_queries, job->query_count - s->first_query);
         if (report(s, s->first_query) || !search_round(s, threads))
-            status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+            status = ww_fail(WW_CANCELLED, "the search was cancelled");
         else if (s->range)
             status = range_check(s);
         if (status == WW_OK)
@@ -300,7 +304,7 @@ static ww_status search_rounds(scan *s, pool *threads, query_numbers *failed)
         s->first_query += s->query_count;
     }
     if (status == WW_OK && report(s, job->query_count))
-        status = ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+        status = ww_fail(WW_CANCELLED, "the search was cancelled");
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
@@ -46,6 +47,7 @@ typedef struct run {
     const list_job *lists;  /* NULL: not a search of lists */
     part *parts;            /* one for each member with rows */
     int32_t part_count;
+    bool watched;      /* the caller has a progress callback or a token, which only its thread sees */
     segment *segments; /* the segments of all parts */
     int64_t rows_all;
     int64_t first_query, query_count; /* the queries of this round */
@@ -159,7 +161,7 @@ static bool watch(void *context, int64_t items_done)
 static ww_status tell(const run *r, int64_t done)
 {
     return progress_tell(r->job->progress, r->job->progress_user, done, r->job->query_count)
-               ? ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback")
+               ? ww_fail(WW_CANCELLED, "the search was cancelled")
                : WW_OK;
 }
 
@@ -177,7 +179,7 @@ static search_job job_of(part *one)
     job.scores = one->scores;
     job.stats = &one->stats;
     job.marks = one->marks;
-    if (job.progress) {
+    if (r->watched) {
         job.progress = note_progress;
         job.progress_user = one;
     }
@@ -233,7 +235,7 @@ static ww_status status_of(const run *r)
     if (!worst)
         return WW_OK;
     if (worst->status == WW_CANCELLED)
-        return ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+        return ww_fail(WW_CANCELLED, "the search was cancelled");
     vendor_failure_note(&worst->failure);
     return ww_fail(worst->status, "%s", worst->message);
 }
@@ -244,7 +246,7 @@ static ww_status search_parts(run *r)
         r->parts[p].status = WW_CANCELLED;
         atomic_store(&r->parts[p].done, 0);
     }
-    (void)pool_run(r->group->searchers, r->part_count, search_part, r->job->progress ? watch : NULL, r);
+    (void)pool_run(r->group->searchers, r->part_count, search_part, r->watched ? watch : NULL, r);
     return status_of(r);
 }
 
@@ -387,18 +389,18 @@ static ww_status group_run(run *r)
 
 ww_status group_rows_search(ww_device *device, const search_job *job)
 {
-    run r = {.group = group_of(device), .job = job};
+    run r = {.group = group_of(device), .job = job, .watched = job->progress || cancel_given()};
     return group_run(&r);
 }
 
 ww_status group_rows_range(ww_device *device, const range_job *job)
 {
-    run r = {.group = group_of(device), .job = &job->search, .range = job};
+    run r = {.group = group_of(device), .job = &job->search, .range = job, .watched = job->search.progress || cancel_given()};
     return group_run(&r);
 }
 
 ww_status group_rows_search_lists(ww_device *device, const list_job *job)
 {
-    run r = {.group = group_of(device), .job = &job->search, .lists = job};
+    run r = {.group = group_of(device), .job = &job->search, .lists = job, .watched = job->search.progress || cancel_given()};
     return group_run(&r);
 }

@@ -3,6 +3,7 @@
  * last of them are only counted, so later pieces copy few entries.
  */
 #include "arithmetic/row_types.h"
+#include "base/cancel.h"
 #include "base/memory.h"
 #include "gpu/search/range.h"
 #include "kernels/search/packed_layout.h"
@@ -165,7 +166,7 @@ ww_status range_full_scan(range *r, const range_queries *queries)
     p.search.plan = search_plan_make((search_size){.queries = queries->count,
                                                    .dim = p.job.dim,
                                                    .k = 1,
-                                                   .watched = p.job.progress != NULL,
+                                                   .watched = p.job.progress != NULL || cancel_given(),
                                                    .shared_bytes = r->device->base.info.shared_bytes_per_block,
                                                    .tile = true});
     const size_t part_bytes = r->rows.segment_count * sizeof *p.part;

@@ -6,6 +6,7 @@
  * When memory runs out, the search tries smaller rounds and shorter lists before it fails.
  */
 #include "arithmetic/row_types.h"
+#include "base/cancel.h"
 #include "base/memory.h"
 #include "gpu/search/search_common.h"
 
@@ -22,7 +23,7 @@ static search_plan make_plan(const search *s)
     return search_plan_make((search_size){.queries = s->job->query_count,
                                           .dim = s->job->dim,
                                           .k = s->job->k,
-                                          .watched = s->job->progress != NULL,
+                                          .watched = s->job->progress != NULL || cancel_given(),
                                           .element_bytes = (int32_t)row_type_bytes(s->job->type),
                                           .shared_bytes = device->base.info.shared_bytes_per_block,
                                           .stream_wave = device->capabilities.sm_90a_code ? device->base.info.wave_size : 0,

@@ -170,7 +170,7 @@ void gpu_search_write(const search_job *job, int64_t query, const canon_key *bes
 ww_status gpu_search_report(const search_job *job, int64_t done)
 {
     if (progress_tell(job->progress, job->progress_user, done, job->query_count))
-        return ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+        return ww_fail(WW_CANCELLED, "the search was cancelled");
     return WW_OK;
 }
 

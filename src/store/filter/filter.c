@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "store/filter/filter_text.h"
@@ -367,14 +368,27 @@ static ww_status check_names(sqlite3 *db, const char *text)
     return status;
 }
 
-static int past_deadline(void *deadline)
-{
-    return clock_nanoseconds() > *(const int64_t *)deadline;
-}
-
 /* Instructions of SQLite's virtual machine between two looks at the clock: about a microsecond, except for calls with long
  * arguments. */
 enum { INSTRUCTIONS_BETWEEN_LOOKS = 100 };
+
+/* Until when a filter may run, in nanoseconds; 0: without a limit. */
+static bool past_deadline(const int64_t *deadline)
+{
+    return *deadline > 0 && clock_nanoseconds() > *deadline;
+}
+
+/* Is called by SQLite: also ends it when the caller has cancelled the call. */
+static int look(void *deadline)
+{
+    return past_deadline(deadline) || cancel_asked();
+}
+
+void filter_watch(sqlite3 *db)
+{
+    static const int64_t never = 0;
+    sqlite3_progress_handler(db, INSTRUCTIONS_BETWEEN_LOOKS, look, (void *)(uintptr_t)&never);
+}
 
 static ww_status collect(sqlite3_stmt *statement, const filter_target *target, filter_places *places, int64_t *deadline)
 {
@@ -384,7 +398,7 @@ static ww_status collect(sqlite3_stmt *statement, const filter_target *target, f
         status = filter_places_append(places, sqlite3_column_int64(statement, 0));
     if (status != WW_OK || code == SQLITE_DONE)
         return status;
-    if (code == SQLITE_INTERRUPT && target->seconds_max > 0 && past_deadline(deadline))
+    if (code == SQLITE_INTERRUPT && past_deadline(deadline))
         return ww_fail(WW_CANCELLED, "where: not done in %g s; make an index for it, or allow more time", target->seconds_max);
     return fail_sqlite(target->db, code, target->guard);
 }
@@ -392,7 +406,7 @@ static ww_status collect(sqlite3_stmt *statement, const filter_target *target, f
 ww_status filter_run(const filter_where *where, const filter_target *target, filter_places *places)
 {
     sqlite3_stmt *statement = NULL;
-    int64_t deadline = clock_nanoseconds() + (int64_t)(target->seconds_max * 1e9);
+    int64_t deadline = target->seconds_max > 0 ? clock_nanoseconds() + (int64_t)(target->seconds_max * 1e9) : 0;
     int before[LIMIT_COUNT];
     char *expanded = NULL;
     ww_status status = filter_text_expand(where, &expanded);
@@ -403,8 +417,8 @@ ww_status filter_run(const filter_where *where, const filter_target *target, fil
         sqlite3_free(expanded);
         return status;
     }
-    if (target->seconds_max > 0)
-        sqlite3_progress_handler(target->db, INSTRUCTIONS_BETWEEN_LOOKS, past_deadline, &deadline);
+    if (target->guard || deadline > 0)
+        sqlite3_progress_handler(target->db, INSTRUCTIONS_BETWEEN_LOOKS, look, &deadline);
     guard_begin(target, before);
     status = prepare(target, where, text, &statement);
     if (status == WW_OK)
@@ -414,7 +428,9 @@ ww_status filter_run(const filter_where *where, const filter_target *target, fil
     sqlite3_finalize(statement);
     guard_end(target, before);
     sqlite3_free(expanded);
-    if (target->seconds_max > 0)
+    if (target->guard)
+        filter_watch(target->db);
+    else if (deadline > 0)
         sqlite3_progress_handler(target->db, 0, NULL, NULL);
     return status;
 }

@@ -54,6 +54,9 @@ typedef struct filter_guard {
 /* Installs the authorizer; `guard`, zeroed, must live as long as the connection. Never for a host's connection. */
 int filter_guard_install(sqlite3 *db, filter_guard *guard);
 
+/* Makes statements of one of the store's own connections end if the caller cancels the call. */
+void filter_watch(sqlite3 *db);
+
 /* Rows starting at a handle, at most `limit` of them; -1: all. */
 typedef struct filter_page {
     int64_t first_handle, limit;
@@ -66,7 +69,7 @@ typedef struct filter_target {
     const char *collection;  /* its rows are in COLLECTION_rows */
     filter_guard *guard;     /* the connection's guard, with which the limits above hold; NULL for a host's connection */
     const filter_page *page; /* not NULL: collect handles, in order, instead of places */
-    double seconds_max;      /* 0: no limit. Sets a progress handler, so only for the store's own connections */
+    double seconds_max;      /* 0: no limit. Only for the store's own connections, which have a progress handler */
 } filter_target;
 
 typedef struct filter_places {

@@ -49,11 +49,12 @@ ww_status ivf_explain(const char *name, ww_status status)
 ww_status ivf_tables_create(const ivf_tables *t)
 {
     static const char *const DECLARATIONS[SUFFIX_COUNT] = {
-        "(built INTEGER, changed INTEGER, version INTEGER, nlist INTEGER, loss REAL, rows_trained INTEGER, rows_added INTEGER, "
-        "first_place INTEGER, lists_split INTEGER, calibration_k INTEGER, calibration_queries INTEGER, calibration_rows_added "
-        "INTEGER, calibration_rows INTEGER, calibration_time INTEGER)",
-        "(list INTEGER PRIMARY KEY, rows INTEGER, farthest REAL, nearest REAL, unbounded INTEGER, was_split INTEGER, "
-        "equal_rows INTEGER, changed INTEGER)",
+        ("(built INTEGER, changed INTEGER, version INTEGER, nlist INTEGER, loss REAL, rows_trained INTEGER, rows_added "
+         "INTEGER, "
+         "first_place INTEGER, lists_split INTEGER, calibration_k INTEGER, calibration_queries INTEGER, calibration_rows_added "
+         "INTEGER, calibration_rows INTEGER, calibration_time INTEGER)"),
+        ("(list INTEGER PRIMARY KEY, rows INTEGER, farthest REAL, nearest REAL, unbounded INTEGER, was_split INTEGER, "
+         "equal_rows INTEGER, changed INTEGER)"),
         "(list INTEGER PRIMARY KEY, centroid BLOB, checksum INTEGER)",
         "(place INTEGER PRIMARY KEY, list INTEGER)",
         "(found INTEGER PRIMARY KEY, nprobe INTEGER, factor REAL)",

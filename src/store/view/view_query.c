@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arithmetic/row_values.h"
+#include "base/cancel.h"
 #include "base/checksum.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -13,6 +14,15 @@
 #include "vectors/query/results.h"
 
 enum { ID_BYTES_GUESSED = 24 };
+
+/* Fails if the caller has cancelled the call; looks once for some rows. */
+static ww_status view_look(int64_t row)
+{
+    enum { ROWS_BETWEEN_LOOKS = 64 };
+    if (row % ROWS_BETWEEN_LOOKS != 0 || !cancel_asked())
+        return WW_OK;
+    return ww_fail(WW_CANCELLED, "the call was cancelled");
+}
 
 /* ---- what belongs to hits ------------------------------------------------------------------------------------------------ */
 
@@ -112,7 +122,8 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
     if (status == WW_OK && results->vectors)
         status = view_ready(v, READ_VECTOR);
     for (int64_t i = 0; status == WW_OK && i < hits; i++) {
-        if (results->rows[i] < 0)
+        status = view_look(i);
+        if (status != WW_OK || results->rows[i] < 0)
             continue;
         if (texts || words)
             status = fetch_entry(v, results, i, words);
@@ -343,7 +354,9 @@ static ww_status list_entries(view *v, const view_list *list, ww_results *result
         [VIEW_BY_PLACE] = FIND_PLACE, [VIEW_BY_HANDLE] = READ_ENTRY, [VIEW_BY_ID] = FIND_BY_ID};
     ww_status status = view_ready(v, needed[list->by]);
     for (int64_t i = 0; status == WW_OK && i < list->count; i++) {
-        status = look_up(v, list, i, &results->rows[i], &results->handles[i]);
+        status = view_look(i);
+        if (status == WW_OK)
+            status = look_up(v, list, i, &results->rows[i], &results->handles[i]);
         results->scores[i] = 0.0f;
     }
     results->starts[1] = list->count;

@@ -16,8 +16,9 @@ enum { HANDLE_TEXT_BYTES = 24, ROW_TEXT_BYTES = 64 };
 
 /* Each takes the database and the collection, in this order, once. */
 static const char *const TEXTS[STATEMENT_COUNT] = {
-    [INSERT_ROW] = "INSERT INTO \"%w\".\"%w_rows\"(handle, place, id, payload, checksum, text_checksum) VALUES(?1, ?2, ?3, ?4, "
-                   "?5, ?6)",
+    [INSERT_ROW] =
+        ("INSERT INTO \"%w\".\"%w_rows\"(handle, place, id, payload, checksum, text_checksum) VALUES(?1, ?2, ?3, ?4, "
+         "?5, ?6)"),
     [INSERT_VECTOR] = "INSERT INTO \"%w\".\"%w_vectors\"(place, handle, vector, checksum) VALUES(?1, ?2, ?3, ?4)",
     [FIND_ID] = "SELECT handle, place FROM \"%w\".\"%w_rows\" WHERE id = ?1",
     [FIND_HANDLE] = "SELECT place, checksum, text_checksum FROM \"%w\".\"%w_rows\" WHERE handle = ?1",

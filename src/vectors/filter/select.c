@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/cancel.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -180,6 +181,7 @@ ww_status ww_collection_select(ww_collection *collection, const ww_selection *se
         status = fetch_check(function, fetch);
     if (status == WW_OK && !results)
         status = fail_null(function, "results");
+    CANCEL_BY(status == WW_OK ? read.cancel : NULL);
     return status == WW_OK ? collection->operations->select(collection, &read, fetch, results) : status;
 }
 
@@ -194,6 +196,7 @@ ww_status ww_collection_select_count(ww_collection *collection, const ww_selecti
         return status;
     if (!count)
         return fail_null(function, "count");
+    CANCEL_BY(read.cancel);
     status = collection->operations->select_count(collection, &read, &found);
     if (status == WW_OK)
         *count = found;
@@ -210,6 +213,7 @@ ww_status ww_collection_select_remove(ww_collection *collection, const ww_select
     if (status == WW_OK && !read.filter && !read.where)
         status = ww_fail(WW_INVALID_ARGUMENT,
                          "%s: there is neither a filter nor a where; to remove all rows, clear the collection", function);
+    CANCEL_BY(status == WW_OK ? read.cancel : NULL);
     if (status == WW_OK)
         status = collection->operations->select_remove(collection, &read, &gone);
     if (status == WW_OK && removed)

@@ -394,7 +394,7 @@ static ww_status told(const search_job *job, int64_t done)
 {
     if (!progress_tell(job->progress, job->progress_user, done, job->query_count))
         return WW_OK;
-    return ww_fail(WW_CANCELLED, "the search was cancelled by its progress callback");
+    return ww_fail(WW_CANCELLED, "the search was cancelled");
 }
 
 static ww_status search_rounds(probing *p, int64_t *proven)

@@ -1,6 +1,7 @@
 /* Gets many rows at once by ids, by handles, or all of them, as results: a snapshot, under one lock. */
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
@@ -77,5 +78,6 @@ ww_status ww_collection_get(ww_collection *collection, const ww_get *get, ww_res
     status = struct_read(&asked, sizeof asked, get, function, "ww_get");
     if (status == WW_OK)
         status = get_check(&asked);
+    CANCEL_BY(status == WW_OK ? asked.cancel : NULL);
     return status == WW_OK ? collection->operations->get(collection, &asked, results) : status;
 }

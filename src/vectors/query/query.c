@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/structs.h"
@@ -283,6 +284,7 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
     if (!query || !results)
         return fail_null(function, query ? "results" : "query");
     status = query_read(collection, function, query, &asked, &held);
+    CANCEL_BY(status == WW_OK ? asked.cancel : NULL);
     if (status == WW_OK)
         status = collection->operations->query(collection, &asked, results);
     tensor_rows_release(&held.tensor);
@@ -314,6 +316,7 @@ ww_status ww_collection_search(ww_collection *collection, const ww_query *query,
     if (!query)
         return fail_null(function, "query");
     status = query_read(collection, function, query, &asked, &held);
+    CANCEL_BY(status == WW_OK ? asked.cancel : NULL);
     if (status == WW_OK)
         status = check_for_buffers(function, &asked);
     if (status == WW_OK && (asked.query_count == 0 || asked.k == 0))

@@ -4,6 +4,7 @@
 
 #include "arithmetic/canon.h"
 #include "arithmetic/row_types.h"
+#include "base/cancel.h"
 #include "base/integers.h"
 #include "gpu/search/choice/search_cost.h"
 #include "gpu/search/screen_plan.h"
@@ -85,7 +86,7 @@ screen_plan search_screen_plan(const gpu_device *device, const search_job *job, 
                                           .words = segment_table_words(job),
                                           .capacity = capacity,
                                           .host_f32 = job->type == ROW_F32 && !job->queries_on_device,
-                                          .watched = job->progress != NULL,
+                                          .watched = job->progress != NULL || cancel_given(),
                                           .sample_buckets = device->constants.screen_sample_buckets,
                                           .sample_tiles = device->constants.screen_sample_tiles});
 }
