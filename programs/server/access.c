@@ -1,4 +1,4 @@
-/* Access control: keys and the Host header. */
+/* Access control: other sites, the Host header, and keys. */
 #include "server/access.h"
 
 #include <arpa/inet.h>
@@ -6,44 +6,66 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "server/route.h"
 
 /* ---- keys ---------------------------------------------------------------------------------------------------------------- */
 
+static void list_free(key_list *list)
+{
+    memory_free(list->keys);
+    memory_free(list->names);
+    *list = (key_list){0};
+}
+
+/* Adds the key of a line, and the name that may follow it. */
+static ww_status add_key(key_list *list, const char *path, char *line, int number)
+{
+    const size_t length = strcspn(line, " \t");
+    const char *name = line + length + strspn(line + length, " \t");
+    if (length == 0)
+        return WW_OK;
+    if (length >= KEY_BYTES_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: a key has %d bytes at most", path, KEY_BYTES_MAX - 1);
+    if (list->count == KEYS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: more than %d keys", path, KEYS_MAX);
+    if (*name != '\0')
+        snprintf(list->names[list->count], KEY_NAME_BYTES, "%.*s", KEY_NAME_BYTES - 1, name);
+    else
+        snprintf(list->names[list->count], KEY_NAME_BYTES, "line %d", number);
+    memcpy(list->keys[list->count++], line, length);
+    return WW_OK;
+}
+
 /* Reads one key per line; skips empty lines. */
 static ww_status keys_read(const char *path, key_list *list)
 {
-    char line[KEY_BYTES_MAX + 2];
+    char line[2 * KEY_BYTES_MAX];
+    int number = 0;
     ww_status status = WW_OK;
     FILE *file = fopen(path, "re");
     if (!file)
         return ww_fail_errno(WW_IO_ERROR, errno, "%s", path);
-    *list = (key_list){memory_alloc_zeroed(KEYS_MAX, KEY_BYTES_MAX), 0};
-    if (!list->keys)
+    *list = (key_list){memory_alloc_zeroed(KEYS_MAX, KEY_BYTES_MAX), memory_alloc_zeroed(KEYS_MAX, KEY_NAME_BYTES), 0};
+    if (!list->keys || !list->names)
         status = memory_failed("keys", (size_t)KEYS_MAX * KEY_BYTES_MAX);
     while (status == WW_OK && fgets(line, sizeof line, file)) {
-        const size_t length = strcspn(line, "\r\n");
-        if (length >= KEY_BYTES_MAX)
-            status = ww_fail(WW_OUT_OF_RANGE, "%s: a key has %d bytes at most", path, KEY_BYTES_MAX - 1);
-        else if (length > 0 && list->count == KEYS_MAX)
-            status = ww_fail(WW_OUT_OF_RANGE, "%s: more than %d keys", path, KEYS_MAX);
-        else if (length > 0)
-            memcpy(list->keys[list->count++], line, length);
+        line[strcspn(line, "\r\n")] = '\0';
+        status = add_key(list, path, line, ++number);
     }
     fclose(file);
     if (status == WW_OK && list->count == 0)
         status = ww_fail(WW_INVALID_ARGUMENT, "%s: the file has no key", path);
-    if (status != WW_OK) {
-        memory_free(list->keys);
-        *list = (key_list){0};
-    }
+    if (status != WW_OK)
+        list_free(list);
     return status;
 }
 
-/* Always compares every byte of every key, so that the time says nothing about them. */
-static bool keys_have(const key_list *list, const char key[KEY_BYTES_MAX])
+/* Always compares every byte of every key, so that the time says nothing about them. `name` gets the name of the one that is
+ * equal. */
+static bool keys_have(const key_list *list, const char key[KEY_BYTES_MAX], char name[KEY_NAME_BYTES])
 {
     unsigned found = 0;
     for (size_t i = 0; i < list->count; i++) {
@@ -51,6 +73,8 @@ static bool keys_have(const key_list *list, const char key[KEY_BYTES_MAX])
         for (size_t byte = 0; byte < KEY_BYTES_MAX; byte++)
             different |= (unsigned char)(list->keys[i][byte] ^ key[byte]);
         found |= different == 0;
+        if (different == 0)
+            memcpy(name, list->names[i], KEY_NAME_BYTES);
     }
     return found != 0;
 }
@@ -63,16 +87,16 @@ ww_status access_reload(access_rules *rules)
     if (status == WW_OK && config->read_only_key_file)
         status = keys_read(config->read_only_key_file, &read_only);
     if (status != WW_OK) {
-        memory_free(keys.keys);
+        list_free(&keys);
         return status;
     }
     pthread_rwlock_wrlock(&rules->lock);
-    const key_list old[2] = {rules->keys, rules->read_only};
+    key_list old[2] = {rules->keys, rules->read_only};
     rules->keys = keys;
     rules->read_only = read_only;
     pthread_rwlock_unlock(&rules->lock);
-    memory_free(old[0].keys);
-    memory_free(old[1].keys);
+    list_free(&old[0]);
+    list_free(&old[1]);
     return WW_OK;
 }
 
@@ -97,8 +121,8 @@ ww_status access_open(access_rules *rules, const server_config *config)
 
 void access_close(access_rules *rules)
 {
-    memory_free(rules->keys.keys);
-    memory_free(rules->read_only.keys);
+    list_free(&rules->keys);
+    list_free(&rules->read_only);
     pthread_rwlock_destroy(&rules->lock);
     *rules = (access_rules){0};
 }
@@ -118,13 +142,22 @@ static bool key_of(request *r, char key[KEY_BYTES_MAX])
     return true;
 }
 
+static bool keys_are_needed(access_rules *rules)
+{
+    pthread_rwlock_rdlock(&rules->lock);
+    const bool needed = rules->keys.count + rules->read_only.count > 0;
+    pthread_rwlock_unlock(&rules->lock);
+    return needed;
+}
+
 static bool check_key(access_rules *rules, request *r)
 {
     char key[KEY_BYTES_MAX];
     const bool given = key_of(r, key);
     pthread_rwlock_rdlock(&rules->lock);
     const bool needed = rules->keys.count + rules->read_only.count > 0;
-    const bool writes = given && keys_have(&rules->keys, key), reads = given && keys_have(&rules->read_only, key);
+    const bool writes = given && keys_have(&rules->keys, key, r->key_name);
+    const bool reads = given && keys_have(&rules->read_only, key, r->key_name);
     const bool key_writes = rules->keys.count > 0; /* with only read-only keys nobody can write */
     pthread_rwlock_unlock(&rules->lock);
     if (!needed || r->route->right == RIGHT_NONE || writes || (reads && r->route->right == RIGHT_READ))
@@ -153,16 +186,20 @@ static bool host_name(const char *header, char *name, size_t capacity)
     return true;
 }
 
-/* A web page from elsewhere can reach this server by a name of its own (DNS rebinding), but not by an address. So addresses and
- * the configured names are allowed. */
-static bool check_host(const access_rules *rules, request *r)
+/* A web page from elsewhere can reach this server by a name of its own (DNS rebinding), but not by an address. So addresses,
+ * the machine's name and the configured names are allowed. Such a page knows no key, and what needs none does not depend on
+ * data: then any name is allowed, and none at all. */
+static bool check_host(access_rules *rules, request *r)
 {
-    char name[256];
+    char name[256], own[256] = "";
     struct in6_addr address;
     const char *header = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "host");
+    if (r->route->right == RIGHT_NONE || keys_are_needed(rules))
+        return true;
     if (!header || !host_name(header, name, sizeof name))
         return request_fail(r, 400, "the header Host is missing or wrong");
-    if (strcasecmp(name, "localhost") == 0 || inet_pton(AF_INET, name, &address) == 1 ||
+    (void)gethostname(own, sizeof own - 1);
+    if (strcasecmp(name, "localhost") == 0 || strcasecmp(name, own) == 0 || inet_pton(AF_INET, name, &address) == 1 ||
         inet_pton(AF_INET6, name, &address) == 1)
         return true;
     for (size_t i = 0; i < rules->config->host_count; i++)
@@ -171,9 +208,31 @@ static bool check_host(const access_rules *rules, request *r)
     return request_fail(r, 403, "the host '%s' is not served here; --host NAME permits it", name);
 }
 
+/* ---- other sites --------------------------------------------------------------------------------------------------------- */
+
+/* Is the origin, "http://localhost:6333", this server by the name in Host? */
+static bool origin_is_own(request *r, const char *origin)
+{
+    const char *host = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "host"), *name = strstr(origin, "://");
+    return host && name && strcasecmp(name + 3, host) == 0;
+}
+
+/* A browser sends requests of any page to any address, also to this machine, and says whose they are: in Sec-Fetch-Site, and an
+ * older one in Origin. Only pages of this server and of permitted origins may change or read data. */
+static bool check_site(const access_rules *rules, request *r)
+{
+    const char *origin = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "origin");
+    const char *site = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "sec-fetch-site");
+    if (r->route->right == RIGHT_NONE || access_origin(rules, r))
+        return true;
+    const bool own =
+        site ? strcasecmp(site, "same-origin") == 0 || strcasecmp(site, "none") == 0 : !origin || origin_is_own(r, origin);
+    return own ? true : request_fail(r, 403, "a page of another site sent this request; --cors ORIGIN permits it");
+}
+
 bool access_check(access_rules *rules, struct request *r)
 {
-    return check_host(rules, r) && check_key(rules, r);
+    return check_site(rules, r) && check_host(rules, r) && check_key(rules, r);
 }
 
 const char *access_origin(const access_rules *rules, struct request *r)

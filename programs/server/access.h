@@ -10,11 +10,12 @@
 
 struct request;
 
-enum { KEY_BYTES_MAX = 256, KEYS_MAX = 64 };
+enum { KEY_BYTES_MAX = 256, KEY_NAME_BYTES = 32, KEYS_MAX = 64 };
 
 /* Keys of one kind. Each takes KEY_BYTES_MAX bytes, padded with zeros, so that comparing takes the same time for all. */
 typedef struct key_list {
     char (*keys)[KEY_BYTES_MAX];
+    char (*names)[KEY_NAME_BYTES]; /* what the access log calls them: the word after the key, or the number of its line */
     size_t count;
 } key_list;
 
@@ -29,7 +30,8 @@ ww_status access_open(access_rules *rules, const server_config *config);
 ww_status access_reload(access_rules *rules);
 void access_close(access_rules *rules);
 
-/* Checks Host, key and the right that the route needs. Returns false after an answer that says what is wrong. */
+/* Checks that no page of another site sent the request, Host, the key and the right that the route needs. Returns false after
+ * an answer that says what is wrong. */
 bool access_check(access_rules *rules, struct request *r);
 
 /* The origin that the answer permits, or NULL. */

@@ -5,23 +5,29 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "server/notes.h"
+#include "server/qdrant/settings.h"
 #include "server/state.h"
 #include "server/ui/map.h"
 
 /* With the lock. */
-static entry *find_locked(server *s, const char *name)
+static entry *find_named(server *s, const char *name)
 {
-    for (const alias *a = s->aliases; a; a = a->next)
-        if (strcmp(a->name, name) == 0) {
-            name = a->collection;
-            break;
-        }
     for (entry *e = s->entries; e; e = e->next)
         if (strcmp(e->name, name) == 0) {
             e->references++;
             return e;
         }
     return NULL;
+}
+
+/* With the lock. A collection's own name is stronger than an alias. */
+static entry *find_locked(server *s, const char *name)
+{
+    entry *found = find_named(s, name);
+    for (const alias *a = s->aliases; !found && a; a = a->next)
+        if (strcmp(a->name, name) == 0)
+            found = find_named(s, a->collection);
+    return found;
 }
 
 entry *entry_find(server *s, const char *name)
@@ -62,6 +68,8 @@ static ww_status open_entry(server *s, const char *name, const char *shown, entr
     e->metric = info.metric;
     e->type = info.type;
     queue_init(&e->queue, s, e->name, collection_run);
+    queue_init(&e->reads, s, e->name, collection_run);
+    e->reads.parallel = true;
     return status;
 }
 
@@ -116,8 +124,10 @@ static ww_status entry_create(server *s, const char *name, entry **made)
         const ww_status kept = ww_store_get_model(s->store, name, &model);
         status = kept == WW_NOT_FOUND ? WW_OK : kept;
     }
+    if (status == WW_OK)
+        status = settings_load(s, e);
     entry_set_prefixes(s, e, &model);
-    e->queue.held = e;
+    e->queue.held = e->reads.held = e;
     if (status != WW_OK) {
         entry_free(e);
         return status;
@@ -219,6 +229,33 @@ static void load_alias(void *user, const char *rest, const char *value)
     (void)alias_set(user, rest, name);
 }
 
+/* Older servers wrote "index:NAME:FIELD", where both may contain a colon. The longest name that is a collection's is meant; a
+ * collection's name has no slash, so "index/NAME/FIELD" is unambiguous. */
+static void rename_index_note(void *user, const char *rest, const char *value)
+{
+    server *s = user;
+    size_t longest = 0;
+    out new = {0}, old = {0};
+    pthread_mutex_lock(&s->lock);
+    for (const entry *e = s->entries; e; e = e->next) {
+        const size_t length = strlen(e->name);
+        if (length > longest && strncmp(rest, e->name, length) == 0 && rest[length] == ':')
+            longest = length;
+    }
+    pthread_mutex_unlock(&s->lock);
+    out_format(&new, "index/%.*s/%s", (int)longest, rest, rest + longest + (longest > 0));
+    out_format(&old, "index:%s", rest);
+    if (!new.failed && !old.failed && longest > 0 && notes_put(s, new.bytes, value) == WW_OK)
+        (void)notes_remove(s, old.bytes); /* otherwise the next start tries again */
+    out_free(&new);
+    out_free(&old);
+}
+
+static ww_status rename_index_notes(server *s)
+{
+    return notes_each(s, "index:", rename_index_note, s);
+}
+
 ww_status entries_load(server *s)
 {
     ww_results *list = NULL;
@@ -230,7 +267,9 @@ ww_status entries_load(server *s)
             entry_release(s, e);
     }
     ww_results_destroy(list);
-    return status == WW_OK ? notes_each(s, "alias:", load_alias, s) : status;
+    if (status == WW_OK)
+        status = notes_each(s, "alias:", load_alias, s);
+    return status == WW_OK ? rename_index_notes(s) : status;
 }
 
 void entries_free(server *s)

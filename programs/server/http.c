@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "server/encoding.h"
 #include "server/http.h"
 #include "server/openai/documents.h"
 #include "server/route.h"
@@ -53,13 +54,29 @@ static void log_request(const request *r, double seconds)
     put_client(&line, r);
     out_format(&line, ",\"method\":\"%s\",\"path\":", r->method);
     out_quoted(&line, r->url ? r->url : "", r->url ? strlen(r->url) : 0);
-    out_format(&line, ",\"status\":%d,\"request_bytes\":%zu,\"ms\":%.3f}\n", r->status, r->body_length, 1e3 * seconds);
+    out_format(&line, ",\"status\":%d,\"request_bytes\":%zu,\"sent_bytes\":%zu,\"ms\":%.3f,\"id\":", r->status, r->body_length,
+               r->sent_bytes, 1e3 * seconds);
+    out_quoted(&line, r->id, strlen(r->id));
+    out_text(&line, ",\"key\":");
+    out_quoted(&line, r->key_name, strlen(r->key_name));
+    out_text(&line, "}\n");
     if (!line.failed)
         (void)!write(s->log, line.bytes, line.length); /* a failing log must not stop an answer */
     out_free(&line);
 }
 
 /* ---- the life of a request ----------------------------------------------------------------------------------------------- */
+
+/* The client's or a proxy's own name for the request, if it can be written anywhere; otherwise its number. */
+static void set_id(request *r)
+{
+    const char *given = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-request-id");
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:+/=";
+    if (given && given[0] != '\0' && strlen(given) < REQUEST_ID_BYTES && strspn(given, plain) == strlen(given))
+        snprintf(r->id, sizeof r->id, "%s", given);
+    else
+        snprintf(r->id, sizeof r->id, "%llu", (unsigned long long)r->number);
+}
 
 static request *request_create(server *s, struct MHD_Connection *connection, const char *url, const char *method)
 {
@@ -74,13 +91,15 @@ static request *request_create(server *s, struct MHD_Connection *connection, con
     r->url = copy;
     snprintf(r->method, sizeof r->method, "%s", strcmp(method, "HEAD") == 0 ? "GET" : method);
     r->begun_seconds = server_seconds();
-    r->deadline_seconds = r->begun_seconds + s->config.request_seconds;
+    r->seconds = s->config.request_seconds;
+    r->deadline_seconds = r->begun_seconds + r->seconds;
     r->status = 500;
     pthread_mutex_lock(&s->lock);
     r->number = ++s->requests;
     pthread_mutex_unlock(&s->lock);
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     r->client = info ? info->socket_context : NULL;
+    set_id(r);
     if (r->client)
         watch_client_request(r->client, r);
     return r;
@@ -97,6 +116,7 @@ static void request_free(request *r)
         stream_release(r->stream);
     for (size_t i = 0; i < PATH_NAMES_MAX; i++)
         memory_free(r->names[i]);
+    atomic_fetch_sub(&r->server->body_bytes, (long long)r->body_capacity);
     memory_free(r->body);
     memory_free(r->url);
     out_free(&r->answer);
@@ -116,7 +136,7 @@ static void completed(void *cls, struct MHD_Connection *connection, void **con_c
     if (r->client)
         watch_client_request(r->client, NULL);
     if (r->stream)
-        stream_leave(r->stream);
+        r->sent_bytes = stream_leave(r->stream);
     metrics_answered(&r->server->metrics, r, seconds);
     log_request(r, seconds);
     request_free(r);
@@ -147,6 +167,7 @@ static struct MHD_Response *make_response(request *r)
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, r->stream, NULL);
     if (r->answer.failed || !r->answer.bytes)
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    r->sent_bytes = r->answer.length;
     struct MHD_Response *response =
         MHD_create_response_from_buffer_with_free_callback(r->answer.length, r->answer.bytes, free_bytes);
     if (response)
@@ -169,6 +190,7 @@ static enum MHD_Result respond(request *r)
     const char *origin = access_origin(&s->access, r);
     MHD_add_response_header(response, "content-type", type);
     MHD_add_response_header(response, "x-content-type-options", "nosniff");
+    MHD_add_response_header(response, "x-request-id", r->id);
     for (size_t i = 0; r->headers && r->headers[i][0]; i++)
         MHD_add_response_header(response, r->headers[i][0], r->headers[i][1]);
     if (r->stream)
@@ -231,11 +253,28 @@ int http_framing_check(const http_framing *f, int64_t body_bytes_max, const char
     return length > body_bytes_max ? 413 : 200;
 }
 
-/* Answers a CORS preflight: which methods and headers are permitted. */
-static void answer_preflight(request *r)
+/* Answers a CORS preflight: which methods and headers are permitted. Without an origin it is a load balancer that asks whether
+ * the server lives. */
+static void answer_options(request *r)
 {
-    r->status = access_origin(&r->server->access, r) ? 204 : 403;
+    const char *origin = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "origin");
+    r->status = !origin || access_origin(&r->server->access, r) ? 204 : 403;
     r->content_type = "text/plain";
+}
+
+/* A page can send text/plain anywhere without asking first, so only bodies that are declared as JSON are read. */
+static bool check_content_type(request *r, const http_framing *f)
+{
+    const char *type = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "content-type");
+    const bool body = f->chunked || (f->length && strspn(f->length, "0") != strlen(f->length));
+    const size_t length = type ? strcspn(type, "; \t") : 0;
+    const bool json =
+        (length == 16 && strncasecmp(type, "application/json", length) == 0) ||
+        (length > 17 && strncasecmp(type, "application/", 12) == 0 && strncasecmp(type + length - 5, "+json", 5) == 0);
+    const char *encoding = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "content-encoding");
+    if (body && !encoding_is_known(encoding))
+        return request_fail(r, 415, "Content-Encoding: gzip, zstd and identity are supported");
+    return !body || json ? true : request_fail(r, 415, "the header Content-Type must be application/json");
 }
 
 /* Checks what can be refused before the body arrives. False: the request has been answered. */
@@ -249,7 +288,7 @@ static bool begin(request *r)
     if (framing != 200)
         return request_fail(r, framing, "%s", why);
     if (strcmp(r->method, "OPTIONS") == 0) {
-        answer_preflight(r);
+        answer_options(r);
         return false;
     }
     const int found = route_find(r);
@@ -260,7 +299,7 @@ static bool begin(request *r)
         return request_fail(r, 501, "%s: not supported", unsupported);
     if (found != 200)
         return request_fail(r, found, found == 405 ? "%s is not allowed for %s" : "there is no route %s %s", r->method, r->url);
-    if (!access_check(&s->access, r))
+    if (!access_check(&s->access, r) || !check_content_type(r, &f))
         return false;
     if (s->draining && r->route->work != WORK_HERE)
         return request_fail(r, 503, "the server is stopping");
@@ -269,57 +308,80 @@ static bool begin(request *r)
     return true;
 }
 
-/* Appends a piece of the body. Drops what exceeds the limit. */
-static bool add_body(request *r, const char *bytes, size_t count)
+/* Frees a body; what follows of it is dropped, and the request gets this status. */
+static void drop_body(request *r, int status)
 {
-    const size_t limit = (size_t)r->server->config.body_bytes;
-    if (r->body_length + count > limit) {
-        r->body_length = limit + 1;
-        return true;
+    atomic_fetch_sub(&r->server->body_bytes, (long long)r->body_capacity);
+    memory_free(r->body);
+    r->body = NULL;
+    r->body_length = r->body_capacity = 0;
+    r->dropped = status;
+}
+
+/* Makes room for a body of `length` bytes and a NUL. Returns 200, 503 if all bodies together would exceed their limit, or 507.
+ */
+static int reserve_body(request *r, size_t length)
+{
+    server *s = r->server;
+    size_t larger = r->body_capacity > 0 ? r->body_capacity : 4096;
+    while (larger <= length)
+        larger *= 2;
+    larger = larger < (size_t)s->config.body_bytes + 1 ? larger : (size_t)s->config.body_bytes + 1;
+    const long long more = (long long)(larger - r->body_capacity);
+    if (atomic_fetch_add(&s->body_bytes, more) + more > s->config.all_bodies_bytes) {
+        atomic_fetch_sub(&s->body_bytes, more);
+        return 503;
     }
-    if (r->body_length + count >= r->body_capacity) {
-        size_t larger = r->body_capacity > 0 ? r->body_capacity : 4096;
-        while (larger <= r->body_length + count)
-            larger *= 2;
-        char *moved = memory_resize(r->body, larger);
-        if (!moved)
-            return false;
-        r->body = moved;
-        r->body_capacity = larger;
+    char *moved = memory_resize(r->body, larger);
+    if (!moved) {
+        atomic_fetch_sub(&s->body_bytes, more);
+        return 507;
+    }
+    r->body = moved;
+    r->body_capacity = larger;
+    return 200;
+}
+
+/* Appends a piece of the body, or drops it. */
+static void add_body(request *r, const char *bytes, size_t count)
+{
+    if (r->dropped != 0)
+        return;
+    if (r->body_length + count > (size_t)r->server->config.body_bytes) {
+        drop_body(r, 413);
+        return;
+    }
+    const int room = r->body_length + count < r->body_capacity ? 200 : reserve_body(r, r->body_length + count);
+    if (room != 200) {
+        drop_body(r, room);
+        return;
     }
     memcpy(r->body + r->body_length, bytes, count);
     r->body_length += count;
     r->body[r->body_length] = '\0';
-    return true;
 }
 
 /* The request is complete: checks it and puts it into its queue. */
 static enum MHD_Result process(request *r)
 {
     server *s = r->server;
-    if (r->body_length > (size_t)s->config.body_bytes) {
-        r->body_length = 0;
+    if (r->dropped == 413)
         request_fail(r, 413, "the body is too large: the maximum is %lld bytes", (long long)s->config.body_bytes);
+    else if (r->dropped == 507)
+        request_fail(r, 507, "no memory for the body");
+    else if (r->dropped != 0)
+        request_fail(r, 503, "the bodies of all requests together take more than --body-memory; try again");
+    if (r->dropped != 0)
         return respond(r);
-    }
-    if (r->route->prepare && !r->route->prepare(r))
+    const bool prepared_later = request_prepares_long(r);
+    if (!prepared_later && (!request_prepare(r) || r->route->work == WORK_HERE))
         return respond(r);
-    if (r->route->work == WORK_HERE)
-        return respond(r);
-    queue *q = &s->store_queue;
-    if (r->route->work == WORK_COLLECTION) {
-        r->entry = entry_find(s, r->names[0]);
-        q = r->entry ? &r->entry->queue : q; /* otherwise the store looks for the collection first */
-    } else if (r->route->work == WORK_MODEL) {
-        q = r->queue;
-    }
-    if (r->documents && !documents_prefix(r))
-        return respond(r);
-    if (r->documents)
-        q = &r->documents->model->queue; /* its worker sends the request on to the collection */
     MHD_suspend_connection(r->connection);
     watch_add(r);
-    queue_submit(q, r);
+    if (prepared_later)
+        queue_submit(&s->reading, r);
+    else
+        request_dispatch(r);
     return MHD_YES;
 }
 
@@ -339,9 +401,9 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
     if (r->state == REQUEST_DONE)
         return respond(r);
     if (*upload_bytes > 0) {
-        const bool added = add_body(r, upload, *upload_bytes);
+        add_body(r, upload, *upload_bytes);
         *upload_bytes = 0;
-        return added ? MHD_YES : MHD_NO;
+        return MHD_YES;
     }
     return process(r);
 }

@@ -1,7 +1,12 @@
 /* Figures of a server. */
 #include "server/metrics.h"
 
-#include <inttypes.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "server/route.h"
 #include "server/state.h"
@@ -17,8 +22,10 @@ void metrics_answered(metrics *m, const request *r, double seconds)
         bucket++;
     if (number < METRIC_ROUTES_MAX && class >= 0 && class < METRIC_CLASSES)
         atomic_fetch_add(&m->answered[number][class], 1);
-    atomic_fetch_add(&m->durations[bucket], 1);
-    atomic_fetch_add(&m->microseconds, (long long)(seconds * 1e6));
+    if (number < METRIC_ROUTES_MAX) {
+        atomic_fetch_add(&m->durations[number][bucket], 1);
+        atomic_fetch_add(&m->microseconds[number], (long long)(seconds * 1e6));
+    }
 }
 
 void metrics_batch(metrics *m, int64_t requests)
@@ -52,29 +59,97 @@ static void put_requests(const metrics *m, out *o)
     }
 }
 
+/* The durations of one route. */
+static void put_route_durations(const metrics *m, out *o, size_t number)
+{
+    const route *at = number < route_count() ? route_at(number) : NULL;
+    const char *method = at ? at->method : "", *path = at ? at->path : "";
+    long long below = 0;
+    for (size_t bucket = 0; bucket < METRIC_BUCKETS; bucket++) {
+        char bound[16] = "+Inf";
+        below += atomic_load(&m->durations[number][bucket]);
+        if (bucket < METRIC_BUCKETS - 1)
+            snprintf(bound, sizeof bound, "%g", bounds[bucket]);
+        out_format(o, "warpwave_request_duration_seconds_bucket{method=\"%s\",path=\"%s\",le=\"%s\"} %lld\n", method, path,
+                   bound, below);
+    }
+    out_format(o, "warpwave_request_duration_seconds_sum{method=\"%s\",path=\"%s\"} %.6f\n", method, path,
+               (double)atomic_load(&m->microseconds[number]) * 1e-6);
+    out_format(o, "warpwave_request_duration_seconds_count{method=\"%s\",path=\"%s\"} %lld\n", method, path, below);
+}
+
 static void put_durations(const metrics *m, out *o)
 {
-    long long below = 0;
     put_head(o, "request_duration_seconds", "histogram", "From the first byte of a request to its answer.");
-    for (size_t bucket = 0; bucket < METRIC_BUCKETS; bucket++) {
-        below += atomic_load(&m->durations[bucket]);
-        if (bucket < METRIC_BUCKETS - 1)
-            out_format(o, "warpwave_request_duration_seconds_bucket{le=\"%g\"} %lld\n", bounds[bucket], below);
-        else
-            out_format(o, "warpwave_request_duration_seconds_bucket{le=\"+Inf\"} %lld\n", below);
+    for (size_t number = 0; number < METRIC_ROUTES_MAX; number++) {
+        long long count = 0;
+        for (size_t bucket = 0; bucket < METRIC_BUCKETS; bucket++)
+            count += atomic_load(&m->durations[number][bucket]);
+        if (count > 0)
+            put_route_durations(m, o, number);
     }
-    out_format(o, "warpwave_request_duration_seconds_sum %.6f\n", (double)atomic_load(&m->microseconds) * 1e-6);
-    out_format(o, "warpwave_request_duration_seconds_count %lld\n", below);
+}
+
+/* The figures that Prometheus's own libraries give of a process. */
+static void put_process(const server *s, out *o)
+{
+    struct rusage used = {0};
+    struct rlimit files = {0};
+    long long pages = 0, resident = 0, open_files = 0;
+    const double now = server_seconds();
+    (void)getrusage(RUSAGE_SELF, &used);
+    (void)getrlimit(RLIMIT_NOFILE, &files);
+    FILE *memory = fopen("/proc/self/statm", "re");
+    if (memory && fscanf(memory, "%lld %lld", &pages, &resident) != 2)
+        pages = resident = 0;
+    if (memory)
+        fclose(memory);
+    DIR *folder = opendir("/proc/self/fd");
+    while (folder && readdir(folder))
+        open_files++;
+    if (folder)
+        closedir(folder);
+    const double cpu =
+        (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    out_format(o, "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total %.6f\n", cpu);
+    out_format(o, "# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes %lld\n",
+               resident * (long long)sysconf(_SC_PAGESIZE));
+    out_format(o, "# TYPE process_virtual_memory_bytes gauge\nprocess_virtual_memory_bytes %lld\n",
+               pages * (long long)sysconf(_SC_PAGESIZE));
+    out_format(o, "# TYPE process_open_fds gauge\nprocess_open_fds %lld\n",
+               open_files > 3 ? open_files - 3 : 0); /* ., .., folder */
+    out_format(o, "# TYPE process_max_fds gauge\nprocess_max_fds %lld\n", (long long)files.rlim_cur);
+    out_format(o, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %.3f\n",
+               (double)time(NULL) - (now - s->started_seconds));
+}
+
+/* Rows and bytes of each collection, and room on the disk. */
+static void put_sizes(server *s, out *o)
+{
+    put_head(o, "collection_points", "gauge", "Points of a collection.");
+    pthread_mutex_lock(&s->lock);
+    for (const entry *e = s->entries; e; e = e->next) {
+        out_text(o, "warpwave_collection_points{name=");
+        out_quoted(o, e->name, strlen(e->name));
+        out_format(o, "} %lld\n", (long long)atomic_load(&e->rows));
+    }
+    put_head(o, "collection_memory_bytes", "gauge", "Memory of a collection, on the device and on the host.");
+    for (const entry *e = s->entries; e; e = e->next) {
+        out_text(o, "warpwave_collection_memory_bytes{name=");
+        out_quoted(o, e->name, strlen(e->name));
+        out_format(o, "} %lld\n", (long long)atomic_load(&e->bytes));
+    }
+    pthread_mutex_unlock(&s->lock);
+    put_one(o, "store_bytes", "gauge", atomic_load(&s->health.file_bytes), "The store's file with its log.");
+    put_one(o, "disk_free_bytes", "gauge", atomic_load(&s->health.disk_free_bytes), "Free room on the store's disk.");
+    put_one(o, "body_memory_bytes", "gauge", atomic_load(&s->body_bytes), "Memory of the bodies of all requests.");
 }
 
 /* The label's value is written as a JSON string, whose escapes Prometheus reads the same way. */
 static void put_queue(out *o, const char *kind, const char *name, long long waiting)
 {
     out_format(o, "warpwave_queue_length{kind=\"%s\",name=", kind);
-    size_t length = 0;
-    while (name[length] != '\0')
-        length++;
-    out_quoted(o, name, length);
+    out_quoted(o, name, strlen(name));
     out_format(o, "} %lld\n", waiting);
 }
 
@@ -82,9 +157,10 @@ static void put_queues(server *s, out *o)
 {
     put_head(o, "queue_length", "gauge", "Requests that wait for a collection, a model or the store.");
     pthread_mutex_lock(&s->lock);
-    put_queue(o, "store", "", s->store_queue.waiting);
+    put_queue(o, "store", "", s->store_queue.waiting + s->store_reads.waiting);
+    put_queue(o, "bodies", "", s->reading.waiting);
     for (const entry *e = s->entries; e; e = e->next)
-        put_queue(o, "collection", e->name, e->queue.waiting);
+        put_queue(o, "collection", e->name, e->queue.waiting + e->reads.waiting);
     for (size_t i = 0; i < s->model_count; i++)
         put_queue(o, "model", s->models[i].name, s->models[i].queue.waiting);
     const int64_t active = s->active_count;
@@ -98,6 +174,8 @@ void metrics_write(server *s, out *o)
     put_requests(m, o);
     put_durations(m, o);
     put_queues(s, o);
+    put_sizes(s, o);
+    put_process(s, o);
     put_one(o, "batches_total", "counter", atomic_load(&m->batches), "Batches that were computed.");
     put_one(o, "batched_requests_total", "counter", atomic_load(&m->batched), "Requests in these batches.");
     put_one(o, "searches_total", "counter", atomic_load(&m->searches), "Queries that were searched for.");

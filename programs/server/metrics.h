@@ -10,13 +10,14 @@
 struct request;
 struct server;
 
-enum { METRIC_ROUTES_MAX = 80, METRIC_CLASSES = 6, METRIC_BUCKETS = 12 };
+enum { METRIC_ROUTES_MAX = 96, METRIC_CLASSES = 6, METRIC_BUCKETS = 12 };
 
 typedef struct metrics {
     atomic_llong answered[METRIC_ROUTES_MAX][METRIC_CLASSES]; /* by route and the first digit of the status */
-    atomic_llong durations[METRIC_BUCKETS]; /* answers within the bucket's bound but not within a smaller one */
-    atomic_llong microseconds;              /* sum over all answers */
-    atomic_llong batches, batched;          /* batches taken from queues, and requests in them */
+    atomic_llong durations[METRIC_ROUTES_MAX]
+                          [METRIC_BUCKETS];       /* answers within the bucket's bound but not within a smaller one */
+    atomic_llong microseconds[METRIC_ROUTES_MAX]; /* sum over all answers */
+    atomic_llong batches, batched;                /* batches taken from queues, and requests in them */
     atomic_llong rows_read, searches;
     atomic_llong tokens_read, tokens_written;
 } metrics;

@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "server/state.h"
 
-/* Opens the collection of notes; creates it if `needed`. */
-static ww_status open_notes(server *s, bool needed)
+/* The same without the lock. */
+static ww_status open_unlocked(server *s, bool needed)
 {
     if (s->notes)
         return WW_OK;
@@ -19,6 +19,15 @@ static ww_status open_notes(server *s, bool needed)
     config.dim = 1;
     config.metric = WW_DOT;
     return ww_store_create(s->store, &config, &s->notes);
+}
+
+/* Opens the collection of notes; creates it if `needed`. */
+static ww_status open_notes(server *s, bool needed)
+{
+    pthread_mutex_lock(&s->notes_lock);
+    const ww_status status = open_unlocked(s, needed);
+    pthread_mutex_unlock(&s->notes_lock);
+    return status;
 }
 
 ww_status notes_put(server *s, const char *name, const char *value)

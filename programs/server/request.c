@@ -57,6 +57,8 @@ bool(request_fail_status)(request *r, ww_status status)
         [WW_TIMEOUT] = 504};
     const size_t known = sizeof STATUSES / sizeof *STATUSES;
     char message[1024];
+    if (status == WW_CANCELLED && r->late)
+        return request_fail(r, 504, "the deadline has passed: the request had %g seconds (--timeout)", r->seconds);
     text_without_calls(message, sizeof message, ww_error_message());
     return request_fail(r, (size_t)status < known && STATUSES[status] ? STATUSES[status] : 500, "%s", message);
 }
@@ -79,6 +81,7 @@ void request_done(request *r)
     struct MHD_Connection *connection = r->connection;
     pthread_mutex_lock(&s->lock);
     r->state = REQUEST_DONE;
+    job_leave(r);
     pthread_mutex_unlock(&s->lock);
     MHD_resume_connection(connection);
 }

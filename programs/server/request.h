@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "server/access.h"
 #include "server/out.h"
 
 typedef struct server server;
@@ -25,7 +26,10 @@ typedef struct entry entry;
 typedef struct client client;
 typedef struct documents documents;
 
-enum { PATH_NAMES_MAX = 2 };
+enum { PATH_NAMES_MAX = 2, REQUEST_ID_BYTES = 64 };
+
+/* What strict_mode_config may limit. */
+typedef enum strict_limit { STRICT_QUERY_LIMIT, STRICT_SEARCHES, STRICT_POINTS, STRICT_LIMITS } strict_limit;
 
 typedef enum request_state {
     REQUEST_READING, /* the HTTP library has it */
@@ -44,9 +48,14 @@ struct request {
     char *names[PATH_NAMES_MAX]; /* the parts of the path that match {name} and {id} of the route */
     char *body;                  /* NUL-terminated */
     size_t body_length, body_capacity;
-    uint64_t number;      /* never reused */
-    double begun_seconds; /* on a monotonic clock */
+    int dropped;                   /* the status of a request whose body is not kept; 0: it is */
+    uint64_t number;               /* never reused */
+    char key_name[KEY_NAME_BYTES]; /* of the key that it came with; "": none */
+    char id[REQUEST_ID_BYTES];     /* as in x-request-id, or its number; the answer has it, too */
+    size_t sent_bytes;             /* of the answer's body */
+    double begun_seconds;          /* on a monotonic clock */
     double deadline_seconds;
+    double seconds; /* from the beginning to the deadline */
 
     /* Guarded by the server's lock. */
     request_state state;
@@ -54,6 +63,10 @@ struct request {
     request *previous, *next;               /* in the queue */
     request *previous_active, *next_active; /* in the list of all that wait or run */
     atomic_bool gone;                       /* the client has left, or the deadline has passed */
+    bool late;                              /* the deadline has passed */
+    struct running_job *job;                /* that computes it; NULL: none does now */
+    int64_t asked[STRICT_LIMITS];           /* what the request asks for of what the collection may limit */
+    uint64_t batch; /* requests with the same number, that is not 0, can be computed together (WORK_READ) */
 
     entry *entry; /* the collection, retained */
     void *plan;   /* what prepare() read from the body */

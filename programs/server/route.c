@@ -109,24 +109,16 @@ int route_find(request *r)
 
 const char *route_unsupported(const char *path)
 {
-    static const char *const PATHS[][2] = {
-        {"/snapshots", "snapshots"},
-        {"/snapshots/{name}", "snapshots"},
-        {"/collections/{name}/snapshots", "snapshots"},
-        {"/collections/{name}/snapshots/{snapshot}", "snapshots"},
-        {"/collections/{name}/snapshots/recover", "snapshots"},
-        {"/collections/{name}/snapshots/upload", "snapshots"},
-        {"/collections/{name}/shards", "shards"},
-        {"/collections/{name}/shards/delete", "shards"},
-        {"/collections/{name}/cluster", "clusters"},
-        {"/cluster", "clusters"},
-        {"/collections/{name}/vectors/{vector}", "adding and removing the vectors of a collection"},
-        {"/collections/{name}/points/recommend", "/points/recommend (use /points/query with query.recommend)"},
-        {"/collections/{name}/points/recommend/batch",
-         "/points/recommend/batch (use /points/query/batch with query.recommend)"},
-        {"/collections/{name}/points/recommend/groups", "/points/recommend/groups (use /points/query/groups)"},
-        {"/collections/{name}/points/discover", "/points/discover (use /points/query with query.discover)"},
-        {"/collections/{name}/points/discover/batch", "/points/discover/batch (use /points/query/batch with query.discover)"}};
+    static const char *const PATHS[][2] = {{"/snapshots", "snapshots"},
+                                           {"/snapshots/{name}", "snapshots"},
+                                           {"/collections/{name}/snapshots", "snapshots"},
+                                           {"/collections/{name}/snapshots/{snapshot}", "snapshots"},
+                                           {"/collections/{name}/snapshots/recover", "snapshots"},
+                                           {"/collections/{name}/snapshots/upload", "snapshots"},
+                                           {"/collections/{name}/shards", "shards"},
+                                           {"/collections/{name}/shards/delete", "shards"},
+                                           {"/collections/{name}/cluster", "clusters"},
+                                           {"/cluster", "clusters"}};
     for (size_t i = 0; i < sizeof PATHS / sizeof *PATHS; i++) {
         const char *parts[PATH_NAMES_MAX] = {NULL, NULL};
         size_t lengths[PATH_NAMES_MAX] = {0, 0};

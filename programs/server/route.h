@@ -13,7 +13,9 @@ typedef enum right {
 typedef enum work {
     WORK_HERE,       /* prepare() answers: nothing is computed */
     WORK_STORE,      /* in the queue of the store itself */
-    WORK_COLLECTION, /* in the queue of the collection that the path names */
+    WORK_STORE_READ, /* the same, beside others */
+    WORK_COLLECTION, /* in the queue of the collection that the path names: one after the other */
+    WORK_READ,       /* of that collection, beside others */
     WORK_MODEL       /* in the queue of the model that the body names; prepare() finds it */
 } work;
 
@@ -29,7 +31,7 @@ struct route {
     const char *summary;
     const char *body;   /* the properties of the body in OpenAPI, as JSON; NULL: there is no body */
     const char *answer; /* what the answer is, in words */
-    bool batched;       /* one call of run() gets all waiting requests, as a list linked by `next` */
+    bool batched;       /* run() gets all requests that can be computed together, as a list linked by `next` */
 };
 
 /* The routes of a family of endpoints. */

@@ -20,11 +20,13 @@ server_config server_config_default(void)
                            .port = 6333,
                            .queue_limit = 1024,
                            .body_bytes = 32 << 20,
+                           .all_bodies_bytes = 512 << 20,
                            .connections = 10240,
+                           .disk_reserve_bytes = 16 << 20,
                            .request_seconds = 60,
                            .drain_seconds = 10,
                            .http_threads = 2,
-                           .workers = 4};
+                           .workers = 16};
 }
 
 int32_t server_port(const server *s)
@@ -34,13 +36,13 @@ int32_t server_port(const server *s)
 
 /* ---- starting ------------------------------------------------------------------------------------------------------------ */
 
-static ww_status open_log(server *s)
+static ww_status open_log(const server *s, int *log)
 {
     const char *path = s->config.access_log;
     if (!path)
         return WW_OK;
-    s->log = strcmp(path, "-") == 0 ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-    return s->log >= 0 ? WW_OK : ww_fail_errno(WW_IO_ERROR, errno, "%s", path);
+    *log = strcmp(path, "-") == 0 ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    return *log >= 0 ? WW_OK : ww_fail_errno(WW_IO_ERROR, errno, "%s", path);
 }
 
 static ww_status open_all(server *s)
@@ -52,7 +54,7 @@ static ww_status open_all(server *s)
     if (status == WW_OK)
         status = tls_load(s);
     if (status == WW_OK)
-        status = open_log(s);
+        status = open_log(s, &s->log);
     if (status == WW_OK)
         status = ww_store_open(s->config.store, s->config.device, NULL, &s->store);
     if (status == WW_OK)
@@ -63,7 +65,9 @@ static ww_status open_all(server *s)
         status = http_start(s);
     if (status == WW_OK)
         status = entries_load(s);
-    return status == WW_OK ? models_load(s) : status;
+    if (status == WW_OK)
+        status = models_load(s);
+    return status == WW_OK ? health_start(s) : status;
 }
 
 ww_status server_start(const server_config *config, server **started)
@@ -72,11 +76,17 @@ ww_status server_start(const server_config *config, server **started)
     if (!s)
         return memory_failed("a server", sizeof *s);
     s->config = *config;
+    if (s->config.all_bodies_bytes <= s->config.body_bytes)
+        s->config.all_bodies_bytes = s->config.body_bytes + 1; /* one request always fits, with the NUL at its end */
     s->log = s->watch = -1;
     s->started_seconds = server_seconds();
     pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->notes_lock, NULL);
     pthread_cond_init(&s->work, NULL);
     queue_init(&s->store_queue, s, "store", store_run);
+    queue_init(&s->store_reads, s, "store", store_run);
+    queue_init(&s->reading, s, "reading", reading_run);
+    s->store_reads.parallel = s->reading.parallel = true;
     const ww_status status = open_all(s);
     if (status != WW_OK) {
         server_stop(s);
@@ -89,21 +99,39 @@ ww_status server_start(const server_config *config, server **started)
     return WW_OK;
 }
 
+/* Opens the access log again, because it was rotated. */
+static ww_status reopen_log(server *s)
+{
+    int opened = -1;
+    if (s->log < 0 || strcmp(s->config.access_log, "-") == 0)
+        return WW_OK;
+    const ww_status status = open_log(s, &opened);
+    if (status != WW_OK)
+        return status;
+    (void)dup3(opened, s->log, O_CLOEXEC); /* lines that are written now go to the old file or to the new one */
+    close(opened);
+    return WW_OK;
+}
+
 ww_status server_reload(server *s)
 {
-    const ww_status status = access_reload(&s->access);
+    ww_status status = reopen_log(s);
+    if (status == WW_OK)
+        status = access_reload(&s->access);
     return status == WW_OK ? tls_load(s) : status;
 }
 
 /* ---- stopping ------------------------------------------------------------------------------------------------------------ */
 
-/* Waits until no request is active or drain_seconds have passed. */
+/* Waits until no request is active and none is half sent, or drain_seconds have passed. */
 static void drain(server *s)
 {
     const double end = server_seconds() + s->config.drain_seconds;
     for (bool busy = true; busy && server_seconds() < end;) {
         pthread_mutex_lock(&s->lock);
         busy = s->active_count > 0;
+        for (const client *c = s->clients; !busy && c; c = c->next)
+            busy = c->request != NULL; /* it is still sent, or its answer is */
         pthread_mutex_unlock(&s->lock);
         if (busy)
             nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
@@ -142,6 +170,7 @@ void server_stop(server *s)
     }
     workers_stop(s); /* the threads that resume connections must end before the daemon */
     maps_wait(s);
+    health_stop(s);
     watch_stop(s);
     if (s->daemon)
         MHD_stop_daemon(s->daemon);
@@ -156,5 +185,6 @@ void server_stop(server *s)
     out_free(&s->description);
     pthread_cond_destroy(&s->work);
     pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->notes_lock);
     memory_free(s);
 }

@@ -35,13 +35,16 @@ typedef struct server_config {
     size_t host_count;
     const char *origins[SERVER_LIST_MAX]; /* CORS: whose pages may call */
     size_t origin_count;
-    const char *access_log; /* a file; "-" is stdout; NULL: none */
-    int64_t queue_limit;    /* requests that may wait in one queue */
-    int64_t body_bytes;     /* of a request, at most */
-    int64_t connections;    /* at most */
-    double request_seconds; /* how long a request may wait and run */
-    double drain_seconds;   /* how long server_stop() lets requests finish */
-    int32_t http_threads, workers;
+    const char *access_log;     /* a file; "-" is stdout; NULL: none */
+    int64_t queue_limit;        /* requests that may wait in one queue */
+    int64_t body_bytes;         /* of a request, at most */
+    int64_t all_bodies_bytes;   /* of all requests together, until they are answered; at least body_bytes is allowed */
+    int64_t connections;        /* at most */
+    int64_t disk_reserve_bytes; /* with less free on the disk /readyz says no */
+    double request_seconds;     /* how long a request may wait and run */
+    double drain_seconds;       /* how long server_stop() lets requests finish */
+    int32_t http_threads;
+    int32_t workers; /* jobs that compute at the same time; the reads of one collection have half of them at most */
 } server_config;
 
 server_config server_config_default(void);
@@ -52,7 +55,7 @@ ww_status server_start(const server_config *config, server **started);
 
 int32_t server_port(const server *s);
 
-/* Reads the key and certificate files again. If that fails, the old ones stay in use. */
+/* Opens the access log again, and reads the key and certificate files again. If that fails, the old ones stay in use. */
 ww_status server_reload(server *s);
 
 /* Stops the server: no new connections; current requests finish or, after drain_seconds, are answered with 503. Then closes the

@@ -27,6 +27,14 @@ static bool root(request *r)
     return true;
 }
 
+/* Where Qdrant has its page. */
+static bool dashboard(request *r)
+{
+    static const char *const there[][2] = {{"location", "/"}, {NULL, NULL}};
+    r->headers = there;
+    return say(r, 302, "the page is at /");
+}
+
 static bool alive(request *r)
 {
     return say(r, 200, "healthz check passed");
@@ -35,10 +43,14 @@ static bool alive(request *r)
 static bool ready(request *r)
 {
     server *s = r->server;
+    char failure[HEALTH_BYTES];
+    health_failure(s, failure);
     pthread_mutex_lock(&s->lock);
     const bool is_ready = s->ready;
     pthread_mutex_unlock(&s->lock);
-    return is_ready ? say(r, 200, "all shards are ready") : say(r, 503, "not ready");
+    if (!is_ready)
+        return say(r, 503, "not ready");
+    return failure[0] == '\0' ? say(r, 200, "all shards are ready") : say(r, 503, failure);
 }
 
 static bool figures(request *r)
@@ -76,10 +88,11 @@ static bool telemetry(request *r)
 static const route routes[] = {
     {"GET", "/", RIGHT_NONE, WORK_HERE, root, NULL, "Title and version; the page for browsers", NULL, "Title and version.",
      false},
+    {"GET", "/dashboard", RIGHT_NONE, WORK_HERE, dashboard, NULL, "Leads to the page for browsers", NULL, "302.", false},
     {"GET", "/healthz", RIGHT_NONE, WORK_HERE, alive, NULL, "Is the process running?", NULL, "It is.", false},
     {"GET", "/livez", RIGHT_NONE, WORK_HERE, alive, NULL, "Is the process running?", NULL, "It is.", false},
     {"GET", "/readyz", RIGHT_NONE, WORK_HERE, ready, NULL, "Are requests answered?", NULL,
-     "Yes. 503 while the server loads and while it stops.", false},
+     "Yes. 503 while the server loads and while it stops, and if the store's file or disk fails; the text says why.", false},
     {"GET", "/metrics", RIGHT_READ, WORK_HERE, figures, NULL, "Figures in Prometheus's format", NULL, "The figures.", false},
     {"GET", "/telemetry", RIGHT_READ, WORK_HERE, telemetry, NULL, "Name, version and how long the server runs", NULL,
      "An object.", false},

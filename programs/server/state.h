@@ -10,13 +10,17 @@
 
 #include "base/pool.h"
 #include "server/access.h"
+#include "server/health.h"
+#include "server/job.h"
 #include "server/metrics.h"
 #include "server/request.h"
 #include "server/server.h"
 
 enum { PREFIX_BYTES = 256 }; /* as in ww_store_model */
 
-/* Requests that wait for the same thing. One worker at a time has a queue. */
+/* Requests that wait for the same thing. A worker takes the first one and those that can be computed together with it, or
+ * everything that waits (`all`). One worker at a time has a queue; but while a job of a `parallel` one runs for more than some
+ * milliseconds, other workers take more from it. */
 struct queue {
     server *server;
     const char *name; /* for metrics */
@@ -27,7 +31,10 @@ struct queue {
     entry *held; /* the queue's collection, retained while the queue is scheduled; NULL: not a collection's queue */
     request *first, *last;
     int64_t waiting;
-    bool scheduled; /* in the list of scheduled queues, or running */
+    bool all, parallel;
+    bool scheduled;       /* in the list of scheduled queues */
+    int32_t runners;      /* workers that have it */
+    double begun_seconds; /* when the last of them began */
     queue *next_scheduled;
 };
 
@@ -38,9 +45,12 @@ struct entry {
     int32_t dim;
     ww_metric metric;
     ww_vector_type type;
-    queue queue;
+    queue queue; /* changes, one after the other, and what must not run beside them */
+    queue reads; /* run beside each other and beside changes: each sees one snapshot */
     int64_t references;
     entry *next;
+    atomic_llong strict[STRICT_LIMITS]; /* 0: no limit */
+    atomic_llong rows, bytes;           /* for the figures, at most some seconds old */
     /* Each named vector has its own collection, "docs/image" beside "docs", with a copy of the payloads, so that filters work
      * there. `collection` then has the ids and payloads of all points, and meaningless vectors. */
     entry *parts; /* their `name` is the vector's */
@@ -77,7 +87,8 @@ typedef struct served_model {
 struct server {
     server_config config;
     ww_store *store;
-    ww_collection *notes; /* aliases and indexes of Qdrant's API (notes.h). NULL until there is one */
+    pthread_mutex_t notes_lock; /* held while they are opened */
+    ww_collection *notes;       /* aliases and indexes of Qdrant's API (notes.h). NULL until there is one */
     access_rules access;
     metrics metrics;
     struct MHD_Daemon *daemon;
@@ -102,7 +113,8 @@ struct server {
     alias *aliases;
     served_model *models;
     size_t model_count;
-    queue store_queue;
+    queue store_queue, store_reads;
+    queue reading; /* requests whose bodies take long to read or to check */
     atomic_bool ready, draining;
     bool stopping;
     pthread_t *workers;
@@ -110,13 +122,33 @@ struct server {
     pthread_t watcher;
     bool watching;
     int watch; /* epoll: clients that leave */
+    health health;
     atomic_llong operations;
-    int64_t maps_running; /* threads that make maps */
+    atomic_llong body_bytes; /* memory of the bodies of all requests */
+    int64_t maps_running;    /* threads that make maps */
 };
 
 /* ---- queues (queue.c) ---------------------------------------------------------------------------------------------------- */
 
 void queue_init(queue *q, server *s, const char *name, bool (*run)(queue *q, request *taken));
+
+/* Checks a request with the prepare() of its route. False: it is answered. */
+bool request_prepare(request *r);
+
+/* Must a worker prepare it, because that can take longer than the other connections of the thread should wait? */
+bool request_prepares_long(const request *r);
+
+/* Puts a prepared request, whose connection is suspended, into its queue. */
+void request_dispatch(request *r);
+
+/* The queue of a collection, or of the store while the collection is not known, for a request. */
+queue *collection_queue(request *r);
+
+/* Takes a waiting request out of its queue; then it is the caller's. Called with the lock. */
+void queue_remove(request *r);
+
+/* Lets another worker run a queue in which a request waits behind a long job. Called with the lock. */
+void queue_relieve(queue *q, double now);
 
 /* Puts a request whose connection is suspended into a queue. If the queue is full or the server is stopping, the request
  * fails. */
@@ -155,11 +187,14 @@ bool alias_forget(server *s, const char *name); /* false: there is none */
 ww_status entries_load(server *s);
 void entries_free(server *s);
 
-/* Runs the requests for a collection: searches together, then the others. */
+/* Runs the requests for a collection that were taken together. */
 bool collection_run(queue *q, request *taken);
 
 /* Runs the store's own requests, and sends requests for collections on to their queues. */
 bool store_run(queue *q, request *taken);
+
+/* Prepares requests, and sends them on to their queues. */
+bool reading_run(queue *q, request *taken);
 
 /* ---- models (openai/) ---------------------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,8 @@ struct stream {
     pthread_mutex_t lock;
     struct MHD_Connection *connection;
     out waiting;
-    size_t sent; /* bytes of `waiting` that were read */
+    size_t sent;  /* bytes of `waiting` that were read */
+    size_t total; /* bytes that were read at all */
     int references;
     bool suspended, ended, left;
 };
@@ -71,12 +72,14 @@ bool stream_is_left(stream *s)
     return left;
 }
 
-void stream_leave(stream *s)
+size_t stream_leave(stream *s)
 {
     pthread_mutex_lock(&s->lock);
     wake(s); /* the HTTP library notices that the client has left */
     s->left = true;
+    const size_t total = s->total;
     pthread_mutex_unlock(&s->lock);
+    return total;
 }
 
 ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t capacity)
@@ -90,6 +93,7 @@ ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t capacity)
     if (count > 0)
         memcpy(buffer, s->waiting.bytes + s->sent, count);
     s->sent += count;
+    s->total += count;
     if (s->sent == s->waiting.length)
         s->sent = s->waiting.length = 0;
     if (count == 0 && (s->ended || s->left)) {

@@ -21,6 +21,6 @@ bool stream_is_left(stream *s);
 
 /* The answer's side. The reader is a MHD_ContentReaderCallback. */
 ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t capacity);
-void stream_leave(stream *s);
+size_t stream_leave(stream *s); /* returns how many bytes were sent */
 
 #endif

@@ -13,7 +13,7 @@
 #include "server/state.h"
 #include "server/stream.h"
 
-enum { EVENTS = 64, TICK_MS = 50, SLOW_SECONDS = 1, SOCKET_BITS = 24 };
+enum { EVENTS = 64, TICK_MS = 5, IDLE_TICK_MS = 50, SLOW_SECONDS = 1, SOCKET_BITS = 24 };
 
 /* ---- connections --------------------------------------------------------------------------------------------------------- */
 
@@ -125,27 +125,18 @@ void watch_remove(request *r)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Takes a request out of its queue. The caller holds the lock. */
-static void unqueue(request *r)
-{
-    queue *q = r->queue;
-    *(r->previous ? &r->previous->next : &q->first) = r->next;
-    *(r->next ? &r->next->previous : &q->last) = r->previous;
-    r->previous = r->next = NULL;
-    q->waiting--;
-    r->state = REQUEST_RUNNING; /* now this thread owns it */
-}
-
 /* Marks a request as gone. Returns it if it was waiting: the caller must answer it after unlocking. The caller holds the
  * lock. */
 static request *give_up(request *r)
 {
+    if (!atomic_load(&r->gone))
+        job_lose(r);
     atomic_store(&r->gone, true);
     if (r->state == REQUEST_DONE && r->stream)
         stream_leave(r->stream);
     if (r->state != REQUEST_WAITING)
         return NULL;
-    unqueue(r);
+    queue_remove(r);
     return r;
 }
 
@@ -154,9 +145,14 @@ static request *next_late(server *s, double now)
 {
     request *late = NULL;
     pthread_mutex_lock(&s->lock);
-    for (request *r = s->active; !late && r; r = r->next_active)
-        if (now > r->deadline_seconds && !atomic_load(&r->gone) && (r->state != REQUEST_DONE || s->draining))
+    for (request *r = s->active; !late && r; r = r->next_active) {
+        if (r->state == REQUEST_WAITING)
+            queue_relieve(r->queue, now);
+        if (now > r->deadline_seconds && !atomic_load(&r->gone) && (r->state != REQUEST_DONE || s->draining)) {
+            r->late = true;
             late = give_up(r);
+        }
+    }
     pthread_mutex_unlock(&s->lock);
     return late;
 }
@@ -185,13 +181,13 @@ static void *watch(void *argument)
     server *s = argument;
     struct epoll_event events[EVENTS];
     double slow_seconds = server_seconds();
+    bool busy = false;
     for (bool stop = false; !stop;) {
-        const int count = epoll_wait(s->watch, events, EVENTS, TICK_MS);
+        const int count = epoll_wait(s->watch, events, EVENTS, busy ? TICK_MS : IDLE_TICK_MS);
         for (int i = 0; i < count; i++)
             client_left(s, events[i].data.u64);
         for (request *late; (late = next_late(s, server_seconds()));) {
-            request_fail(late, 504, "the request waited for %g seconds, which is its deadline",
-                         late->deadline_seconds - late->begun_seconds);
+            request_fail(late, 504, "the request waited for %g seconds, which is its deadline (--timeout)", late->seconds);
             request_done(late);
         }
         if (server_seconds() > slow_seconds + SLOW_SECONDS) { /* goes through all connections */
@@ -200,6 +196,7 @@ static void *watch(void *argument)
         }
         pthread_mutex_lock(&s->lock);
         stop = s->stopping;
+        busy = s->active_count > 0;
         pthread_mutex_unlock(&s->lock);
     }
     return NULL;

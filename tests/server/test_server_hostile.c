@@ -30,7 +30,7 @@ static int end(void **state)
     return scratch_teardown(state);
 }
 
-#define HEAD "POST /collections/docs/points/count HTTP/1.1\r\nHost: localhost\r\n"
+#define HEAD "POST /collections/docs/points/count HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 static void requests_whose_length_is_said_twice_are_refused(void **state)
 {

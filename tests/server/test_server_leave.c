@@ -23,8 +23,10 @@ static int begin_request(int port, const char *method, const char *path, const c
 {
     char head[256];
     const int connection = http_connect(port);
-    const int length = snprintf(head, sizeof head, "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n", method,
-                                path, strlen(body));
+    const int length = snprintf(head, sizeof head,
+                                "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                                "Content-Length: %zu\r\n\r\n",
+                                method, path, strlen(body));
     http_send(connection, head, (size_t)length);
     http_send(connection, body, strlen(body));
     return connection;

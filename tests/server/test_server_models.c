@@ -415,7 +415,7 @@ static void a_client_that_leaves_a_stream_frees_its_session(void **state)
 {
     (void)state;
     static const char request[] =
-        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 85\r\n\r\n"
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 85\r\n\r\n"
         "{\"model\": \"decoder\", \"prompt\": \"a\", \"max_tokens\": 1000000, \"stream\": true, \"seed\": 1}";
     const int connection = http_connect(port);
     char some[64];

@@ -356,8 +356,6 @@ static void what_qdrant_has_and_the_server_has_not_is_refused_with_a_sentence(vo
         {"POST", "/collections/docs/snapshots", "{}"},
         {"GET", "/snapshots", NULL},
         {"GET", "/cluster", NULL},
-        {"PUT", "/collections/docs/vectors/other", "{}"},
-        {"POST", "/collections/docs/points/recommend", "{\"positive\": [1]}"},
     };
     ASK_STATUS(port, 200, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1,0,0,0,0,0,0,0]}]}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <warpwave/store.h>
@@ -29,7 +30,8 @@ static served start(void)
     served s = {0};
     char store[SCRATCH_PATH_BYTES], line[256] = "";
     snprintf(store, sizeof store, "%s", scratch_path("served.db"));
-    const char *const arguments[] = {"warpwave", "serve", store, "--device", "cpu", "--listen", "127.0.0.1:0", NULL};
+    const char *const arguments[] = {"warpwave", "serve",       store,     "--device", "cpu",
+                                     "--listen", "127.0.0.1:0", "--drain", "1",        NULL};
     assert_int_equal(pipe(ends), 0);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
@@ -238,6 +240,54 @@ static void a_killed_server_has_written_named_vectors_whole_or_not_at_all(void *
     ww_device_close(device);
 }
 
+/* A request with minutes of work: 4,000 searches, each with another filter over 20,000 points. */
+static int begin_long_work(void)
+{
+    enum { POINTS = 20000, SEARCHES = 4000, ROOM = 1 << 20 };
+    char *body = malloc(ROOM), head[256];
+    assert_non_null(body);
+    size_t length = (size_t)snprintf(body, ROOM, "{\"points\": [");
+    for (int i = 0; i < POINTS; i++)
+        length += (size_t)snprintf(body + length, ROOM - length, "%s{\"id\": %d, \"vector\": [1, 2]}", i > 0 ? "," : "", i);
+    snprintf(body + length, ROOM - length, "]}");
+    ASK_STATUS(running.port, 200, "PUT", "/collections/docs/points", body);
+    length = (size_t)snprintf(body, ROOM, "{\"searches\": [");
+    for (int i = 0; i < SEARCHES; i++)
+        length += (size_t)snprintf(body + length, ROOM - length,
+                                   "%s{\"query\": [1, 2], \"filter\": {\"must\": [{\"key\": \"key\", \"match\": {\"text\": "
+                                   "\"number %d\"}}]}}",
+                                   i > 0 ? "," : "", i);
+    length += (size_t)snprintf(body + length, ROOM - length, "]}");
+    const int connection = http_connect(running.port);
+    snprintf(head, sizeof head,
+             "POST /collections/docs/points/query/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+             "Content-Length: %zu\r\n\r\n",
+             length);
+    http_send(connection, head, strlen(head));
+    http_send(connection, body, length);
+    free(body);
+    return connection;
+}
+
+static void sigterm_ends_a_long_request_within_the_stated_time(void **state)
+{
+    (void)state;
+    int status = 0;
+    running = start();
+    ASK_STATUS(running.port, 200, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
+    const int connection = begin_long_work();
+    usleep(300000); /* it runs */
+    const time_t begun = time(NULL);
+    kill(running.process, SIGTERM);
+    http_answer a = http_receive(connection);
+    assert_true(a.status == 503 || a.status == 504);
+    http_free(&a);
+    assert_int_equal(waitpid(running.process, &status, 0), running.process);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_true(time(NULL) - begun <= 4); /* one second, and what a busy machine needs */
+    close(connection);
+}
+
 #define SCRATCHED(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -246,6 +296,7 @@ int main(void)
         SCRATCHED(sigterm_under_load_loses_no_answered_write),
         SCRATCHED(a_killed_server_loses_no_answered_write),
         SCRATCHED(a_killed_server_has_written_named_vectors_whole_or_not_at_all),
+        SCRATCHED(sigterm_ends_a_long_request_within_the_stated_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,8 @@ static void plan_free(void *plan)
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
+enum { INPUTS_MAX = 1 << 16 }; /* texts of a request, or tokens of one text */
+
 /* Puts the prompt before a text, which it frees. Returns NULL if there is not enough memory. */
 static char *with_prompt(const char *prompt, char *text)
 {
@@ -84,6 +86,8 @@ static bool read_input(request *r, const char *input, const served_model *m, emb
     size_t count = 1;
     for (const char *at = list ? json_first(input) : NULL; at; at = json_next(at))
         count++;
+    if (count > INPUTS_MAX)
+        return request_fail(r, 400, "input: %zu of them; the maximum is %d", count - 1, INPUTS_MAX);
     const size_t room = (size_t)(json_end(input) - input); /* a token takes at least a byte of text */
     if (texts) {
         p->texts = memory_alloc_zeroed(count, sizeof *p->texts);
@@ -263,6 +267,23 @@ static int all_have_left(long long done, long long total, void *user)
     return 1;
 }
 
+/* Embeds lists of tokens, some at a time, so that clients that leave are noticed. */
+static ww_status embed_tokens(served_model *m, const inputs *all, request *list, float *vectors)
+{
+    enum { AT_ONCE = 16 };
+    const int32_t *tokens = all->tokens;
+    ww_status status = WW_OK;
+    for (size_t first = 0, count; status == WW_OK && first < all->count; first += count) {
+        count = all->count - first < AT_ONCE ? all->count - first : AT_ONCE;
+        status = all_have_left(0, 0, list) ? ww_fail(WW_CANCELLED, "the clients have left, or their deadlines have passed")
+                                           : ww_model_embed_tokens(m->model, tokens, all->counts + first, count,
+                                                                   vectors + first * (size_t)m->info.width);
+        for (size_t i = first; i < first + count; i++)
+            tokens += all->counts[i];
+    }
+    return status;
+}
+
 /* Embeds the texts, or the tokens, of the requests. */
 static ww_status embed(served_model *m, request *list, bool texts, float **vectors)
 {
@@ -290,7 +311,7 @@ static ww_status embed(served_model *m, request *list, bool texts, float **vecto
     how.progress_user = list;
     if (status == WW_OK && all.count > 0)
         status = texts ? ww_model_embed(m->model, all.texts, all.bytes, all.count, &how, *vectors)
-                       : ww_model_embed_tokens(m->model, all.tokens, all.counts, all.count, *vectors);
+                       : embed_tokens(m, &all, list, *vectors);
     memory_free(all.texts);
     memory_free(all.bytes);
     memory_free(all.counts);
@@ -305,7 +326,7 @@ static void send_on(request *r, const served_model *m, const float *vectors)
     const size_t width = (size_t)m->info.width;
     for (size_t i = 0; i < d->inputs.count; i++)
         memcpy(*d->places[i].base + d->places[i].offset, vectors + i * width, width * sizeof *vectors);
-    queue_submit(r->entry ? &r->entry->queue : &r->server->store_queue, r);
+    queue_submit(collection_queue(r), r);
 }
 
 bool embeddings_run(queue *q, request *taken)

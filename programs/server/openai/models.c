@@ -35,6 +35,7 @@ ww_status models_load(server *s)
         m->created = (int64_t)time(NULL);
         queue_init(&m->queue, s, m->name, model_can(m, TASK_GENERATE) ? generations_run : embeddings_run);
         m->queue.owner = m;
+        m->queue.all = true;
         s->model_count = i + 1;
     }
     return status;

@@ -27,6 +27,8 @@ static void plan_free(void *plan)
     memory_free(p);
 }
 
+enum { TEXTS_MAX = 1 << 16 };
+
 /* A list of texts, or of {"text": ...}. */
 static bool read_texts(request *r, const char *list, const char *what, rerank_plan *p)
 {
@@ -35,6 +37,8 @@ static bool read_texts(request *r, const char *list, const char *what, rerank_pl
         return request_fail(r, 400, "%s: a list of texts is needed", what);
     for (const char *at = json_first(list); at; at = json_next(at))
         count++;
+    if (count > TEXTS_MAX)
+        return request_fail(r, 400, "%s: %zu of them; the maximum is %d", what, count, TEXTS_MAX);
     p->texts = memory_alloc_zeroed(count, sizeof *p->texts);
     if (!p->texts)
         return request_fail_status(r, memory_failed("texts", count * sizeof *p->texts));
@@ -119,9 +123,10 @@ static void answer(request *r, const served_model *m, const ranked *order)
         put_results(r, p, order);
         return;
     }
+    size_t query = 0;
+    (void)ww_model_tokenize(m->model, p->query, strlen(p->query), WW_TOKENS_NO_ADD, NULL, 0, &query);
     for (size_t i = 0; i < p->count; i++) {
-        size_t query = 0, text = 0;
-        (void)ww_model_tokenize(m->model, p->query, strlen(p->query), WW_TOKENS_NO_ADD, NULL, 0, &query);
+        size_t text = 0;
         (void)ww_model_tokenize(m->model, p->texts[i], strlen(p->texts[i]), WW_TOKENS_NO_ADD, NULL, 0, &text);
         tokens += query + text;
     }

@@ -9,6 +9,8 @@
 #include "server/notes.h"
 #include "server/state.h"
 
+enum { ACTIONS_MAX = 1024 };
+
 bool prepare_aliases(request *r)
 {
     const char *body = request_body(r), *actions = body ? json_given(body, "actions") : NULL;
@@ -18,8 +20,10 @@ bool prepare_aliases(request *r)
     if (!actions || json_type_of(actions) != JSON_LIST)
         return request_fail(r, 400, "actions: a list is needed");
     for (const char *at = json_first(actions); at; at = json_next(at), number++)
-        if (json_type_of(at) != JSON_OBJECT ||
-            (!json_given(at, "create_alias") && !json_given(at, "delete_alias") && !json_given(at, "rename_alias")))
+        if (number == ACTIONS_MAX)
+            return request_fail(r, 400, "actions: more than %d", ACTIONS_MAX);
+        else if (json_type_of(at) != JSON_OBJECT ||
+                 (!json_given(at, "create_alias") && !json_given(at, "delete_alias") && !json_given(at, "rename_alias")))
             return request_fail(r, 400, "actions[%zu]: create_alias, delete_alias or rename_alias is needed", number);
     return true;
 }
@@ -28,9 +32,16 @@ static bool make_alias(request *r, const char *name, const char *collection)
 {
     server *s = r->server;
     out note = {0}, value = {0};
-    entry *e = entry_open(s, collection);
+    entry *e = entry_open(s, collection), *same = entry_open(s, name);
+    const bool taken = same && strcmp(same->name, name) == 0;
+    if (same)
+        entry_release(s, same);
     if (!e)
         return request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", collection);
+    if (taken) {
+        entry_release(s, e);
+        return request_fail(r, 409, "Wrong input: Collection `%s` already exists!", name);
+    }
     out_format(&note, "alias:%s", name);
     out_text(&value, "{\"collection\":");
     out_quoted(&value, e->name, strlen(e->name));

@@ -8,6 +8,7 @@
 #include "server/notes.h"
 #include "server/qdrant/aliases.h"
 #include "server/qdrant/select.h"
+#include "server/qdrant/settings.h"
 #include "server/route.h"
 #include "server/state.h"
 
@@ -27,13 +28,16 @@ bool store_run(queue *q, request *taken)
         next = r->next;
         if (atomic_load(&r->gone)) {
             request_fail(r, 499, "the client has left, or the deadline has passed");
-        } else if (r->route->work == WORK_COLLECTION) { /* for a collection that was not known */
+        } else if (r->route->work == WORK_COLLECTION || r->route->work == WORK_READ) { /* its collection was not known */
             if (find_collection(r)) {
-                queue_submit(&r->entry->queue, r);
+                queue_submit(collection_queue(r), r);
                 continue;
             }
         } else {
+            r->next = NULL;
+            job_begin(r);
             r->route->run(r);
+            job_end(r);
         }
         request_done(r);
     }
@@ -139,10 +143,14 @@ static bool prepare_create(request *r)
     create_plan *p = request_plan_create(r, sizeof *p, memory_free);
     if (!p)
         return false;
-    const char *first = json_member(json_first(vectors));
+    const char *unnamed = json_find(vectors, "", 0); /* {"": {...}} is the vector without a name */
+    if (unnamed && json_type_of(unnamed) == JSON_OBJECT && json_next(json_first(vectors)))
+        return request_fail(r, 501, "vectors: a vector without a name beside others is not supported");
+    vectors = unnamed && json_type_of(unnamed) == JSON_OBJECT ? unnamed : vectors;
+    const char *first = json_first(vectors) ? json_member(json_first(vectors)) : vectors;
     const bool read = json_type_of(first) == JSON_OBJECT ? read_parts(r, vectors, p) : read_vectors(r, vectors, &p->config);
     p->config.name = r->names[0];
-    return read;
+    return read && settings_check(r, body);
 }
 
 /* Creates the collections of the parts, then the main one. Parts without a main collection are left from an interrupted
@@ -168,8 +176,9 @@ static void run_create(request *r)
     const create_plan *p = r->plan;
     entry *there = entry_open(r->server, r->names[0]);
     if (there) {
+        const bool is_alias = strcmp(there->name, r->names[0]) != 0;
         entry_release(r->server, there);
-        request_fail(r, 409, "Wrong input: Collection `%s` already exists!", r->names[0]);
+        request_fail(r, 409, "Wrong input: %s `%s` already exists!", is_alias ? "Alias" : "Collection", r->names[0]);
         return;
     }
     const ww_status status = create_all(r->server, p);
@@ -178,21 +187,30 @@ static void run_create(request *r)
         return;
     }
     entry *made = entry_open(r->server, r->names[0]);
+    const ww_status kept = made ? settings_keep(r->server, made, json_root(r->body)) : WW_OK;
     if (made)
         entry_release(r->server, made);
-    request_result_true(r);
+    if (kept == WW_OK)
+        request_result_true(r);
+    else
+        request_fail_status(r, kept);
 }
 
-/* Accepts settings of indexes and optimizers and ignores them: answers are exact in any case. */
 static bool prepare_patch(request *r)
 {
-    return request_body(r) != NULL;
+    const char *body = request_body(r);
+    return body && settings_check(r, body);
 }
 
 static void run_patch(request *r)
 {
-    if (find_collection(r))
+    if (!find_collection(r))
+        return;
+    const ww_status status = settings_keep(r->server, r->entry, json_root(r->body));
+    if (status == WW_OK)
         request_result_true(r);
+    else
+        request_fail_status(r, status);
 }
 
 /* Forgets the aliases of a collection. */
@@ -219,13 +237,17 @@ static void run_delete(request *r)
 {
     entry *there = entry_open(r->server, r->names[0]);
     char prefix[300];
+    if (there && strcmp(there->name, r->names[0]) != 0) { /* an alias is deleted by /collections/aliases */
+        entry_release(r->server, there);
+        there = NULL;
+    }
     if (!there) { /* as Qdrant answers */
         request_result_begin(r);
         out_text(&r->answer, "false");
         request_result_end(r);
         return;
     }
-    snprintf(prefix, sizeof prefix, "index:%s:", there->name);
+    snprintf(prefix, sizeof prefix, "index/%s/", there->name);
     ww_status status = ww_store_drop(r->server->store, there->name);
     for (size_t i = 0; status == WW_OK && i < there->part_count; i++) {
         char part[300];
@@ -238,6 +260,8 @@ static void run_delete(request *r)
     }
     if (status == WW_OK)
         status = notes_remove_all(r->server, prefix);
+    if (status == WW_OK)
+        status = settings_forget(r->server, there->name);
     entry_release(r->server, there);
     if (status == WW_OK)
         request_result_true(r);
@@ -323,21 +347,19 @@ static void put_all_vectors(out *o, const entry *e)
 
 static void put_description(request *r, const entry *e, const ww_collection_info *info)
 {
-    out *o = &r->answer;
+    out *o = &r->answer, vectors = {0};
     char prefix[300];
     schema_list list = {o, false};
     out_format(o, "{\"status\":\"green\",\"optimizer_status\":\"ok\",\"indexed_vectors_count\":0,\"points_count\":%lld,",
                (long long)info->rows_live);
-    out_format(o, "\"segments_count\":%lld,\"config\":{\"params\":{\"vectors\":",
-               (long long)(info->segments > 0 ? info->segments : 1));
-    put_all_vectors(o, e);
-    out_text(o, ",\"shard_number\":1,\"replication_factor\":1,\"write_consistency_factor\":1,\"on_disk_payload\":true},"
-                "\"hnsw_config\":{\"m\":0,\"ef_construct\":4,\"full_scan_threshold\":10000,\"max_indexing_threads\":0,"
-                "\"on_disk\":false},\"optimizer_config\":{\"deleted_threshold\":0.2,\"vacuum_min_vector_number\":1000,"
-                "\"default_segment_number\":0,\"max_segment_size\":null,\"memmap_threshold\":null,\"indexing_threshold\":0,"
-                "\"flush_interval_sec\":0,\"max_optimization_threads\":null},\"wal_config\":{\"wal_capacity_mb\":32,"
-                "\"wal_segments_ahead\":0},\"quantization_config\":null},\"payload_schema\":{");
-    snprintf(prefix, sizeof prefix, "index:%s:", e->name);
+    out_format(o, "\"segments_count\":%lld,\"config\":{", (long long)(info->segments > 0 ? info->segments : 1));
+    put_all_vectors(&vectors, e);
+    if (vectors.bytes && !vectors.failed)
+        settings_put(r->server, o, e, vectors.bytes);
+    o->failed = o->failed || vectors.failed;
+    out_free(&vectors);
+    out_text(o, "},\"payload_schema\":{");
+    snprintf(prefix, sizeof prefix, "index/%s/", e->name);
     (void)notes_each(r->server, prefix, tell_index, &list); /* the description is correct without them */
     out_text(o, "}}");
 }
@@ -390,7 +412,7 @@ static void run_index(request *r)
     out name = {0}, value = {0};
     const char *body = json_root(r->body), *schema = json_given(body, "field_schema");
     const char *type = schema && json_type_of(schema) == JSON_OBJECT ? json_given(schema, "type") : schema;
-    out_format(&name, "index:%s:%s", r->entry->name, (const char *)r->plan);
+    out_format(&name, "index/%s/%s", r->entry->name, (const char *)r->plan);
     out_text(&value, "{\"data_type\":");
     if (type && json_type_of(type) == JSON_TEXT)
         out_bytes(&value, type, (size_t)(json_end(type) - type));
@@ -412,9 +434,87 @@ static void run_unindex(request *r)
     out note = {0};
     if (!find_collection(r))
         return;
-    out_format(&note, "index:%s:%s", r->entry->name, r->names[1]);
+    out_format(&note, "index/%s/%s", r->entry->name, r->names[1]);
     put_changed(r, note.failed ? memory_failed("an index", note.length) : notes_remove(r->server, note.bytes));
     out_free(&note);
+}
+
+/* ---- vectors of a collection that exists -----------------------------------------------------------------------------------
+ */
+
+/* {"size": 4, "distance": "Dot"}, or that as "dense" */
+static bool prepare_add_vector(request *r)
+{
+    const char *body = request_body(r), *dense = body ? json_given(body, "dense") : NULL;
+    create_plan *p = body ? request_plan_create(r, sizeof *p, memory_free) : NULL;
+    if (!p || strlen(r->names[1]) > 118)
+        return p ? request_fail(r, 400, "vectors: a name has 1 to 118 bytes") : false;
+    if (json_given(body, "sparse"))
+        return request_fail(r, 501, "sparse: sparse vectors are not supported");
+    const int length = snprintf(p->names[0], sizeof p->names[0], "%s/%s", r->names[0], r->names[1]);
+    if (length > 128)
+        return request_fail(r, 400, "vectors: the names of collection and vector have 127 bytes together at most");
+    if (!read_vectors(r, dense ? dense : body, &p->parts[0]))
+        return false;
+    p->parts[0].name = p->names[0];
+    return true;
+}
+
+/* Opens the collection with its vectors as they are now. Requests that run keep what they have. */
+static void reopen(request *r)
+{
+    entry_forget(r->server, r->entry->name);
+    entry *again = entry_open(r->server, r->entry->name);
+    if (again)
+        entry_release(r->server, again);
+    request_result_true(r);
+}
+
+static void run_add_vector(request *r)
+{
+    create_plan *p = r->plan;
+    if (!find_collection(r))
+        return;
+    const entry *e = r->entry;
+    if (e->part_count == 0) {
+        request_fail(r, 400, "Wrong input: vectors of this collection have no names");
+        return;
+    }
+    if (entry_part(e, r->names[1])) {
+        request_fail(r, 409, "Wrong input: Vector `%s` already exists!", r->names[1]);
+        return;
+    }
+    if (e->part_count == PARTS_MAX) {
+        request_fail(r, 400, "vectors: more than %d names", PARTS_MAX);
+        return;
+    }
+    snprintf(p->names[0], sizeof p->names[0], "%s/%s", e->name, r->names[1]); /* the path may have an alias */
+    const ww_status status = ww_store_create(r->server->store, &p->parts[0], NULL);
+    if (status == WW_OK)
+        reopen(r);
+    else
+        request_fail_status(r, status);
+}
+
+static void run_remove_vector(request *r)
+{
+    char name[300];
+    if (!find_collection(r))
+        return;
+    if (r->entry->part_count == 0 || !entry_part(r->entry, r->names[1])) {
+        request_fail(r, 404, "Not found: Vector `%s` doesn't exist!", r->names[1]);
+        return;
+    }
+    if (r->entry->part_count == 1) {
+        request_fail(r, 400, "Wrong input: `%s` is the only vector of the collection", r->names[1]);
+        return;
+    }
+    snprintf(name, sizeof name, "%s/%s", r->entry->name, r->names[1]);
+    const ww_status status = ww_store_drop(r->server->store, name);
+    if (status == WW_OK)
+        reopen(r);
+    else
+        request_fail_status(r, status);
 }
 
 /* ---- the table ----------------------------------------------------------------------------------------------------------- */
@@ -422,22 +522,27 @@ static void run_unindex(request *r)
 #define COLLECTION "/collections/{collection_name}"
 
 static const route routes[] = {
-    {"GET", "/collections", RIGHT_READ, WORK_STORE, NULL, run_list, "List collections", NULL, "Their names.", false},
+    {"GET", "/collections", RIGHT_READ, WORK_STORE_READ, NULL, run_list, "List collections", NULL, "Their names.", false},
     {"POST", "/collections/aliases", RIGHT_WRITE, WORK_STORE, prepare_aliases, run_aliases, "Make, rename and delete aliases",
      "\"actions\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", "True.", false},
-    {"GET", "/aliases", RIGHT_READ, WORK_STORE, NULL, run_list_aliases, "List aliases", NULL, "Aliases with their collections.",
-     false},
-    {"GET", COLLECTION, RIGHT_READ, WORK_STORE, NULL, run_describe, "Describe a collection", NULL, "Its size and settings.",
-     false},
+    {"GET", "/aliases", RIGHT_READ, WORK_STORE_READ, NULL, run_list_aliases, "List aliases", NULL,
+     "Aliases with their collections.", false},
+    {"GET", COLLECTION, RIGHT_READ, WORK_STORE_READ, NULL, run_describe, "Describe a collection", NULL,
+     "Its size and settings.", false},
     {"PUT", COLLECTION, RIGHT_WRITE, WORK_STORE, prepare_create, run_create, "Make a collection",
      "\"vectors\":{\"type\":\"object\"}", "True.", false},
-    {"PATCH", COLLECTION, RIGHT_WRITE, WORK_STORE, prepare_patch, run_patch, "Change settings, none of which changes an answer",
+    {"PATCH", COLLECTION, RIGHT_WRITE, WORK_STORE, prepare_patch, run_patch, "Change settings",
      "\"optimizers_config\":{\"type\":\"object\"}", "True.", false},
     {"DELETE", COLLECTION, RIGHT_WRITE, WORK_STORE, NULL, run_delete, "Drop a collection", NULL, "Whether it existed.", false},
-    {"GET", COLLECTION "/exists", RIGHT_READ, WORK_STORE, NULL, run_exists, "Does the collection exist?", NULL,
+    {"PUT", COLLECTION "/vectors/{vector_name}", RIGHT_WRITE, WORK_STORE, prepare_add_vector, run_add_vector,
+     "Add a vector to a collection whose vectors have names",
+     "\"size\":{\"type\":\"integer\"},\"distance\":{\"type\":\"string\"}", "True.", false},
+    {"DELETE", COLLECTION "/vectors/{vector_name}", RIGHT_WRITE, WORK_STORE, NULL, run_remove_vector,
+     "Remove a vector and all its values", NULL, "True.", false},
+    {"GET", COLLECTION "/exists", RIGHT_READ, WORK_STORE_READ, NULL, run_exists, "Does the collection exist?", NULL,
      "Whether it exists.", false},
-    {"GET", COLLECTION "/aliases", RIGHT_READ, WORK_STORE, NULL, run_list_aliases, "List the aliases of a collection", NULL,
-     "Its aliases.", false},
+    {"GET", COLLECTION "/aliases", RIGHT_READ, WORK_STORE_READ, NULL, run_list_aliases, "List the aliases of a collection",
+     NULL, "Its aliases.", false},
     {"PUT", COLLECTION "/index", RIGHT_WRITE, WORK_STORE, prepare_index, run_index, "Declare a payload key as indexed",
      "\"field_name\":{\"type\":\"string\"},\"field_schema\":{}", "The number and the state of the operation.", false},
     {"DELETE", COLLECTION "/index/{field_name}", RIGHT_WRITE, WORK_STORE, NULL, run_unindex, "Declare it as no longer indexed",

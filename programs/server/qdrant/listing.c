@@ -169,12 +169,12 @@ ww_status listing_make(listing *l, const entry *e, const point_filter *filter, c
     const bool ordered = order && order->key.read;
     *l = (listing){0};
     listing_rows rows = {l, ordered ? order : NULL, &part};
-    const ww_status status = rows_each(e, filter, WW_FETCH_IDS | (ordered ? (uint32_t)WW_FETCH_PAYLOADS : 0), list_rows, &rows);
-    if (l->count > 1)
-        qsort(l->rows, (size_t)l->count, sizeof *l->rows,
-              !ordered            ? compare_ids
-              : order->descending ? compare_descending
-                                  : compare_ascending);
+    ww_status status = rows_each(e, filter, WW_FETCH_IDS | (ordered ? (uint32_t)WW_FETCH_PAYLOADS : 0), list_rows, &rows);
+    if (status == WW_OK)
+        status = job_sort(l->rows, (size_t)l->count, sizeof *l->rows,
+                          !ordered            ? compare_ids
+                          : order->descending ? compare_descending
+                                              : compare_ascending);
     if (ordered)
         remove_twins(l);
     return status;
@@ -267,11 +267,12 @@ static ww_status put_page(request *r, const list_plan *p, const listing *l)
     ww_results *found = NULL;
     for (int64_t i = 0; ids && i < page; i++)
         ids[i] = rows[i].id;
-    const ww_status status =
+    ww_status status =
         ids ? points_get(r->entry, ids, page, parts_fetch(&p->with), &found) : memory_failed("ids", (size_t)page * sizeof *ids);
     request_result_begin(r);
     out_text(&r->answer, "{\"points\":[");
     for (int64_t i = 0; status == WW_OK && i < page; i++) {
+        status = job_look(i);
         out_text(&r->answer, i > 0 ? "," : "");
         put_record_begin(&r->answer, &(point){r->entry, found, 0, i, &p->with});
         if (p->order.key.read)
@@ -299,6 +300,8 @@ void run_scroll(request *r)
     ww_status status = listing_make(&l, r->entry, &p->filter, &p->order, part);
     if (status == WW_OK)
         status = put_page(r, p, &l);
+    if (status == WW_OK)
+        status = job_check();
     if (status != WW_OK)
         request_fail_status(r, status);
     listing_free(&l);
@@ -357,9 +360,11 @@ void run_facet(request *r)
     ww_results *all = NULL;
     value_counts counts = {0};
     ww_status status = rows_matching(r->entry, &p->filter, WW_FETCH_PAYLOADS, &all);
-    for (int64_t i = 0; status == WW_OK && i < ww_results_count(all, 0); i++)
-        if (ww_results_payload(all, 0, i))
+    for (int64_t i = 0; status == WW_OK && i < ww_results_count(all, 0); i++) {
+        status = job_look(i);
+        if (status == WW_OK && ww_results_payload(all, 0, i))
             status = values_count(&counts, &p->key, ww_results_payload(all, 0, i));
+    }
     if (status == WW_OK)
         status = values_sort(&counts);
     if (status != WW_OK) {
@@ -375,6 +380,6 @@ void run_facet(request *r)
         out_text(&r->answer, "]}");
         request_result_end(r);
     }
-    values_free(&counts);
+    value_counts_free(&counts);
     ww_results_destroy(all);
 }

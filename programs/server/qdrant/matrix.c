@@ -31,6 +31,8 @@ bool prepare_matrix(request *r)
     if (!request_read_integer(r, body, "sample", 2, &p->sample) || !request_read_integer(r, body, "limit", 1, &p->limit) ||
         !filter_of_request(r, body, "filter", &p->filter))
         return false;
+    if (p->sample > SAMPLE_MAX)
+        return request_fail(r, 400, "sample: is %lld; the maximum is %d", (long long)p->sample, SAMPLE_MAX);
     return p->limit < WW_K_MAX ? true : request_fail(r, 400, "limit: the maximum is %d", WW_K_MAX - 1);
 }
 
@@ -91,6 +93,7 @@ static ww_status search_sample(matrix *m, const entry *part, int64_t limit)
     for (int64_t i = 0; vectors && i < m->count; i++)
         memcpy(vectors + (size_t)i * dim, ww_results_vector(m->vectors, 0, i), dim * sizeof *vectors);
     ww_query query = ww_query_default();
+    query.cancel = job_cancel();
     query.queries = vectors;
     query.query_count = m->count;
     query.dim = part->dim;

@@ -29,8 +29,9 @@ typedef char point_id[POINT_ID_BYTES];
 /* A named vector of a point of an upsert. */
 typedef struct named_vector {
     char name[128];
-    int64_t point; /* its number in the operation */
-    float *values; /* NULL: a model embeds a text */
+    int64_t point;     /* its number in the operation; they ascend */
+    const entry *part; /* the collection of these vectors, once the operation runs */
+    float *values;     /* NULL: a model embeds a text */
     int64_t dim;
     int64_t text_offset; /* in text_vectors of the operation */
     int64_t text;        /* number of the text in the operation's documents; -1: none */

@@ -255,6 +255,12 @@ static bool read_payload(request *r, const char *value, operation *o)
     return true;
 }
 
+/* Notes the largest number of points of an upsert. */
+static void count_point(request *r, const operation *o)
+{
+    r->asked[STRICT_POINTS] = o->count > r->asked[STRICT_POINTS] ? o->count : r->asked[STRICT_POINTS];
+}
+
 /* The parts of one point of an upsert. */
 typedef struct point_parts {
     const char *id, *vector, *payload;
@@ -265,6 +271,7 @@ static bool add_point(request *r, operation *o, point_parts p)
     if (!read_vector(r, p.vector, o) || !read_id(r, p.id, o->count, o->ids[o->count]) || !read_payload(r, p.payload, o))
         return false;
     o->count++;
+    count_point(r, o);
     return true;
 }
 
@@ -332,6 +339,7 @@ static bool read_named_batch(request *r, const char *ids, const char *vectors, c
             !read_payload(r, payload, o))
             return false;
         o->count++;
+        count_point(r, o);
         payload = payload ? json_next(payload) : NULL;
     }
     return true;
@@ -380,6 +388,8 @@ static bool read_keys(request *r, const char *value, operation *o)
         return request_fail(r, 400, "keys: a list of texts is needed");
     for (const char *at = list ? json_first(value) : value; at; at = list ? json_next(at) : NULL)
         count++;
+    if (count > PAYLOAD_KEYS_MAX)
+        return request_fail(r, 400, "keys: %zu of them; the maximum is %d", count, PAYLOAD_KEYS_MAX);
     o->keys = memory_alloc_zeroed(count + 1, sizeof *o->keys);
     if (!o->keys)
         return request_fail_status(r, memory_failed("keys", count * sizeof *o->keys));

@@ -155,8 +155,9 @@ static ww_status check_named(const entry *e, const operation *o)
         return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: vectors of this collection %s names",
                        e->part_count > 0 ? "have" : "have no");
     for (int64_t i = 0; o->named && i < o->named_count; i++) {
-        const named_vector *v = &o->named[i];
+        named_vector *v = &o->named[i];
         const entry *part = entry_part(e, v->name);
+        v->part = part;
         if (!part)
             return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", v->name);
         if (part->dim != v->dim)
@@ -202,14 +203,15 @@ static const char *payload_of(const operation *o, const ww_results *old, int64_t
     return old ? ww_results_payload(old, 0, number) : o->payloads[number];
 }
 
-/* Splits the points of `kept` into those with and those without the part's vector. */
+/* Splits the points of `kept`, which ascend, into those with and those without the part's vector. */
 static void part_rows_fill(part_rows *rows, const entry *part, const operation *o, const int64_t *kept, int64_t count)
 {
+    int64_t at = 0; /* named vectors are in the order of points */
     for (int64_t i = 0; i < count; i++) {
         const named_vector *found = NULL;
-        for (int64_t k = 0; k < o->named_count && !found; k++)
-            if (o->named[k].point == kept[i] && strcmp(o->named[k].name, part->name) == 0)
-                found = &o->named[k];
+        for (; at < o->named_count && o->named[at].point <= kept[i]; at++)
+            if (!found && o->named[at].point == kept[i] && o->named[at].part == part)
+                found = &o->named[at];
         if (!found) {
             rows->missing[rows->missing_count++] = o->ids[kept[i]];
             continue;
@@ -329,11 +331,21 @@ static void put_payload(out *all, const operation *o, const char *old)
 static ww_status set_part_payloads(const entry *part, const char **ids, const char **payloads, int64_t count)
 {
     ww_results *there = NULL;
-    ww_status status = points_get(part, ids, count, WW_FETCH_IDS, &there);
+    const char **own_ids = memory_alloc((size_t)(count + 1) * sizeof *own_ids);
+    const char **own_payloads = memory_alloc((size_t)(count + 1) * sizeof *own_payloads);
+    int64_t own = 0;
+    ww_status status = own_ids && own_payloads ? points_get(part, ids, count, WW_FETCH_IDS, &there)
+                                               : memory_failed("payloads", (size_t)count * 2 * sizeof *own_ids);
     for (int64_t i = 0; status == WW_OK && i < count; i++)
-        if (ww_results_id(there, 0, i))
-            status = ww_collection_set_payloads(part->collection, &ids[i], &payloads[i], 1);
+        if (ww_results_id(there, 0, i)) {
+            own_ids[own] = ids[i];
+            own_payloads[own++] = payloads[i];
+        }
+    if (status == WW_OK && own > 0)
+        status = ww_collection_set_payloads(part->collection, own_ids, own_payloads, own);
     ww_results_destroy(there);
+    memory_free(own_ids);
+    memory_free(own_payloads);
     return status;
 }
 

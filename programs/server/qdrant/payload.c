@@ -5,20 +5,9 @@
 
 #include "base/json/json_value.h"
 
-/* The rest of a path. */
-typedef struct path {
-    const json_part *parts;
-    int32_t count;
-} path;
-
-static path path_of(const values_key *key)
+static values_path behind(values_path p)
 {
-    return key && key->read ? (path){key->path.parts, key->path.count} : (path){NULL, 0};
-}
-
-static path behind(path p)
-{
-    return (path){p.parts + 1, p.count - 1};
+    return (values_path){p.parts + 1, p.count - 1};
 }
 
 static void put_value(out *o, const char *value)
@@ -59,7 +48,7 @@ static bool is_object(const char *value)
     return value && json_type_of(value) == JSON_OBJECT;
 }
 
-static void put_merged(out *o, const char *old, const char *set)
+void payload_put_merged(out *o, const char *old, const char *set)
 {
     bool begun = false;
     out_text(o, "{");
@@ -73,11 +62,11 @@ static void put_merged(out *o, const char *old, const char *set)
 }
 
 /* Writes `old` (NULL: none) with `set` merged at the path. A path has at most JSON_PATH_PARTS_MAX parts. */
-static void put_set(out *o, const char *old, path p, const char *set)
+static void put_set(out *o, const char *old, values_path p, const char *set)
 {
     bool begun = false;
     if (p.count == 0) {
-        put_merged(o, old, set);
+        payload_put_merged(o, old, set);
         return;
     }
     if (p.parts->step == JSON_KEY) {
@@ -105,7 +94,7 @@ static void put_set(out *o, const char *old, path p, const char *set)
     out_text(o, "]");
 }
 
-static void put_without(out *o, const char *old, path p)
+static void put_without(out *o, const char *old, values_path p)
 {
     const json_type type = json_type_of(old);
     bool begun = false;
@@ -137,10 +126,10 @@ static void put_without(out *o, const char *old, path p)
 
 void payload_put_set(out *o, const char *old, const values_key *key, const char *set)
 {
-    put_set(o, old ? json_root(old) : NULL, path_of(key), set);
+    put_set(o, old ? json_root(old) : NULL, values_path_of(key), set);
 }
 
 void payload_put_without(out *o, const char *old, const values_key *key)
 {
-    put_without(o, json_root(old), path_of(key));
+    put_without(o, json_root(old), values_path_of(key));
 }

@@ -8,6 +8,9 @@
  * "a.b", "a[0]" or "a[].b" they are set there; missing objects on the way are created, but not elements of lists. */
 void payload_put_set(out *o, const char *old, const values_key *key, const char *set);
 
+/* Writes the object `old` (NULL: none) with the members of `set` replacing its own. */
+void payload_put_merged(out *o, const char *old, const char *set);
+
 /* Writes `old` without what the key leads to. "a[]" leaves an empty list; single elements of lists stay. */
 void payload_put_without(out *o, const char *old, const values_key *key);
 

@@ -105,6 +105,8 @@ static bool read_operation(request *r, const char *object, operation *o, size_t 
         number);
 }
 
+enum { OPERATIONS_MAX = 4096 };
+
 static bool prepare_batch(request *r)
 {
     const char *body = request_body(r), *list = body ? json_given(body, "operations") : NULL;
@@ -115,6 +117,8 @@ static bool prepare_batch(request *r)
         return request_fail(r, 400, "operations: a list is needed");
     for (const char *at = json_first(list); at; at = json_next(at))
         count++;
+    if (count > OPERATIONS_MAX)
+        return request_fail(r, 400, "operations: %zu of them; the maximum is %d", count, OPERATIONS_MAX);
     change_plan *p = change_create(r, count);
     if (!p)
         return false;
@@ -131,8 +135,11 @@ static void run_change(request *r)
 {
     change_plan *p = r->plan;
     ww_status status = WW_OK;
-    for (size_t i = 0; status == WW_OK && i < p->count; i++)
-        status = operation_run(r->entry, &p->operations[i]);
+    for (size_t i = 0; status == WW_OK && i < p->count; i++) {
+        status = job_check();
+        if (status == WW_OK)
+            status = operation_run(r->entry, &p->operations[i]);
+    }
     if (status != WW_OK) {
         request_fail_status(r, status);
         return;
@@ -243,7 +250,7 @@ static void run_get(request *r)
 static const route routes[] = {
     {"PUT", POINTS, RIGHT_WRITE, WORK_COLLECTION, prepare_upsert, run_change, "Add or replace points",
      "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"batch\":{\"type\":\"object\"}", CHANGED, false},
-    {"POST", POINTS, RIGHT_READ, WORK_COLLECTION, prepare_get, run_get, "Get points by id",
+    {"POST", POINTS, RIGHT_READ, WORK_READ, prepare_get, run_get, "Get points by id",
      "\"ids\":{\"type\":\"array\",\"items\":{}},\"with_payload\":{},\"with_vector\":{}", "The points that exist.", false},
     {"POST", POINTS "/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete, run_change, "Delete points", SELECTOR, CHANGED,
      false},
@@ -262,18 +269,18 @@ static const route routes[] = {
     {"POST", POINTS "/batch", RIGHT_WRITE, WORK_COLLECTION, prepare_batch, run_change,
      "Several operations, one after the other", "\"operations\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED,
      false},
-    {"POST", POINTS "/scroll", RIGHT_READ, WORK_COLLECTION, prepare_scroll, run_scroll, "List points page by page",
+    {"POST", POINTS "/scroll", RIGHT_READ, WORK_READ, prepare_scroll, run_scroll, "List points page by page",
      "\"limit\":{\"type\":\"integer\"},\"offset\":{},\"filter\":{\"type\":\"object\"},\"with_payload\":{},\"with_vector\":{},"
      "\"order_by\":{}",
      "The points of the page, and the id that the next one begins with.", false},
-    {"POST", POINTS "/count", RIGHT_READ, WORK_COLLECTION, prepare_count, run_count, "Count points",
+    {"POST", POINTS "/count", RIGHT_READ, WORK_READ, prepare_count, run_count, "Count points",
      "\"filter\":{\"type\":\"object\"},\"exact\":{\"type\":\"boolean\"}", "The number, which is exact.", false},
-    {"POST", "/collections/{collection_name}/facet", RIGHT_READ, WORK_COLLECTION, prepare_facet, run_facet,
+    {"POST", "/collections/{collection_name}/facet", RIGHT_READ, WORK_READ, prepare_facet, run_facet,
      "Count the values of a key",
      "\"key\":{\"type\":\"string\"},\"limit\":{\"type\":\"integer\"},\"filter\":{\"type\":\"object\"},\"exact\":{\"type\":"
      "\"boolean\"}",
      "Values, the most frequent first.", false},
-    {"GET", POINTS "/{id}", RIGHT_READ, WORK_COLLECTION, prepare_get_one, run_get, "Get one point", NULL, "The point.", false},
+    {"GET", POINTS "/{id}", RIGHT_READ, WORK_READ, prepare_get_one, run_get, "Get one point", NULL, "The point.", false},
 };
 
 const route_table routes_points = {routes, sizeof routes / sizeof *routes};

@@ -2,10 +2,12 @@
 #include "server/qdrant/search.h"
 
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/openai/documents.h"
+#include "server/qdrant/settings.h"
 #include "server/route.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
@@ -34,6 +36,21 @@ static search_plan *plan_create(request *r, size_t count, search_form form)
     return p->searches ? p : NULL;
 }
 
+/* A search by one vector can be computed with others that are alike: it gets a number that these have in common. Others, which
+ * may take long, are computed alone. */
+static void set_batch(request *r, const search *s)
+{
+    if (s->kind != SEARCH_NEAREST || s->diverse || s->child_count > 0 || !s->examples[0].vector || s->example_count > 1 ||
+        s->limit + s->offset > WW_K_MAX)
+        return;
+    const uint64_t parts[] = {s->filter_hash,      (uint64_t)(s->limit + s->offset),      parts_fetch(&s->with),
+                              (uint64_t)s->nprobe, text_hash(s->using, strlen(s->using)), (uint64_t)(s->recall * 1e6)};
+    uint64_t batch = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        batch = (batch ^ parts[i]) * 0x9e3779b97f4a7c15 + (batch >> 29);
+    r->batch = batch | 1;
+}
+
 static bool prepare_query(request *r)
 {
     const char *body = request_body(r);
@@ -41,20 +58,44 @@ static bool prepare_query(request *r)
     if (!p)
         return false;
     p->count = 1;
-    return request_read_bool(r, body, "with_cost", &p->with_cost) && search_read_query(r, body, p->searches);
+    if (!request_read_bool(r, body, "with_cost", &p->with_cost) || !search_read_query(r, body, p->searches))
+        return false;
+    set_batch(r, p->searches);
+    return true;
 }
 
-static bool prepare_search(request *r)
+/* Reads one search of the body. */
+typedef bool (*search_reader)(request *r, const char *object, search *out);
+
+static bool prepare_one(request *r, search_reader read)
 {
     const char *body = request_body(r);
     search_plan *p = body ? plan_create(r, 1, FORM_LIST) : NULL;
     if (!p)
         return false;
     p->count = 1;
-    return search_read_search(r, body, p->searches);
+    if (!read(r, body, p->searches))
+        return false;
+    set_batch(r, p->searches);
+    return true;
 }
 
-static bool prepare_many(request *r, search_form form)
+static bool prepare_search(request *r)
+{
+    return prepare_one(r, search_read_search);
+}
+
+static bool prepare_recommend(request *r)
+{
+    return prepare_one(r, search_read_recommended);
+}
+
+static bool prepare_discover(request *r)
+{
+    return prepare_one(r, search_read_discovered);
+}
+
+static bool prepare_many(request *r, search_form form, search_reader read)
 {
     const char *body = request_body(r), *list = body ? json_given(body, "searches") : NULL;
     size_t count = 0;
@@ -65,23 +106,34 @@ static bool prepare_many(request *r, search_form form)
     for (const char *at = json_first(list); at; at = json_next(at), count++)
         if (json_type_of(at) != JSON_OBJECT)
             return request_fail(r, 400, "searches[%zu]: an object is needed", count);
+    if (count > SEARCHES_MAX)
+        return request_fail(r, 400, "searches: %zu of them; the maximum is %d", count, SEARCHES_MAX);
     search_plan *p = plan_create(r, count, form);
-    for (const char *at = p ? json_first(list) : NULL; at; at = json_next(at)) {
-        search *s = &p->searches[p->count++];
-        if (!(form == FORM_BATCH_POINTS ? search_read_query(r, at, s) : search_read_search(r, at, s)))
+    r->asked[STRICT_SEARCHES] = (int64_t)count;
+    for (const char *at = p ? json_first(list) : NULL; at; at = json_next(at))
+        if (!read(r, at, &p->searches[p->count++]))
             return false;
-    }
     return p != NULL;
 }
 
 static bool prepare_queries(request *r)
 {
-    return prepare_many(r, FORM_BATCH_POINTS);
+    return prepare_many(r, FORM_BATCH_POINTS, search_read_query);
 }
 
 static bool prepare_searches(request *r)
 {
-    return prepare_many(r, FORM_BATCH_LIST);
+    return prepare_many(r, FORM_BATCH_LIST, search_read_search);
+}
+
+static bool prepare_recommends(request *r)
+{
+    return prepare_many(r, FORM_BATCH_LIST, search_read_recommended);
+}
+
+static bool prepare_discovers(request *r)
+{
+    return prepare_many(r, FORM_BATCH_LIST, search_read_discovered);
 }
 
 /* "authors", or {"collection": "authors", "with_payload": ...} */
@@ -103,7 +155,7 @@ static void search_all(search *s)
 }
 
 /* Groups are made of all rows in the order of their scores, so the search looks at every row. */
-static bool prepare_grouped(request *r, bool (*read)(request *r, const char *object, search *s))
+static bool prepare_grouped(request *r, search_reader read)
 {
     const char *body = request_body(r);
     search_plan *p = body ? plan_create(r, 1, FORM_GROUPS) : NULL;
@@ -133,6 +185,11 @@ static bool prepare_search_groups(request *r)
     return prepare_grouped(r, search_read_search);
 }
 
+static bool prepare_recommend_groups(request *r)
+{
+    return prepare_grouped(r, search_read_recommended);
+}
+
 /* ---- answering ----------------------------------------------------------------------------------------------------------- */
 
 static void put_hit(request *r, const search *s, const found_point *f, const selection *with)
@@ -146,7 +203,7 @@ static void put_hit(request *r, const search *s, const found_point *f, const sel
 static void put_hits(request *r, const search *s)
 {
     out_text(&r->answer, "[");
-    for (int64_t i = 0; i < s->found_count; i++) {
+    for (int64_t i = 0; i < s->found_count && job_look(i) == WW_OK; i++) {
         out_text(&r->answer, i > 0 ? "," : "");
         put_hit(r, s, &s->found[i], &s->with);
     }
@@ -159,11 +216,16 @@ typedef struct group {
     int64_t capacity;
 } group;
 
+/* Groups are found by a hash of their keys; places are numbers of groups plus 1, and 0 is a free place. The seed is a secret,
+ * so that nobody can choose keys that collide. */
 typedef struct grouping {
     request *request;
     const search_plan *plan;
     group *groups;
     int64_t count, capacity;
+    uint32_t *places;
+    size_t place_mask; /* their number, a power of two, minus 1 */
+    uint64_t seed;
     int64_t hit; /* the point whose keys are told */
     bool failed;
 } grouping;
@@ -176,17 +238,61 @@ static bool tell_whether_key(void *user, const char *value)
     return *keys;
 }
 
-/* Makes a new group at the end. Returns NULL if out of memory. */
-static group *add_group(grouping *g, value_counted key)
+static uint64_t hash_key(const grouping *g, value_counted key)
 {
-    if (g->count == g->capacity) {
-        const int64_t larger = g->capacity > 0 ? 2 * g->capacity : 16;
-        group *moved = memory_resize(g->groups, (size_t)larger * sizeof *moved);
-        if (!moved)
-            return NULL;
-        g->groups = moved;
-        g->capacity = larger;
+    uint64_t hash = g->seed;
+    for (size_t i = 0; i < key.bytes; i++)
+        hash = (hash ^ (unsigned char)key.json[i]) * 0x9e3779b97f4a7c15;
+    return hash ^ hash >> 32;
+}
+
+/* The place of a key's group, or the free place for it. There is always a free one. */
+static uint32_t *place_of(const grouping *g, value_counted key)
+{
+    size_t at = hash_key(g, key) & g->place_mask;
+    for (; g->places[at] != 0; at = (at + 1) & g->place_mask) {
+        const value_counted *there = &g->groups[g->places[at] - 1].key;
+        if (there->bytes == key.bytes && memcmp(there->json, key.json, key.bytes) == 0)
+            break;
     }
+    return &g->places[at];
+}
+
+/* Makes room for one more group. */
+static bool reserve_group(grouping *g)
+{
+    if (g->count < g->capacity)
+        return true;
+    const int64_t larger = g->capacity > 0 ? 2 * g->capacity : 16;
+    group *moved = memory_resize(g->groups, (size_t)larger * sizeof *moved);
+    if (moved)
+        g->groups = moved;
+    uint32_t *places = memory_alloc_zeroed(2 * (size_t)larger, sizeof *places);
+    if (!moved || !places) {
+        memory_free(places);
+        return false;
+    }
+    memory_free(g->places);
+    g->places = places;
+    g->place_mask = 2 * (size_t)larger - 1;
+    g->capacity = larger;
+    for (int64_t i = 0; i < g->count; i++)
+        *place_of(g, g->groups[i].key) = (uint32_t)i + 1;
+    return true;
+}
+
+/* The group of a key, which is made if it is not there. NULL: there are enough groups, or no memory for more. */
+static group *group_of(grouping *g, value_counted key)
+{
+    const uint32_t *there = g->places ? place_of(g, key) : NULL;
+    if (there && *there != 0)
+        return &g->groups[*there - 1];
+    if (g->count == g->plan->group_limit)
+        return NULL;
+    g->failed = !reserve_group(g);
+    if (g->failed)
+        return NULL;
+    *place_of(g, key) = (uint32_t)g->count + 1;
     g->groups[g->count] = (group){.key = key};
     return &g->groups[g->count++];
 }
@@ -210,15 +316,10 @@ static bool add_hit(group *to, int64_t hit)
 static bool tell_key(void *user, const char *value)
 {
     grouping *g = user;
-    const value_counted key = {value, (size_t)(json_end(value) - value), 0};
-    int64_t at = 0;
-    while (at < g->count && (g->groups[at].key.bytes != key.bytes || memcmp(g->groups[at].key.json, key.json, key.bytes) != 0))
-        at++;
-    if (at == g->plan->group_limit)
-        return true;
-    group *to = at < g->count ? &g->groups[at] : add_group(g, key);
+    group *to = group_of(g, (value_counted){value, (size_t)(json_end(value) - value), 0});
     const bool twin = to && to->key.count > 0 && to->hits[to->key.count - 1] == g->hit; /* the same key twice */
-    g->failed = !to || (!twin && to->key.count < g->plan->group_size && !add_hit(to, g->hit));
+    if (to && !twin && to->key.count < g->plan->group_size)
+        g->failed = !add_hit(to, g->hit);
     return !g->failed;
 }
 
@@ -239,37 +340,51 @@ static void put_lookup(request *r, const search_plan *p, const entry *from, cons
     ww_results_destroy(found);
 }
 
+/* Puts the points that were found into groups. */
+static void make_groups(grouping *g)
+{
+    const search *s = g->plan->searches;
+    (void)!getrandom(&g->seed, sizeof g->seed, 0);
+    for (g->hit = 0; !g->failed && g->hit < s->found_count && job_look(g->hit) == WW_OK; g->hit++) {
+        const char *payload = ww_results_payload(s->found[g->hit].results, s->found[g->hit].query, s->found[g->hit].hit);
+        bool keys = false;
+        if (payload)
+            values_each(&g->plan->group_by, payload, tell_whether_key, &keys);
+        if (keys)
+            values_each(&g->plan->group_by, payload, tell_key, g);
+    }
+}
+
+static void put_group(request *r, const search *s, const group *one, const selection *with)
+{
+    out_text(&r->answer, "{\"id\":");
+    out_bytes(&r->answer, one->key.json, one->key.bytes);
+    out_text(&r->answer, ",\"hits\":[");
+    for (int64_t k = 0; k < one->key.count; k++) {
+        out_text(&r->answer, k > 0 ? "," : "");
+        put_hit(r, s, &s->found[one->hits[k]], with);
+    }
+    out_text(&r->answer, "]");
+}
+
 static void put_groups(request *r, const search_plan *p, selection with)
 {
     entry *lookup = p->group_lookup ? entry_open(r->server, p->group_lookup) : NULL;
-    const search *s = p->searches;
     grouping g = {.request = r, .plan = p};
-    for (g.hit = 0; !g.failed && g.hit < s->found_count; g.hit++) {
-        const char *payload = ww_results_payload(s->found[g.hit].results, s->found[g.hit].query, s->found[g.hit].hit);
-        bool keys = false;
-        if (payload)
-            values_each(&p->group_by, payload, tell_whether_key, &keys);
-        if (keys)
-            values_each(&p->group_by, payload, tell_key, &g);
-    }
+    make_groups(&g);
     out_text(&r->answer, "{\"groups\":[");
-    for (int64_t i = 0; i < g.count; i++) {
-        out_text(&r->answer, i > 0 ? ",{\"id\":" : "{\"id\":");
-        out_bytes(&r->answer, g.groups[i].key.json, g.groups[i].key.bytes);
-        out_text(&r->answer, ",\"hits\":[");
-        for (int64_t k = 0; k < g.groups[i].key.count; k++) {
-            const found_point *f = &s->found[g.groups[i].hits[k]];
-            out_text(&r->answer, k > 0 ? "," : "");
-            put_hit(r, s, f, &with);
-        }
-        out_text(&r->answer, "]");
+    for (int64_t i = 0; i < g.count && job_look(i) == WW_OK; i++) {
+        out_text(&r->answer, i > 0 ? "," : "");
+        put_group(r, p->searches, &g.groups[i], &with);
         put_lookup(r, p, lookup, g.groups[i].key.json);
         out_text(&r->answer, "}");
-        memory_free(g.groups[i].hits);
     }
+    for (int64_t i = 0; i < g.count; i++)
+        memory_free(g.groups[i].hits);
     out_text(&r->answer, "]}");
     r->answer.failed = r->answer.failed || g.failed;
     memory_free(g.groups);
+    memory_free(g.places);
     if (lookup)
         entry_release(r->server, lookup);
 }
@@ -347,6 +462,8 @@ static void answer(request *r)
         return;
     }
     put_answer(r, p);
+    if (job_check() != WW_OK)
+        request_fail_status(r, WW_CANCELLED); /* it may be incomplete */
 }
 
 /* Runs all waiting searches, a list linked by `next`. */
@@ -379,9 +496,21 @@ static void run_searches(request *list)
 
 /* ---- a collection's worker ----------------------------------------------------------------------------------------------- */
 
+/* Runs requests that are computed together as one job. */
+static void run_together(request *list)
+{
+    job_begin(list);
+    list->route->run(list);
+    job_end(list);
+    for (request *r = list, *next; r; r = next) {
+        next = r->next;
+        request_done(r);
+    }
+}
+
 bool collection_run(queue *q, request *taken)
 {
-    request *batch = NULL, **batch_end = &batch, *others = NULL, **others_end = &others;
+    request *batch = NULL, **batch_end = &batch;
     (void)q;
     for (request *r = taken, *next; r; r = next) {
         next = r->next;
@@ -391,28 +520,18 @@ bool collection_run(queue *q, request *taken)
             request_done(r);
             continue;
         }
-        const documents_state texts = documents_check(r);
+        const documents_state texts = settings_obeyed(r) ? documents_check(r) : DOCUMENTS_REFUSED;
         if (texts == DOCUMENTS_REFUSED) {
             request_done(r);
         } else if (texts == DOCUMENTS_READY && r->route->batched) {
             *batch_end = r;
             batch_end = &r->next;
         } else if (texts == DOCUMENTS_READY) {
-            *others_end = r;
-            others_end = &r->next;
+            run_together(r);
         }
     }
     if (batch)
-        batch->route->run(batch);
-    for (request *r = batch, *next; r; r = next) {
-        next = r->next;
-        request_done(r);
-    }
-    for (request *r = others, *next; r; r = next) {
-        next = r->next;
-        r->route->run(r);
-        request_done(r);
-    }
+        run_together(batch);
     return false;
 }
 
@@ -427,25 +546,44 @@ bool collection_run(queue *q, request *taken)
     "\"object\"}"
 
 static const route routes[] = {
-    {"POST", POINTS "/query", RIGHT_READ, WORK_COLLECTION, prepare_query, run_searches, "Search, or fuse several searches",
+    {"POST", POINTS "/query", RIGHT_READ, WORK_READ, prepare_query, run_searches, "Search, or fuse several searches",
      "\"query\":{},\"prefetch\":{},\"with_cost\":{\"type\":\"boolean\"}," COMMON, "The points, the best first.", true},
-    {"POST", POINTS "/query/batch", RIGHT_READ, WORK_COLLECTION, prepare_queries, run_searches, "Several queries at once",
+    {"POST", POINTS "/query/batch", RIGHT_READ, WORK_READ, prepare_queries, run_searches, "Several queries at once",
      "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", "The points of each query.", true},
-    {"POST", POINTS "/query/groups", RIGHT_READ, WORK_COLLECTION, prepare_groups, run_searches, "Search, in groups by a key",
+    {"POST", POINTS "/query/groups", RIGHT_READ, WORK_READ, prepare_groups, run_searches, "Search, in groups by a key",
      "\"query\":{},\"group_by\":{\"type\":\"string\"},\"group_size\":{\"type\":\"integer\"}," COMMON,
      "The groups with the best points.", true},
-    {"POST", POINTS "/search", RIGHT_READ, WORK_COLLECTION, prepare_search, run_searches, "Search (older clients)",
+    {"POST", POINTS "/search", RIGHT_READ, WORK_READ, prepare_search, run_searches, "Search (older clients)",
      "\"vector\":{}," COMMON, "The points, the best first.", true},
-    {"POST", POINTS "/search/batch", RIGHT_READ, WORK_COLLECTION, prepare_searches, run_searches,
+    {"POST", POINTS "/search/batch", RIGHT_READ, WORK_READ, prepare_searches, run_searches,
      "Several searches at once (older clients)", "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
      "The points of each search.", true},
-    {"POST", POINTS "/search/groups", RIGHT_READ, WORK_COLLECTION, prepare_search_groups, run_searches,
+    {"POST", POINTS "/search/groups", RIGHT_READ, WORK_READ, prepare_search_groups, run_searches,
      "Search, in groups by a key (older clients)",
      "\"vector\":{},\"group_by\":{\"type\":\"string\"},\"group_size\":{\"type\":\"integer\"}," COMMON,
      "The groups with the best points.", true},
-    {"POST", POINTS "/search/matrix/pairs", RIGHT_READ, WORK_COLLECTION, prepare_matrix, run_matrix_pairs,
+    {"POST", POINTS "/recommend", RIGHT_READ, WORK_READ, prepare_recommend, run_searches, "Search by examples (older clients)",
+     "\"positive\":{\"type\":\"array\",\"items\":{}},\"negative\":{\"type\":\"array\",\"items\":{}},\"strategy\":{\"type\":"
+     "\"string\"}," COMMON,
+     "The points, the best first.", true},
+    {"POST", POINTS "/recommend/batch", RIGHT_READ, WORK_READ, prepare_recommends, run_searches,
+     "Several searches by examples (older clients)", "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
+     "The points of each search.", true},
+    {"POST", POINTS "/recommend/groups", RIGHT_READ, WORK_READ, prepare_recommend_groups, run_searches,
+     "Search by examples, in groups by a key (older clients)",
+     "\"positive\":{\"type\":\"array\",\"items\":{}},\"group_by\":{\"type\":\"string\"},\"group_size\":{\"type\":\"integer\"}"
+     "," COMMON,
+     "The groups with the best points.", true},
+    {"POST", POINTS "/discover", RIGHT_READ, WORK_READ, prepare_discover, run_searches,
+     "Search by a target and pairs of examples (older clients)",
+     "\"target\":{},\"context\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}," COMMON, "The points, the best first.",
+     true},
+    {"POST", POINTS "/discover/batch", RIGHT_READ, WORK_READ, prepare_discovers, run_searches,
+     "Several such searches (older clients)", "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
+     "The points of each search.", true},
+    {"POST", POINTS "/search/matrix/pairs", RIGHT_READ, WORK_READ, prepare_matrix, run_matrix_pairs,
      "Scores between points of a sample", MATRIX, "Pairs of points with their scores.", false},
-    {"POST", POINTS "/search/matrix/offsets", RIGHT_READ, WORK_COLLECTION, prepare_matrix, run_matrix_offsets,
+    {"POST", POINTS "/search/matrix/offsets", RIGHT_READ, WORK_READ, prepare_matrix, run_matrix_offsets,
      "Scores between points of a sample, as a sparse matrix", MATRIX, "Rows, columns, scores, and the ids.", false},
 };
 

@@ -6,6 +6,13 @@
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"
 
+enum {
+    SEARCHES_MAX = 4096,            /* searches of a request, with what they prefetch */
+    EXAMPLES_MAX = 256,             /* of one search */
+    JOINED_FILTERS_BYTES = 8 << 20, /* of a request */
+    SAMPLE_MAX = 4096               /* points of a matrix */
+};
+
 typedef enum search_kind {
     SEARCH_NEAREST,    /* by a vector: the mean of one or more examples */
     SEARCH_BEST_SCORE, /* by the nearest positive or negative example */
@@ -61,10 +68,15 @@ struct search {
     char using[128];        /* the name of the vector */
     const entry *target;    /* the collection to search: that of the vectors with this name */
     point_filter filter;    /* including the filters of the searches above */
+    uint64_t filter_hash;   /* of their texts; 0: none */
+    size_t filter_bytes;    /* of the texts of its own filter and of those above */
     list_order order;       /* of SEARCH_LIST */
     int64_t limit, offset;
     bool has_threshold;
     double threshold;
+    bool diverse;     /* a SEARCH_NEAREST that chooses among candidates by maximal marginal relevance */
+    double diversity; /* 0 to 1 */
+    int64_t candidates;
     double rank_constant; /* of SEARCH_RRF */
     double *weights;      /* of SEARCH_RRF; NULL: all 1 */
     int64_t nprobe;       /* lists of an index to read; 0: not given */
@@ -90,6 +102,8 @@ typedef enum search_form { FORM_POINTS, FORM_LIST, FORM_BATCH_POINTS, FORM_BATCH
 typedef struct search_plan {
     search *searches;
     size_t count;
+    size_t nodes;        /* searches with all that they prefetch */
+    size_t filter_bytes; /* of filters that were joined with those of the searches above */
     search_form form;
     values_key group_by;
     int64_t group_size, group_limit;
@@ -102,6 +116,9 @@ typedef struct search_plan {
 /* Read one search of Qdrant's query API, and one of its older search API. False: the request failed. */
 bool search_read_query(request *r, const char *object, search *out);
 bool search_read_search(request *r, const char *object, search *out);
+/* Those of the routes /points/recommend and /points/discover of older clients. */
+bool search_read_recommended(request *r, const char *object, search *out);
+bool search_read_discovered(request *r, const char *object, search *out);
 void search_free(search *s);
 
 /* Read the examples of a query: vectors, ids and texts (search_examples.c). */
@@ -125,6 +142,9 @@ typedef struct kept_results {
 
 bool kept_add(kept_results *kept, ww_results *results); /* false: out of memory, and `results` are freed */
 void kept_free(kept_results *kept);
+
+/* A number that equal texts have in common. */
+uint64_t text_hash(const char *text, size_t bytes);
 
 /* Computes the searches together. Each gets `found` or a failure. */
 void searches_run(entry *e, search **searches, size_t count, kept_results *kept);

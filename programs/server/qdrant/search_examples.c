@@ -13,6 +13,8 @@
 
 static bool reserve(request *r, search *s, size_t count)
 {
+    if (count > EXAMPLES_MAX)
+        return request_fail(r, 400, "query: %zu examples; the maximum is %d", count, EXAMPLES_MAX);
     s->examples = memory_alloc_zeroed(count + 1, sizeof *s->examples);
     return s->examples ? true : request_fail_status(r, memory_failed("examples", count * sizeof *s->examples));
 }
@@ -249,63 +251,68 @@ static float scaled_sigmoid(float x)
     return 0.5F * (sigmoid(x) + 1);
 }
 
-static float best_score(const search *s, const float *scores)
+/* What the examples so far say about a row. */
+typedef struct scored_row {
+    int64_t handle;
+    float first, second; /* of the kind: best scores, sums; the target's score and the rank; the sum */
+    int32_t scores;      /* how many there are: a row that was added or removed meanwhile has fewer than the others */
+} scored_row;
+
+/* Adds the scores of a row against `count` examples, from number `first` on: pairs stay together. */
+static void add_scores(const search *s, scored_row *row, const float *scores, size_t first, size_t count)
 {
-    float best[2] = {-INFINITY, -INFINITY};
-    for (size_t i = 0; i < s->example_count; i++)
-        best[s->examples[i].negative] = fmaxf(best[s->examples[i].negative], scores[i]);
-    return best[0] > best[1] ? scaled_sigmoid(best[0]) : -scaled_sigmoid(best[1]);
+    for (size_t i = 0; i < count; i++) {
+        const bool negative = s->examples[first + i].negative;
+        float *side = negative ? &row->second : &row->first;
+        if (s->kind == SEARCH_BEST_SCORE)
+            *side = fmaxf(*side, scores[i]);
+        else if (s->kind == SEARCH_SUM_SCORES)
+            *side += scores[i];
+        else if (s->kind == SEARCH_DISCOVER && first + i == 0)
+            row->first = scores[0];
+        else if (s->kind == SEARCH_DISCOVER && negative) /* after its positive one */
+            row->second += (float)((scores[i - 1] > scores[i]) - (scores[i - 1] < scores[i]));
+        else if (s->kind == SEARCH_CONTEXT && negative)
+            row->first += sigmoid(fminf(scores[i - 1] - scores[i] - 1.1920929e-7F, 0));
+    }
+    row->scores += (int32_t)count;
 }
 
-static float sum_scores(const search *s, const float *scores)
+static float final_score(const search *s, const scored_row *row)
 {
-    float sums[2] = {0, 0};
-    for (size_t i = 0; i < s->example_count; i++)
-        sums[s->examples[i].negative] += scores[i];
-    return sums[0] - sums[1];
+    switch (s->kind) {
+    case SEARCH_BEST_SCORE:
+        return row->first > row->second ? scaled_sigmoid(row->first) : -scaled_sigmoid(row->second);
+    case SEARCH_SUM_SCORES:
+        return row->first - row->second;
+    case SEARCH_DISCOVER: /* the number of pairs with the row on their positive side minus the others; then the target decides
+                           */
+        return row->second + scaled_sigmoid(row->first);
+    default:
+        return row->first;
+    }
 }
 
-/* The number of pairs with the row on their positive side minus the others; then the target decides. */
-static float discover_score(const search *s, const float *scores)
-{
-    int rank = 0;
-    for (size_t i = 1; i + 1 < s->example_count; i += 2)
-        rank += (scores[i] > scores[i + 1]) - (scores[i] < scores[i + 1]);
-    return (float)rank + scaled_sigmoid(scores[0]);
-}
+/* ---- all rows ------------------------------------------------------------------------------------------------------------ */
 
-static float context_score(const search *s, const float *scores)
-{
-    float sum = 0;
-    for (size_t i = 0; i + 1 < s->example_count; i += 2)
-        sum += sigmoid(fminf(scores[i] - scores[i + 1] - 1.1920929e-7F, 0));
-    return sum;
-}
+enum { EXAMPLES_AT_ONCE = 8 }; /* even; all rows are scored against this many at a time */
 
-static float combine(const search *s, const float *scores)
-{
-    return s->kind == SEARCH_BEST_SCORE   ? best_score(s, scores)
-           : s->kind == SEARCH_SUM_SCORES ? sum_scores(s, scores)
-           : s->kind == SEARCH_DISCOVER   ? discover_score(s, scores)
-                                          : context_score(s, scores);
-}
-
-/* Scores every row that the filter admits against every example. */
-static ww_status score_rows(const search *s, ww_results **results)
+/* Scores every row that the filter admits against some examples. */
+static ww_status score_rows(const search *s, size_t first, size_t count, ww_results **results)
 {
     const entry *e = s->target;
     const size_t dim = (size_t)e->dim;
-    float *vectors = memory_alloc((s->example_count * dim + 1) * sizeof *vectors);
+    float *vectors = memory_alloc((count * dim + 1) * sizeof *vectors);
     if (!vectors)
-        return memory_failed("queries", s->example_count * dim * sizeof *vectors);
-    for (size_t i = 0; i < s->example_count; i++)
-        memcpy(vectors + i * dim, s->examples[i].vector, dim * sizeof *vectors);
+        return memory_failed("queries", count * dim * sizeof *vectors);
+    for (size_t i = 0; i < count; i++)
+        memcpy(vectors + i * dim, s->examples[first + i].vector, dim * sizeof *vectors);
     ww_query query = ww_query_default();
+    query.cancel = job_cancel();
     query.queries = vectors;
-    query.query_count = (int64_t)s->example_count;
+    query.query_count = (int64_t)count;
     query.dim = e->dim;
     query.filter = s->filter.filter;
-    query.fetch = WW_FETCH_IDS;
     query.mode = WW_QUERY_RANGE;
     query.bound = e->metric == WW_L2 ? INFINITY : -INFINITY;
     query.limit = WW_ROWS_MAX;
@@ -314,10 +321,20 @@ static ww_status score_rows(const search *s, ww_results **results)
     return status;
 }
 
-typedef struct scored_row {
-    int64_t handle, hit;
-    float score;
-} scored_row;
+/* All rows, in the order of their handles, and room for the scores of some examples for each. */
+typedef struct scored_rows {
+    scored_row *rows;
+    float *scores; /* EXAMPLES_AT_ONCE for each row */
+    uint8_t *told; /* how many of them there are */
+    int64_t count;
+} scored_rows;
+
+static void scored_rows_free(scored_rows *all)
+{
+    memory_free(all->rows);
+    memory_free(all->scores);
+    memory_free(all->told);
+}
 
 static int compare_handles(const void *first, const void *second)
 {
@@ -325,68 +342,129 @@ static int compare_handles(const void *first, const void *second)
     return (a->handle > b->handle) - (a->handle < b->handle);
 }
 
-/* Sorts the scores by the rows' handles, one per example for each row, and gives the hits of the first example in that
- * order. */
-static void arrange(const search *s, const ww_results *results, scored_row *rows, float *scores, int64_t *hits)
+/* Makes the list from the results of the first examples. */
+static ww_status scored_rows_make(scored_rows *all, const search *s, const ww_results *results)
 {
     const int64_t count = ww_results_count(results, 0);
-    for (size_t k = 0; k < s->example_count; k++) {
-        for (int64_t i = 0; i < count; i++)
-            rows[i] = (scored_row){ww_results_handles(results, (int64_t)k)[i], i, ww_results_scores(results, (int64_t)k)[i]};
-        qsort(rows, (size_t)count, sizeof *rows, compare_handles);
-        for (int64_t i = 0; i < count; i++) {
-            const float score = rows[i].score;
-            scores[(size_t)i * s->example_count + k] = s->target->metric == WW_L2 ? -(score * score) : score;
-            hits[i] = k == 0 ? rows[i].hit : hits[i];
-        }
-    }
+    const float none = s->kind == SEARCH_BEST_SCORE ? -INFINITY : 0;
+    all->count = count;
+    all->rows = memory_alloc((size_t)(count + 1) * sizeof *all->rows);
+    all->scores = memory_alloc((size_t)(count + 1) * EXAMPLES_AT_ONCE * sizeof *all->scores);
+    all->told = memory_alloc((size_t)count + 1);
+    if (!all->rows || !all->scores || !all->told)
+        return memory_failed("scores", (size_t)count * (sizeof *all->rows + EXAMPLES_AT_ONCE * sizeof *all->scores));
+    for (int64_t i = 0; i < count; i++)
+        all->rows[i] = (scored_row){ww_results_handles(results, 0)[i], none, none, 0};
+    return job_sort(all->rows, (size_t)count, sizeof *all->rows, compare_handles);
 }
 
-/* Takes the best of the rows, which are in the order of handles. */
-static ww_status take_best(search *s, const ww_results *results, const float *scores, const int64_t *hits)
+/* The number of the row with a handle; -1: it was added meanwhile. Handles are mostly consecutive, so the guess mostly holds.
+ */
+static int64_t row_of(const scored_rows *all, int64_t handle)
 {
-    const int64_t count = ww_results_count(results, 0);
-    int64_t found = 0;
-    s->found = memory_alloc((size_t)(count + 1) * sizeof *s->found);
-    if (!s->found)
-        return memory_failed("hits", (size_t)count * sizeof *s->found);
-    for (int64_t i = 0; i < count; i++) {
-        const char *id = ww_results_id(results, 0, hits[i]);
-        const double score = (double)combine(s, scores + (size_t)i * s->example_count);
-        if (id && !example_is(s, id) && score_is_within(s, score))
-            s->found[found++] = (found_point){.id = id, .score = score, .hit = i};
+    int64_t first = 0, end = all->count;
+    const int64_t guess = all->count > 0 ? handle - all->rows[0].handle : -1;
+    if (guess >= 0 && guess < all->count && all->rows[guess].handle == handle)
+        return guess;
+    while (first < end) {
+        const int64_t middle = first + (end - first) / 2;
+        if (all->rows[middle].handle < handle)
+            first = middle + 1;
+        else
+            end = middle;
     }
-    if (found > 1)
-        qsort(s->found, (size_t)found, sizeof *s->found, compare_found_scores);
-    const int64_t rest = found > s->offset ? found - s->offset : 0;
-    s->found_count = rest < s->limit ? rest : s->limit;
-    memmove(s->found, s->found + (found - rest), (size_t)s->found_count * sizeof *s->found);
-    return WW_OK;
+    return first < all->count && all->rows[first].handle == handle ? first : -1;
+}
+
+/* Adds the scores against `count` examples, from number `first` on, to all rows. */
+static ww_status add_results(scored_rows *all, const search *s, const ww_results *results, size_t first, size_t count)
+{
+    ww_status status = WW_OK;
+    memset(all->told, 0, (size_t)all->count);
+    for (size_t k = 0; k < count; k++) {
+        const int64_t hits = ww_results_count(results, (int64_t)k), *handles = ww_results_handles(results, (int64_t)k);
+        const float *scores = ww_results_scores(results, (int64_t)k);
+        for (int64_t i = 0; status == WW_OK && i < hits; i++) {
+            const int64_t row = row_of(all, handles[i]);
+            status = job_look(i);
+            if (row < 0)
+                continue;
+            all->scores[(size_t)row * EXAMPLES_AT_ONCE + k] = s->target->metric == WW_L2 ? -(scores[i] * scores[i]) : scores[i];
+            all->told[row]++;
+        }
+    }
+    for (int64_t row = 0; status == WW_OK && row < all->count; row++)
+        if (all->told[row] == count)
+            add_scores(s, &all->rows[row], all->scores + (size_t)row * EXAMPLES_AT_ONCE, first, count);
+    return status;
+}
+
+/* Takes the best of the rows: more than are wanted by the number of examples, some of which may be among them. */
+static ww_status best_rows(const search *s, const scored_rows *all, found_point **best, int64_t *count)
+{
+    int64_t found = 0;
+    found_point *made = memory_alloc((size_t)(all->count + 1) * sizeof *made);
+    if (!made)
+        return memory_failed("hits", (size_t)all->count * sizeof *made);
+    for (int64_t i = 0; i < all->count; i++) {
+        const double score = (double)final_score(s, &all->rows[i]);
+        if (all->rows[i].scores == (int32_t)s->example_count && score_is_within(s, score))
+            made[found++] = (found_point){.score = score, .hit = i};
+    }
+    const ww_status status = job_sort(made, (size_t)found, sizeof *made, compare_found_scores);
+    const int64_t wanted = s->limit + s->offset + (int64_t)s->example_count;
+    *best = made;
+    *count = found < wanted ? found : wanted;
+    return status;
+}
+
+/* Finds the ids of the best rows, and leaves out the examples. */
+static ww_status take_best(search *s, const scored_rows *all, kept_results *kept)
+{
+    int64_t count = 0, passed = 0;
+    ww_results *named = NULL;
+    ww_get get = ww_get_default();
+    ww_status status = best_rows(s, all, &s->found, &count);
+    int64_t *handles = status == WW_OK ? memory_alloc((size_t)(count + 1) * sizeof *handles) : NULL;
+    if (status == WW_OK && !handles)
+        status = memory_failed("handles", (size_t)count * sizeof *handles);
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        handles[i] = all->rows[s->found[i].hit].handle;
+    get.handles = handles;
+    get.count = count;
+    get.fetch = WW_FETCH_IDS;
+    get.cancel = job_cancel();
+    if (status == WW_OK)
+        status = ww_collection_get(s->target->collection, &get, &named);
+    memory_free(handles);
+    if (status == WW_OK && !kept_add(kept, named))
+        status = memory_failed("results", sizeof named);
+    for (int64_t i = 0; status == WW_OK && i < count && s->found_count < s->limit; i++) {
+        const char *id = ww_results_id(named, 0, i);
+        if (id && !example_is(s, id) && passed++ >= s->offset)
+            s->found[s->found_count++] = (found_point){.id = id, .score = s->found[i].score, .hit = s->found[i].hit};
+    }
+    return status;
 }
 
 ww_status examples_score(search *s, kept_results *kept)
 {
-    ww_results *results = NULL;
-    if (s->example_count == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "query: an example is needed");
-    ww_status status = score_rows(s, &results);
-    if (status == WW_OK && !kept_add(kept, results))
-        return memory_failed("results", sizeof results);
-    if (status != WW_OK)
-        return status;
-    const size_t count = (size_t)ww_results_count(results, 0);
-    scored_row *rows = memory_alloc((count + 1) * sizeof *rows);
-    float *scores = memory_alloc((count * s->example_count + 1) * sizeof *scores);
-    int64_t *hits = memory_alloc((count + 1) * sizeof *hits);
-    if (rows && scores && hits) {
-        if (count > 0)
-            arrange(s, results, rows, scores, hits);
-        status = take_best(s, results, scores, hits);
-    } else {
-        status = memory_failed("scores", count * s->example_count * sizeof *scores);
+    scored_rows all = {0};
+    ww_status status = s->example_count == 0 ? ww_fail(WW_INVALID_ARGUMENT, "query: an example is needed") : WW_OK;
+    for (size_t first = 0, count; status == WW_OK && first < s->example_count; first += count) {
+        /* after the target of a discovery pairs begin at odd numbers */
+        const size_t rest = s->example_count - first, most = s->kind == SEARCH_DISCOVER && first == 0 ? 1 : EXAMPLES_AT_ONCE;
+        ww_results *results = NULL;
+        count = rest < most ? rest : most;
+        status = score_rows(s, first, count, &results);
+        if (status == WW_OK && first == 0)
+            status = scored_rows_make(&all, s, results);
+        if (status == WW_OK)
+            status = add_results(&all, s, results, first, count);
+        ww_results_destroy(results);
     }
-    memory_free(rows);
-    memory_free(scores);
-    memory_free(hits);
+    if (status == WW_OK)
+        status = take_best(s, &all, kept);
+    scored_rows_free(&all);
     return status;
 }

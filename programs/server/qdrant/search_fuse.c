@@ -4,7 +4,6 @@
  * contributions to a point are added in the order in which they were found, so its score does not depend on the sort.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -72,18 +71,19 @@ int compare_found_scores(const void *first, const void *second)
     return (a->hit > b->hit) - (a->hit < b->hit);
 }
 
-/* Merges hits with the same id into one. Returns the number of points. */
-static int64_t unite(found_point *found, int64_t count)
+/* Merges hits with the same id into one. `count` becomes the number of points. */
+static ww_status unite(found_point *found, int64_t *count)
 {
     int64_t points = 0;
-    qsort(found, (size_t)count, sizeof *found, compare_ids);
-    for (int64_t i = 0; i < count; i++) {
+    const ww_status status = job_sort(found, (size_t)*count, sizeof *found, compare_ids);
+    for (int64_t i = 0; status == WW_OK && i < *count; i++) {
         if (points > 0 && strcmp(found[points - 1].id, found[i].id) == 0)
             found[points - 1].score += found[i].score;
         else
             found[points++] = found[i];
     }
-    return points;
+    *count = points;
+    return status;
 }
 
 ww_status search_fuse(search *s)
@@ -94,9 +94,12 @@ ww_status search_fuse(search *s)
     s->found = memory_alloc((size_t)(total + 1) * sizeof *s->found);
     if (!s->found)
         return memory_failed("hits", (size_t)total * sizeof *s->found);
-    const int64_t count = unite(s->found, gather(s));
-    qsort(s->found, (size_t)count, sizeof *s->found, compare_found_scores);
-    int64_t kept = 0;
+    int64_t count = gather(s), kept = 0;
+    ww_status status = unite(s->found, &count);
+    if (status == WW_OK)
+        status = job_sort(s->found, (size_t)count, sizeof *s->found, compare_found_scores);
+    if (status != WW_OK)
+        return status;
     for (int64_t i = s->offset; i < count && i - s->offset < s->limit; i++)
         if (score_is_within(s, s->found[i].score))
             s->found[kept++] = s->found[i];

@@ -3,6 +3,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/openai/documents.h"
 #include "server/qdrant/search.h"
 
 enum { PREFETCH_DEPTH_MAX = 8 };
@@ -84,6 +85,25 @@ static bool read_order(request *r, const char *value, search *s)
     return list_order_read(r, value, &s->order);
 }
 
+/* {"nearest": ..., "mmr": {"diversity": 0.5, "candidates_limit": 100}} */
+static bool read_diverse(request *r, const char *value, search *s)
+{
+    const char *mmr = json_given(value, "mmr"), *nearest = json_given(value, "nearest");
+    s->diverse = true;
+    s->diversity = 0.5;
+    s->candidates = s->limit + s->offset;
+    if (json_type_of(mmr) != JSON_OBJECT || !nearest || is_words(nearest))
+        return request_fail(r, 400, "query.mmr: an object is needed, and a vector, an id or a text as query.nearest");
+    if (!request_read_number(r, mmr, "diversity", &s->diversity) ||
+        !request_read_integer(r, mmr, "candidates_limit", 1, &s->candidates) || !search_read_nearest(r, nearest, s))
+        return false;
+    if (s->diversity < 0 || s->diversity > 1)
+        return request_fail(r, 400, "query.mmr.diversity: is %g; it must be 0 to 1", s->diversity);
+    if (s->candidates > WW_K_MAX || s->limit + s->offset > WW_K_MAX)
+        return request_fail(r, 400, "query.mmr: candidates_limit, and limit with offset, are at most %d", WW_K_MAX);
+    return true;
+}
+
 static bool read_query(request *r, const char *value, search *s)
 {
     static const struct {
@@ -94,9 +114,11 @@ static bool read_query(request *r, const char *value, search *s)
                  {"order_by", read_order},           {"sample", read_sample}};
     if (json_type_of(value) != JSON_OBJECT)
         return search_read_nearest(r, value, s);
-    for (const char *const *name = (const char *const[]){"mmr", "formula", "relevance_feedback", NULL}; *name; name++)
+    for (const char *const *name = (const char *const[]){"formula", "relevance_feedback", NULL}; *name; name++)
         if (json_given(value, *name))
             return request_fail(r, 501, "query.%s: is not supported", *name);
+    if (json_given(value, "mmr"))
+        return read_diverse(r, value, s);
     if (json_given(value, "fusion") || json_given(value, "rrf"))
         return read_fusion(r, value, s);
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
@@ -105,11 +127,44 @@ static bool read_query(request *r, const char *value, search *s)
     return search_read_nearest(r, value, s);
 }
 
+uint64_t text_hash(const char *text, size_t bytes)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
+    return hash;
+}
+
 /* Where in the tree a search is. */
 typedef struct tree_place {
-    const point_filter *filter; /* of the search above; NULL: none */
+    const search *above; /* NULL: none */
     int depth;
 } tree_place;
+
+/* Reads the filter of a search, which also has what the search above asks: that is copied, so all copies together have a limit.
+ */
+static bool read_filter(request *r, const char *object, const search *above, search *s)
+{
+    search_plan *p = r->plan;
+    const char *own = json_given(object, "filter");
+    const size_t bytes = own ? (size_t)(json_end(own) - own) : 0;
+    s->filter_bytes = bytes + (above ? above->filter_bytes : 0);
+    s->filter_hash = above ? above->filter_hash : 0;
+    if (own)
+        s->filter_hash = s->filter_hash * 31 + text_hash(own, bytes);
+    p->filter_bytes += above ? above->filter_bytes : 0;
+    if (p->filter_bytes > JOINED_FILTERS_BYTES)
+        return request_fail(r, 400, "prefetch: the filters of the searches above would be copied to more than %d bytes",
+                            JOINED_FILTERS_BYTES);
+    return filter_of_request(r, object, "filter", &s->filter);
+}
+
+/* Counts one more search of the request. */
+static bool count_search(request *r)
+{
+    search_plan *p = r->plan;
+    return ++p->nodes <= SEARCHES_MAX ? true : request_fail(r, 400, "more than %d searches and prefetches", SEARCHES_MAX);
+}
 
 static bool read_tree(request *r, const char *object, search *s, tree_place at);
 
@@ -122,11 +177,13 @@ static bool read_prefetch(request *r, const char *value, search *s, tree_place a
     for (const char *one = list ? json_first(value) : value; one; one = list ? json_next(one) : NULL, count++)
         if (json_type_of(one) != JSON_OBJECT)
             return request_fail(r, 400, "prefetch[%zu]: an object is needed", count);
+    if (count > SEARCHES_MAX)
+        return request_fail(r, 400, "prefetch: %zu of them; the maximum is %d", count, SEARCHES_MAX);
     s->children = memory_alloc_zeroed(count + 1, sizeof *s->children);
     if (!s->children)
         return request_fail_status(r, memory_failed("prefetches", count * sizeof *s->children));
     for (const char *one = list ? json_first(value) : value; one; one = list ? json_next(one) : NULL)
-        if (!read_tree(r, one, &s->children[s->child_count++], (tree_place){&s->filter, at.depth + 1}))
+        if (!read_tree(r, one, &s->children[s->child_count++], (tree_place){s, at.depth + 1}))
             return false;
     return true;
 }
@@ -136,8 +193,9 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
 {
     const char *using = json_given(object, "using"), *params = json_given(object, "params");
     const char *lookup = json_given(object, "lookup_from");
-    *s = (search){.kind = SEARCH_LIST, .limit = 10, .rank_constant = 2, .filter = {.above = at.filter}};
-    if (!request_without_shard(r, object))
+    *s = (search){.kind = SEARCH_LIST, .limit = 10, .rank_constant = 2};
+    s->filter.above = at.above ? &at.above->filter : NULL;
+    if (!count_search(r) || !request_without_shard(r, object))
         return false;
     if (!vector_name_read(using, s->using))
         return request_fail(r, 400, "using: the name of a vector is needed");
@@ -156,10 +214,11 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
     s->has_threshold = json_given(object, "score_threshold") != NULL;
     if (!request_read_integer(r, object, "limit", 1, &s->limit) || !request_read_integer(r, object, "offset", 0, &s->offset))
         return false;
+    r->asked[STRICT_QUERY_LIMIT] = s->limit > r->asked[STRICT_QUERY_LIMIT] ? s->limit : r->asked[STRICT_QUERY_LIMIT];
     s->limit = s->limit < WW_ROWS_MAX ? s->limit : WW_ROWS_MAX; /* no collection has more, and sums stay small */
     s->offset = s->offset < WW_ROWS_MAX ? s->offset : WW_ROWS_MAX;
-    return request_read_number(r, object, "score_threshold", &s->threshold) &&
-           filter_of_request(r, object, "filter", &s->filter) && (at.depth > 0 || parts_read(r, object, &s->with));
+    return request_read_number(r, object, "score_threshold", &s->threshold) && read_filter(r, object, at.above, s) &&
+           (at.depth > 0 || parts_read(r, object, &s->with));
 }
 
 static bool read_tree(request *r, const char *object, search *s, tree_place at)
@@ -191,4 +250,17 @@ bool search_read_search(request *r, const char *object, search *s)
     }
     return vector && json_type_of(vector) == JSON_LIST ? search_read_nearest(r, vector, s)
                                                        : request_fail(r, 400, "vector: a list of numbers is needed");
+}
+
+bool search_read_recommended(request *r, const char *object, search *s)
+{
+    return read_common(r, object, s, (tree_place){0}) && search_read_recommend(r, object, s);
+}
+
+bool search_read_discovered(request *r, const char *object, search *s)
+{
+    if (!read_common(r, object, s, (tree_place){0}))
+        return false;
+    return json_given(object, "target") ? search_read_discover(r, object, s)
+                                        : search_read_context(r, json_given(object, "context"), s);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <warpwave/ranking.h>
+
 #include "base/memory.h"
 #include "base/message.h"
 #include "server/qdrant/search.h"
@@ -53,10 +55,37 @@ static int64_t depth_of(const search *s)
     return s->limit + s->offset + (s->excludes_examples ? (int64_t)s->example_count : 0);
 }
 
-static bool alike(const search *a, const search *b)
+static int compare_numbers(int64_t a, int64_t b)
 {
-    return a->target == b->target && depth_of(a) == depth_of(b) && parts_fetch(&a->with) == parts_fetch(&b->with) &&
-           ww_filter_equal(a->filter.filter, b->filter.filter) && a->nprobe == b->nprobe && a->recall == b->recall;
+    return (a > b) - (a < b);
+}
+
+/* Filters with different texts count as different, even if they mean the same. */
+static int compare_filters(const search *a, const search *b)
+{
+    if (a->filter_hash != b->filter_hash)
+        return a->filter_hash < b->filter_hash ? -1 : 1;
+    return ww_filter_equal(a->filter.filter, b->filter.filter) ? 0 : compare_numbers((intptr_t)a, (intptr_t)b);
+}
+
+/* Orders leaves so that those which one call of the library can compute are adjacent: then it returns 0. */
+static int compare_leaves(const search *a, const search *b)
+{
+    int order = compare_numbers((int64_t)(uintptr_t)a->target, (int64_t)(uintptr_t)b->target);
+    order = order != 0 ? order : compare_numbers(depth_of(a), depth_of(b));
+    order = order != 0 ? order : compare_numbers(parts_fetch(&a->with), parts_fetch(&b->with));
+    order = order != 0 ? order : compare_numbers(a->nprobe, b->nprobe);
+    order = order != 0 ? order : (a->recall > b->recall) - (a->recall < b->recall);
+    return order != 0 ? order : compare_filters(a, b);
+}
+
+/* The searches that are ready come first. */
+static int compare_ready(const void *first, const void *second)
+{
+    const search *a = *(search *const *)first, *b = *(search *const *)second;
+    if (a->ready != b->ready)
+        return a->ready ? -1 : 1;
+    return a->ready ? compare_leaves(a, b) : 0;
 }
 
 /* A row is screened by its codes, a byte per element, and scored by its vector. With an index the library counts the bytes of
@@ -86,6 +115,7 @@ static ww_status query_together(search *const *alike_ones, size_t count, ww_resu
     for (size_t i = 0; i < count; i++)
         memcpy(vectors + i * dim, alike_ones[i]->vector, dim * sizeof *vectors);
     ww_query query = ww_query_default();
+    query.cancel = job_cancel();
     query.queries = vectors;
     query.query_count = (int64_t)count;
     query.dim = e->dim;
@@ -110,30 +140,32 @@ static ww_status query_together(search *const *alike_ones, size_t count, ww_resu
     return status;
 }
 
-/* Runs leaf number `first` and all later ones that are like it. */
-static void run_group(search **leaves, size_t first, size_t count, kept_results *kept)
+/* Runs searches that are alike. */
+static void run_group(search **group, size_t count, kept_results *kept)
 {
-    search **group = memory_alloc(count * sizeof *group);
-    size_t members = 0;
-    for (size_t i = first; group && i < count; i++)
-        if (leaves[i]->ready && alike(leaves[i], leaves[first]))
-            group[members++] = leaves[i];
     ww_results *results = NULL;
-    ww_status status = group ? query_together(group, members, &results) : memory_failed("queries", count * sizeof *group);
+    ww_status status = query_together(group, count, &results);
     if (status == WW_OK && !kept_add(kept, results))
         status = memory_failed("results", sizeof results);
-    for (size_t i = 0; i < members; i++) {
-        group[i]->ready = false;
+    for (size_t i = 0; i < count; i++) {
         group[i]->results = results;
         group[i]->query = (int64_t)i;
         if (status != WW_OK)
             search_failed(group[i], status);
     }
-    if (!group) {
-        leaves[first]->ready = false;
-        search_failed(leaves[first], status);
+}
+
+/* Runs all leaves that are ready, group by group. */
+static ww_status run_groups(search **leaves, size_t count, kept_results *kept)
+{
+    ww_status status = job_sort(leaves, count, sizeof *leaves, compare_ready);
+    for (size_t first = 0, end; status == WW_OK && first < count && leaves[first]->ready; first = end) {
+        for (end = first + 1; end < count && leaves[end]->ready && compare_leaves(leaves[first], leaves[end]) == 0;)
+            end++;
+        run_group(leaves + first, end - first, kept);
+        status = job_check();
     }
-    memory_free(group);
+    return status;
 }
 
 /* ---- leaves -------------------------------------------------------------------------------------------------------------- */
@@ -149,23 +181,23 @@ static size_t count_leaves(const search *s)
 /* Prepares everything that a search needs before it can be computed. */
 static ww_status make_ready(entry *e, search *s)
 {
-    ww_filter *resolved = NULL;
-    ww_status status = filter_resolve(e, &s->filter, &resolved);
-    if (resolved) {
-        ww_filter_destroy(s->filter.filter);
-        s->filter.filter = resolved;
-        s->filter.by_vector = false;
-    }
+    ww_status status = job_check();
     s->target = s->example_count > 0 || s->words ? entry_part(e, s->using) : e;
     if (status == WW_OK && !s->target)
         status = ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", s->using);
     return status == WW_OK && s->example_count > 0 ? examples_resolve(e, s) : status;
 }
 
-static void collect_leaves(entry *e, search *s, search **leaves, size_t *count)
+/* The leaves of a tree, in the order of reading. */
+typedef struct leaf_list {
+    search **leaves;
+    size_t count;
+} leaf_list;
+
+static void collect_leaves(entry *e, search *s, leaf_list *all)
 {
     for (size_t i = 0; i < s->child_count; i++)
-        collect_leaves(e, &s->children[i], leaves, count);
+        collect_leaves(e, &s->children[i], all);
     const ww_status status = make_ready(e, s);
     if (status != WW_OK) {
         search_failed(s, status);
@@ -173,8 +205,8 @@ static void collect_leaves(entry *e, search *s, search **leaves, size_t *count)
     }
     if (s->child_count > 0)
         return;
-    s->ready = s->vector != NULL;
-    leaves[(*count)++] = s;
+    s->ready = s->vector != NULL && !s->diverse && !s->filter.by_vector;
+    all->leaves[all->count++] = s;
 }
 
 /* ---- trees --------------------------------------------------------------------------------------------------------------- */
@@ -196,7 +228,7 @@ static ww_status take_hits(search *s)
     s->found = memory_alloc((size_t)(hits + 1) * sizeof *s->found);
     if (!s->found)
         return memory_failed("hits", (size_t)hits * sizeof *s->found);
-    for (int64_t i = 0; i < hits && s->found_count < s->limit; i++) {
+    for (int64_t i = 0; i < hits && s->found_count < s->limit && !job_is_over(); i++) {
         const char *id = ww_results_id(s->results, s->query, i);
         if (!id || example_is(s, id) || !score_is_within(s, (double)scores[i]))
             continue;
@@ -266,12 +298,36 @@ static ww_status rescore(search *s, kept_results *kept)
     return status == WW_OK ? take_hits(s) : status;
 }
 
+/* Chooses among the nearest points those that are not like the ones before, by maximal marginal relevance. */
+static ww_status diversify(search *s, kept_results *kept)
+{
+    ww_query query = ww_query_default();
+    ww_diversity how = ww_diversity_default();
+    ww_results *results = NULL;
+    query.cancel = job_cancel();
+    query.queries = s->vector;
+    query.query_count = 1;
+    query.dim = s->target->dim;
+    query.k = (int32_t)(depth_of(s) < WW_K_MAX ? depth_of(s) : WW_K_MAX);
+    query.filter = s->filter.filter;
+    query.fetch = parts_fetch(&s->with) | WW_FETCH_VECTORS;
+    how.lambda = 1 - s->diversity;
+    ww_status status = ww_collection_rank(s->target->collection, &query, &how, NULL,
+                                          s->candidates > query.k ? s->candidates : query.k, &results);
+    atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
+    if (status == WW_OK && !kept_add(kept, results))
+        status = memory_failed("results", sizeof results);
+    s->results = results;
+    return status == WW_OK ? take_hits(s) : status;
+}
+
 /* Finds the points whose texts have the words, the best by BM25. */
 static ww_status find_words(search *s, kept_results *kept)
 {
     const char *const texts[1] = {s->words};
     ww_match match = ww_match_default();
     ww_query query = ww_query_default();
+    query.cancel = job_cancel();
     ww_results *results = NULL;
     match.texts = texts;
     match.mode = WW_MATCH_TEXT;
@@ -310,14 +366,10 @@ static ww_status complete(entry *e, search *s, kept_results *kept)
     return status;
 }
 
-/* Finishes a search whose children are done. */
-static ww_status finish_one(entry *e, search *s, kept_results *kept)
+/* Computes a search whose children are done. */
+static ww_status compute_one(entry *e, search *s, kept_results *kept)
 {
-    const bool fused = s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF;
-    const ww_status status = s->child_count > 0 && !fused ? restrict_to_children(s) : WW_OK;
-    if (status != WW_OK)
-        return status;
-    if (fused)
+    if (s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF)
         return search_fuse(s);
     if (s->kind == SEARCH_LIST || s->kind == SEARCH_SAMPLE)
         return list_points(e, s);
@@ -325,7 +377,37 @@ static ww_status finish_one(entry *e, search *s, kept_results *kept)
         return find_words(s, kept);
     if (s->kind != SEARCH_NEAREST)
         return examples_score(s, kept);
-    return s->child_count > 0 ? rescore(s, kept) : take_hits(s);
+    if (s->diverse)
+        return diversify(s, kept);
+    return s->child_count > 0 || s->filter.by_vector ? rescore(s, kept) : take_hits(s);
+}
+
+/* Replaces conditions on named vectors by the ids of the points that have them. There may be many, so the filter is made when
+ * the search is computed, and freed after it. */
+static ww_status resolve_filter(const entry *e, search *s)
+{
+    ww_filter *resolved = NULL;
+    const ww_status status = filter_resolve(e, &s->filter, &resolved);
+    if (resolved) {
+        ww_filter_destroy(s->filter.filter);
+        s->filter.filter = resolved;
+    }
+    return status;
+}
+
+static ww_status finish_one(entry *e, search *s, kept_results *kept)
+{
+    const bool fused = s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF;
+    ww_status status = job_check();
+    if (status == WW_OK && s->filter.by_vector && !fused)
+        status = resolve_filter(e, s);
+    if (status == WW_OK && s->child_count > 0 && !fused)
+        status = restrict_to_children(s);
+    if (status == WW_OK)
+        status = compute_one(e, s, kept);
+    ww_filter_destroy(s->filter.filter);
+    s->filter.filter = NULL;
+    return status;
 }
 
 static void finish(entry *e, search *s, kept_results *kept, bool top)
@@ -349,20 +431,19 @@ static void finish(entry *e, search *s, kept_results *kept, bool top)
 
 void searches_run(entry *e, search **searches, size_t count, kept_results *kept)
 {
-    size_t capacity = 0, leaf_count = 0;
+    size_t capacity = 0;
     for (size_t i = 0; i < count; i++)
         capacity += count_leaves(searches[i]);
-    search **leaves = memory_alloc((capacity + 1) * sizeof *leaves);
+    leaf_list all = {memory_alloc((capacity + 1) * sizeof *all.leaves), 0};
+    ww_status status = all.leaves ? WW_OK : memory_failed("searches", capacity * sizeof *all.leaves);
+    for (size_t i = 0; status == WW_OK && i < count; i++)
+        collect_leaves(e, searches[i], &all);
+    if (status == WW_OK)
+        status = run_groups(all.leaves, all.count, kept);
     for (size_t i = 0; i < count; i++) {
-        if (leaves)
-            collect_leaves(e, searches[i], leaves, &leaf_count);
-        else
-            search_failed(searches[i], memory_failed("searches", capacity * sizeof *leaves));
-    }
-    for (size_t i = 0; i < leaf_count; i++)
-        if (leaves[i]->ready)
-            run_group(leaves, i, leaf_count, kept);
-    for (size_t i = 0; i < count; i++)
+        if (status != WW_OK)
+            search_failed(searches[i], status);
         finish(e, searches[i], kept, true);
-    memory_free(leaves);
+    }
+    memory_free(all.leaves);
 }

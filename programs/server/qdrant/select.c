@@ -21,17 +21,14 @@ static bool read_keys(request *r, const char *list, selection *with)
     for (const char *at = json_first(list); at; at = json_next(at), count++)
         if (json_type_of(at) != JSON_TEXT)
             return request_fail(r, 400, "with_payload[%zu]: a text is needed", count);
-    const size_t bytes = (size_t)(json_end(list) - list) + count;
-    with->text = memory_alloc(bytes);
-    with->keys = memory_alloc((count + 1) * sizeof *with->keys);
-    if (!with->text || !with->keys)
-        return request_fail_status(r, memory_failed("keys of a payload", bytes));
-    char *free_text = with->text;
-    for (const char *at = json_first(list); at; at = json_next(at)) {
-        with->keys[with->key_count++] = free_text;
-        free_text += json_text_read(at, free_text);
-        *free_text++ = '\0';
-    }
+    if (count > PAYLOAD_KEYS_MAX)
+        return request_fail(r, 400, "with_payload: %zu keys; the maximum is %d", count, PAYLOAD_KEYS_MAX);
+    with->keys = memory_alloc_zeroed(count + 1, sizeof *with->keys);
+    if (!with->keys)
+        return request_fail_status(r, memory_failed("keys of a payload", count * sizeof *with->keys));
+    for (const char *at = json_first(list); at; at = json_next(at))
+        if (!values_key_read(r, at, "with_payload", &with->keys[with->key_count++]))
+            return false;
     return true;
 }
 
@@ -68,8 +65,9 @@ bool parts_read(request *r, const char *object, selection *with)
 
 void parts_free(selection *s)
 {
+    for (size_t i = 0; i < s->key_count; i++)
+        values_key_free(&s->keys[i]);
     memory_free(s->keys);
-    memory_free(s->text);
     *s = (selection){0};
 }
 
@@ -91,67 +89,87 @@ uint32_t parts_fetch(const selection *s)
 
 /* ---- parts of payloads --------------------------------------------------------------------------------------------------- */
 
-enum { PATH_BYTES = 512, DEPTH_MAX = 64 };
+enum { DEPTH_MAX = 64 };
+
+/* One step from a payload's root to a value: the key of a member, or the number of an element. */
+typedef struct step {
+    const char *key; /* as JSON; NULL: an element */
+    int64_t number;
+} step;
+
+/* Where a value is. */
+typedef struct step_list {
+    step steps[DEPTH_MAX];
+    size_t count;
+} step_list;
 
 typedef enum chosen { CHOSEN_NONE, CHOSEN_PARTS, CHOSEN_ALL } chosen;
 
-/* Is the path one of the keys, is it above one of them, or neither? */
-static chosen choose(const selection *s, const char *path)
+static bool step_is(const step *s, const json_part *part)
 {
-    const size_t length = strlen(path);
+    if (part->step == JSON_KEY)
+        return s->key && json_text_is(s->key, part->text, part->length);
+    return !s->key && (part->step == JSON_EACH || part->index == s->number);
+}
+
+/* Is the path one of the keys, is it above one of them, or neither? */
+static chosen choose(const selection *s, const step_list *at)
+{
     chosen found = CHOSEN_NONE;
     for (size_t i = 0; i < s->key_count; i++) {
-        if (strncmp(s->keys[i], path, length) != 0)
-            continue;
-        if (s->keys[i][length] == '\0')
+        const values_path key = values_path_of(&s->keys[i]);
+        size_t same = 0;
+        while (same < at->count && same < (size_t)key.count && step_is(&at->steps[same], &key.parts[same]))
+            same++;
+        if (same == at->count && same == (size_t)key.count)
             return CHOSEN_ALL;
-        if (s->keys[i][length] == '.' || s->keys[i][length] == '[')
+        if (same == at->count)
             found = CHOSEN_PARTS;
     }
     return found;
 }
 
-static void put_parts(out *o, const selection *s, const char *value, const char *path, int depth);
+static void put_parts(out *o, const selection *s, const char *value, step_list *path);
 
-/* Writes the chosen part of a member of an object or an element of a list. Returns whether anything was written. */
-static bool put_part(out *o, const selection *s, const char *at, const char *path, int depth)
+/* Writes the chosen part of a member of an object or an element of a list, `at`, to which the path leads. */
+static void put_part(out *o, const selection *s, const char *at, step_list *path, bool *begun)
 {
-    const bool member = path[strlen(path) - 1] != ']';
+    const bool member = path->steps[path->count - 1].key != NULL;
     const char *value = member ? json_member(at) : at;
-    const chosen c = depth < DEPTH_MAX ? choose(s, path) : CHOSEN_NONE;
+    const chosen c = choose(s, path);
     if (c == (s->exclude ? CHOSEN_ALL : CHOSEN_NONE))
-        return false;
-    if (o->bytes[o->length - 1] != '{' && o->bytes[o->length - 1] != '[')
-        out_bytes(o, ",", 1);
+        return;
+    out_text(o, *begun ? "," : "");
+    *begun = true;
     if (member) {
         out_bytes(o, at, (size_t)(json_end(at) - at));
         out_bytes(o, ":", 1);
     }
     if (c == CHOSEN_PARTS)
-        put_parts(o, s, value, path, depth + 1);
+        put_parts(o, s, value, path);
     else
         out_bytes(o, value, (size_t)(json_end(value) - value));
-    return true;
 }
 
-/* Writes the parts of the value at a path that the keys choose. */
-static void put_parts(out *o, const selection *s, const char *value, const char *path, int depth)
+/* Writes the parts of the value at a path that the keys choose. Keys have fewer parts than DEPTH_MAX, so no deeper value is
+ * above one of them. */
+static void put_parts(out *o, const selection *s, const char *value, step_list *path)
 {
-    char below[PATH_BYTES];
     const json_type type = json_type_of(value);
-    if (type != JSON_OBJECT && type != JSON_LIST) {
+    bool begun = false;
+    if ((type != JSON_OBJECT && type != JSON_LIST) || path->count == DEPTH_MAX) {
         out_bytes(o, value, (size_t)(json_end(value) - value));
         return;
     }
-    out_bytes(o, type == JSON_OBJECT ? "{" : "[", 1);
-    for (const char *at = json_first(value); at && o->bytes; at = json_next(at)) {
-        if (type == JSON_LIST)
-            snprintf(below, sizeof below, "%s[]", path);
-        else
-            snprintf(below, sizeof below, "%s%s%.*s", path, path[0] != '\0' ? "." : "", (int)(json_end(at) - at) - 2, at + 1);
-        put_part(o, s, at, below, depth);
+    int64_t number = 0;
+    out_text(o, type == JSON_OBJECT ? "{" : "[");
+    path->count++;
+    for (const char *at = json_first(value); at; at = json_next(at), number++) {
+        path->steps[path->count - 1] = (step){type == JSON_OBJECT ? at : NULL, number};
+        put_part(o, s, at, path, &begun);
     }
-    out_bytes(o, type == JSON_OBJECT ? "}" : "]", 1);
+    path->count--;
+    out_text(o, type == JSON_OBJECT ? "}" : "]");
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------------------------- */
@@ -227,7 +245,7 @@ static void put_point_parts(out *o, const point *p)
         if (!payload)
             out_text(o, "{}");
         else if (p->with->keys)
-            put_parts(o, p->with, json_root(payload), "", 0);
+            put_parts(o, p->with, json_root(payload), &(step_list){.count = 0});
         else
             out_text(o, payload);
     }
@@ -276,14 +294,23 @@ ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint
     get.count = count;
     get.ids = ids;
     get.fetch = fetch;
+    get.cancel = job_cancel();
     return ww_collection_get(e->collection, &get, found);
+}
+
+/* A selection that ends when the job is over. */
+static ww_selection selection_begin(void)
+{
+    ww_selection rows = ww_selection_default();
+    rows.cancel = job_cancel();
+    return rows;
 }
 
 ww_status rows_each(const entry *e, const point_filter *filter, uint32_t fetch,
                     ww_status (*tell)(void *user, const ww_results *rows), void *user)
 {
     enum { ROWS_AT_ONCE = 16384 };
-    ww_selection rows = ww_selection_default();
+    ww_selection rows = selection_begin();
     ww_filter *resolved = NULL;
     ww_status status = filter_resolve(e, filter, &resolved);
     rows.filter = resolved ? resolved : filter->filter;
@@ -304,7 +331,7 @@ ww_status rows_each(const entry *e, const point_filter *filter, uint32_t fetch,
 
 ww_status rows_matching(const entry *e, const point_filter *filter, uint32_t fetch, ww_results **results)
 {
-    ww_selection rows = ww_selection_default();
+    ww_selection rows = selection_begin();
     ww_filter *resolved = NULL;
     ww_status status = filter_resolve(e, filter, &resolved);
     rows.filter = resolved ? resolved : filter->filter;
@@ -322,7 +349,7 @@ ww_status rows_count(const entry *e, const point_filter *filter, int64_t *count)
         *count = info.rows_live;
         return described;
     }
-    ww_selection rows = ww_selection_default();
+    ww_selection rows = selection_begin();
     ww_filter *resolved = NULL;
     ww_status status = filter_resolve(e, filter, &resolved);
     rows.filter = resolved ? resolved : filter->filter;

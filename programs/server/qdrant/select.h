@@ -3,15 +3,17 @@
 #define WW_SERVER_QDRANT_SELECT_H
 
 #include "server/qdrant/filter.h"
+#include "server/qdrant/values.h"
 #include "server/state.h"
+
+enum { PAYLOAD_KEYS_MAX = 128 }; /* of with_payload: each is compared with each field of a payload */
 
 typedef struct selection {
     bool payload, vector;
     const char *vector_names; /* a JSON list in the request's body; NULL: all */
     bool exclude;             /* `keys` are left out; false: only they are included */
-    const char **keys;        /* "a.b", "a[].b"; NULL: the whole payload */
+    values_key *keys;         /* NULL: the whole payload */
     size_t key_count;
-    char *text; /* the keys point into it */
 } selection;
 
 /* Reads with_payload and with_vector of an object; `with` holds the defaults. False: the request failed. */

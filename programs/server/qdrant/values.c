@@ -7,6 +7,7 @@
 #include "base/instant.h"
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/job.h"
 
 bool values_key_read(request *r, const char *value, const char *what, values_key *key)
 {
@@ -16,6 +17,11 @@ bool values_key_read(request *r, const char *value, const char *what, values_key
     const char *wrong = key->text ? json_path_read(key->text, strlen(key->text), &key->path) : NULL;
     key->read = key->text && !wrong;
     return wrong ? request_fail(r, 400, "%s: '%s': %s", what, key->text, wrong) : key->read;
+}
+
+values_path values_path_of(const values_key *key)
+{
+    return key && key->read ? (values_path){key->path.parts, key->path.count} : (values_path){NULL, 0};
 }
 
 void values_key_free(values_key *key)
@@ -122,7 +128,9 @@ ww_status values_sort(value_counts *counts)
     int64_t kept = 0;
     if (counts->count < 2)
         return WW_OK;
-    qsort(counts->values, (size_t)counts->count, sizeof *counts->values, compare_texts);
+    const ww_status status = job_sort(counts->values, (size_t)counts->count, sizeof *counts->values, compare_texts);
+    if (status != WW_OK)
+        return status;
     for (int64_t i = 0; i < counts->count; i++) {
         if (kept > 0 && same_value(&counts->values[kept - 1], &counts->values[i]))
             counts->values[kept - 1].count++;
@@ -130,11 +138,10 @@ ww_status values_sort(value_counts *counts)
             counts->values[kept++] = counts->values[i];
     }
     counts->count = kept;
-    qsort(counts->values, (size_t)kept, sizeof *counts->values, compare_counts);
-    return WW_OK;
+    return job_sort(counts->values, (size_t)kept, sizeof *counts->values, compare_counts);
 }
 
-void values_free(value_counts *counts)
+void value_counts_free(value_counts *counts)
 {
     memory_free(counts->values);
     *counts = (value_counts){0};

@@ -12,6 +12,14 @@ typedef struct values_key {
     bool read;
 } values_key;
 
+/* Its parts, or the rest of them. */
+typedef struct values_path {
+    const json_part *parts;
+    int32_t count;
+} values_path;
+
+values_path values_path_of(const values_key *key); /* NULL: no parts */
+
 bool values_key_read(request *r, const char *value, const char *what, values_key *key);
 void values_key_free(values_key *key);
 
@@ -40,6 +48,6 @@ ww_status values_count(value_counts *counts, const values_key *key, const char *
 
 /* Merges equal values and sorts them, the most frequent first, on ties booleans, then numbers, then texts. */
 ww_status values_sort(value_counts *counts);
-void values_free(value_counts *counts);
+void value_counts_free(value_counts *counts);
 
 #endif

@@ -182,7 +182,7 @@ void run_colours(request *r)
         status = colour_map(r, &c);
     if (status != WW_OK)
         request_fail_status(r, status);
-    values_free(&c.counts);
+    value_counts_free(&c.counts);
     memory_free(c.colours);
     ww_results_destroy(rows);
 }

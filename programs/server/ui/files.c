@@ -58,11 +58,11 @@ static bool page_file_send(request *r)
 static const route routes[] = {
     {"GET", "/ui/{file}", RIGHT_NONE, WORK_HERE, page_file_send, NULL, "A file of the page for browsers", NULL, "The file.",
      false},
-    {"GET", "/warpwave/overview", RIGHT_READ, WORK_STORE, NULL, run_overview, "The server, its models and its collections",
+    {"GET", "/warpwave/overview", RIGHT_READ, WORK_STORE_READ, NULL, run_overview, "The server, its models and its collections",
      NULL, "An object.", false},
-    {"GET", COLLECTION "/fields", RIGHT_READ, WORK_COLLECTION, NULL, run_fields, "The keys that payloads have", NULL,
+    {"GET", COLLECTION "/fields", RIGHT_READ, WORK_READ, NULL, run_fields, "The keys that payloads have", NULL,
      "Keys with their types and how many rows have them.", false},
-    {"POST", COLLECTION "/rows", RIGHT_READ, WORK_COLLECTION, prepare_rows, run_rows,
+    {"POST", COLLECTION "/rows", RIGHT_READ, WORK_READ, prepare_rows, run_rows,
      "Rows in the order of their handles, or by handles or ids, which are texts; of a vector with a name by ?using=NAME",
      "\"offset\":{\"type\":\"integer\"},\"limit\":{\"type\":\"integer\"},\"filter\":{\"type\":\"object\"},\"ids\":{\"type\":"
      "\"array\",\"items\":{\"type\":\"string\"}},\"handles\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"

@@ -243,6 +243,7 @@ void run_rows(request *r)
     ww_get get = ww_get_default();
     int64_t total = p->count;
     ww_status status = p->ids || p->handles ? WW_OK : find_page(e, p, &total);
+    get.cancel = job_cancel();
     get.count = p->count;
     get.ids = (const char *const *)p->ids;
     get.handles = p->handles;

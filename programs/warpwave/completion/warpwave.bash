@@ -414,7 +414,7 @@ _warpwave()
             esac
             ;;
         'serve')
-            options='--model --chat-template --listen --device --api-key-file --read-only-key-file --no-auth --tls-cert --tls-key --host --cors --access-log --queue-limit --body-limit --connections --timeout --drain --http-threads --workers'
+            options='--model --chat-template --listen --device --api-key-file --read-only-key-file --no-auth --tls-cert --tls-key --host --cors --access-log --queue-limit --body-limit --body-memory --disk-reserve --connections --timeout --drain --http-threads --workers'
             case $previous in
             --model) compopt +o default 2>/dev/null; return ;;
             --chat-template) return ;;
@@ -429,6 +429,8 @@ _warpwave()
             --access-log) return ;;
             --queue-limit) compopt +o default 2>/dev/null; return ;;
             --body-limit) compopt +o default 2>/dev/null; return ;;
+            --body-memory) compopt +o default 2>/dev/null; return ;;
+            --disk-reserve) compopt +o default 2>/dev/null; return ;;
             --connections) compopt +o default 2>/dev/null; return ;;
             --timeout) compopt +o default 2>/dev/null; return ;;
             --drain) compopt +o default 2>/dev/null; return ;;

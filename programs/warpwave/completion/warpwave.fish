@@ -369,11 +369,13 @@ complete -c warpwave -n "__fish_seen_subcommand_from serve" -l cors -x -d 'permi
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l access-log -r -F -d 'write one JSON line per request; "-" is standard output'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l queue-limit -x -d 'requests that may wait for one collection or model, others get 429; default: 1024'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l body-limit -x -d 'largest body of a request, in MiB; default: 32'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l body-memory -x -d 'memory for the bodies of all requests together, others get 503; default: 512'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l disk-reserve -x -d 'free room on the disk below which /readyz answers 503; default: 16'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l connections -x -d 'maximum number of connections; default: 10240'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l timeout -x -d 'time that a request may wait and run; default: 60'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l drain -x -d 'time for running requests to finish after SIGTERM; default: 10'
 complete -c warpwave -n "__fish_seen_subcommand_from serve" -l http-threads -x -d 'threads for HTTP; default: 2'
-complete -c warpwave -n "__fish_seen_subcommand_from serve" -l workers -x -d 'collections and models that compute at the same time; default: 4'
+complete -c warpwave -n "__fish_seen_subcommand_from serve" -l workers -x -d 'jobs that compute at the same time, half of them reads of one collection at most; default: 16'
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from info" -F
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from info" -l json -d 'print one JSON object'
 complete -c warpwave -n "__fish_seen_subcommand_from gguf; and __fish_seen_subcommand_from verify" -F

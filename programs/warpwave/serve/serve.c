@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "server/server.h"
@@ -19,7 +21,7 @@ typedef struct serve_settings {
     text_list models, hosts, origins;
     const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log;
     bool no_auth;
-    int64_t queue_limit, body_mib, connections, timeout, drain, http_threads, workers;
+    int64_t queue_limit, body_mib, body_memory_mib, disk_reserve_mib, connections, timeout, drain, http_threads, workers;
 } serve_settings;
 
 static const option options[] = {
@@ -46,6 +48,10 @@ static const option options[] = {
                       "requests that may wait for one collection or model, others get 429; default: 1024"),
     OPTION_IS_INTEGER(serve_settings, body_mib, false, "--body-limit", "MIB", 1, 256,
                       "largest body of a request, in MiB; default: 32"),
+    OPTION_IS_INTEGER(serve_settings, body_memory_mib, false, "--body-memory", "MIB", 1, 1048576,
+                      "memory for the bodies of all requests together, others get 503; default: 512"),
+    OPTION_IS_INTEGER(serve_settings, disk_reserve_mib, false, "--disk-reserve", "MIB", 0, 1048576,
+                      "free room on the disk below which /readyz answers 503; default: 16"),
     OPTION_IS_INTEGER(serve_settings, connections, false, "--connections", "N", 1, 1000000,
                       "maximum number of connections; default: 10240"),
     OPTION_IS_INTEGER(serve_settings, timeout, false, "--timeout", "SECONDS", 1, 86400,
@@ -54,7 +60,7 @@ static const option options[] = {
                       "time for running requests to finish after SIGTERM; default: 10"),
     OPTION_IS_INTEGER(serve_settings, http_threads, false, "--http-threads", "N", 2, 64, "threads for HTTP; default: 2"),
     OPTION_IS_INTEGER(serve_settings, workers, false, "--workers", "N", 1, 64,
-                      "collections and models that compute at the same time; default: 4"),
+                      "jobs that compute at the same time, half of them reads of one collection at most; default: 16"),
 };
 
 /* Splits "127.0.0.1:6333" and "[::1]:6333". */
@@ -118,6 +124,26 @@ static void serve(server *s, const sigset_t *signals)
     }
 }
 
+enum { GRACE_SECONDS = 5 };
+
+/* Ends the process if the server does not stop in time. What was answered is on the disk, and an unfinished transaction leaves
+ * no trace. */
+static void *end_late(void *seconds)
+{
+    const time_t wait = (time_t)(intptr_t)seconds;
+    nanosleep(&(struct timespec){.tv_sec = wait}, NULL);
+    fprintf(stderr, "warpwave serve: a request still runs after %lld s; ending without waiting for it\n", (long long)wait);
+    _exit(EXIT_CODE_OTHER);
+}
+
+static void stop_in_time(server *s, const server_config *config)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end_late, (void *)(intptr_t)(config->drain_seconds + GRACE_SECONDS)) == 0)
+        pthread_detach(thread);
+    server_stop(s);
+}
+
 static ww_status start_and_serve(const serve_settings *given, server_config *config)
 {
     sigset_t signals;
@@ -135,7 +161,7 @@ static ww_status start_and_serve(const serve_settings *given, server_config *con
         fprintf(stderr, "warpwave serve: listening at %s://%s%s%s:%d\n", config->certificate ? "https" : "http", v6 ? "[" : "",
                 config->address, v6 ? "]" : "", (int)server_port(s));
         serve(s, &signals);
-        server_stop(s);
+        stop_in_time(s, config);
     }
     ww_device_close(config->device);
     return status;
@@ -149,6 +175,8 @@ static exit_code run(const char *const *arguments, size_t count)
                         .device = NULL,
                         .queue_limit = config.queue_limit,
                         .body_mib = config.body_bytes >> 20,
+                        .body_memory_mib = config.all_bodies_bytes >> 20,
+                        .disk_reserve_mib = config.disk_reserve_bytes >> 20,
                         .connections = config.connections,
                         .timeout = (int64_t)config.request_seconds,
                         .drain = (int64_t)config.drain_seconds,
@@ -169,6 +197,8 @@ static exit_code run(const char *const *arguments, size_t count)
     config.access_log = s.access_log;
     config.queue_limit = s.queue_limit;
     config.body_bytes = s.body_mib << 20;
+    config.all_bodies_bytes = s.body_memory_mib << 20;
+    config.disk_reserve_bytes = s.disk_reserve_mib << 20;
     config.connections = s.connections;
     config.request_seconds = (double)s.timeout;
     config.drain_seconds = (double)s.drain;
@@ -193,7 +223,8 @@ const command command_serve = {
     .operand = "STORE",
     .options = options,
     .option_count = sizeof options / sizeof *options,
-    .notes = "Ends after SIGTERM or Ctrl-C: running requests finish, new ones get 503. SIGHUP reads keys and certificates\n"
+    .notes = "Ends after SIGTERM or Ctrl-C: running requests have --drain seconds, new ones get 503. SIGHUP reads keys and "
+             "certificates\n"
              "again.\n",
     .run = run,
 };

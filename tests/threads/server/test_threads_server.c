@@ -46,7 +46,7 @@ static http_answer ask(const char *method, const char *path, const char *body)
         return (http_answer){0};
     const int length = snprintf(request, sizeof request,
                                 "%s %s HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nConnection: close\r\n"
-                                "Content-Length: %zu\r\n\r\n%s",
+                                "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
                                 method, path, strlen(body), body);
     http_send(connection, request, (size_t)length);
     http_answer a = http_receive(connection);
@@ -116,11 +116,14 @@ static void *leave(void *user)
 {
     (void)user;
     static const char *const requests[] = {
-        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Length: 82\r\n\r\n"
+        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Type: "
+        "application/json\r\nContent-Length: 82\r\n\r\n"
         "{\"model\": \"decoder\", \"prompt\": \"a fox dogs a\", \"max_tokens\": 200, \"stream\": true    }",
-        "POST /collections/docs/points/query HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Length: 17\r\n\r\n"
+        "POST /collections/docs/points/query HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Type: "
+        "application/json\r\nContent-Length: 17\r\n\r\n"
         "{\"query\": [1, 0]}",
-        "PUT /collections/docs/points HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Length: 500\r\n\r\n{\"po"};
+        "PUT /collections/docs/points HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Type: "
+        "application/json\r\nContent-Length: 500\r\n\r\n{\"po"};
     for (int i = 0; !atomic_load(&done); i++) {
         const int connection = http_try_connect(port);
         const char *request = requests[i % 3];

@@ -1,0 +1,26 @@
+/* Settings of collections that Qdrant's clients send and read back: they are kept beside the collection and shown, and those
+ * limits of strict_mode_config that mean something here are obeyed. */
+#ifndef WW_SERVER_QDRANT_SETTINGS_H
+#define WW_SERVER_QDRANT_SETTINGS_H
+
+#include "server/state.h"
+
+enum { SETTINGS_BYTES_MAX = 1 << 16 }; /* of each */
+
+/* Checks the settings in the body of PUT or PATCH. False: the request failed. */
+bool settings_check(request *r, const char *body);
+
+/* Keeps those of a body, merged with the collection's own; forgets them. */
+ww_status settings_keep(server *s, entry *e, const char *body);
+ww_status settings_forget(server *s, const char *collection);
+
+/* Reads the limits of a collection that is opened. */
+ww_status settings_load(server *s, entry *e);
+
+/* Does the request obey the collection's limits? False: the request failed. */
+bool settings_obeyed(request *r);
+
+/* Writes the members of "config" in the description of a collection, from "params" on; `vectors` are those of params. */
+void settings_put(server *s, out *o, const entry *e, const char *vectors);
+
+#endif
