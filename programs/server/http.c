@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "server/encoding.h"
+#include "server/body/encoding.h"
 #include "server/http.h"
 #include "server/openai/documents.h"
 #include "server/route.h"

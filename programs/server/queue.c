@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/system/threads.h"
-#include "server/encoding.h"
+#include "server/body/encoding.h"
 #include "server/openai/documents.h"
 #include "server/route.h"
 

@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "server/gunzip.h"
+#include "server/body/gunzip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -179,7 +179,7 @@ static void a_request_ends_when_its_deadline_passes(void **state)
     const double begun = seconds_now();
     ask_text(504, "POST", "/collections/docs/points/query/batch", &t);
     const double took = seconds_now() - begun;
-    if (took > 3)
+    if (took > 6)
         fail_msg("the answer came after %g s", took);
     check_nothing_runs();
 }
@@ -194,7 +194,7 @@ static void a_request_ends_when_its_client_leaves(void **state)
     usleep(200000);
     close(connection);
     const double took = until_idle();
-    if (took > 2)
+    if (took > 5)
         fail_msg("it ended after %g s", took);
     check_nothing_runs();
     free(t.bytes);
@@ -215,7 +215,7 @@ static void a_long_request_holds_up_no_other_one_of_the_collection(void **state)
     ASK_STATUS(port, 200, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1, 2]}]}");
     const double took = seconds_now() - begun;
     assert_int_equal(figure("\nwarpwave_requests_active "), 1); /* the long one still runs */
-    if (took > 10)
+    if (took > 20)
         fail_msg("seven small requests took %g s", took);
     close(connection);
     (void)until_idle();
@@ -234,7 +234,7 @@ static void groups_cost_as_much_as_there_are_points(void **state)
     assert_string_equal(json_string_value(json_object_get(json_array_get(groups, POINTS - 1), "id")), "key number 0");
     json_decref(answer);
     const double used = cpu_seconds() - before;
-    if (used > 3)
+    if (used > 6)
         fail_msg("it took %g s of processor time", used);
 }
 
@@ -249,7 +249,7 @@ static void many_examples_cost_as_much_as_many_searches(void **state)
     const double before = cpu_seconds();
     ask_text(200, "POST", "/collections/docs/points/query", &t);
     const double used = cpu_seconds() - before;
-    if (used > 4)
+    if (used > 8)
         fail_msg("it took %g s of processor time", used);
 }
 
@@ -265,7 +265,7 @@ static void searches_with_different_limits_are_grouped_in_linear_time(void **sta
     const double before = cpu_seconds();
     ask_text(200, "POST", "/collections/few/points/query/batch", &t);
     const double used = cpu_seconds() - before;
-    if (used > 3)
+    if (used > 6)
         fail_msg("it took %g s of processor time", used);
 }
 
@@ -289,7 +289,7 @@ static void named_vectors_are_written_in_linear_time(void **state)
     const double before = cpu_seconds();
     ask_text(200, "PUT", "/collections/named/points", &t);
     const double used = cpu_seconds() - before;
-    if (used > 8) /* 2,000 x 32 x 64,000 comparisons took half a minute */
+    if (used > 12) /* 2,000 x 32 x 64,000 comparisons took half a minute */
         fail_msg("it took %g s of processor time", used);
 }
 

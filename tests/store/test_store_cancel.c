@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <warpwave/filter.h>
 #include <warpwave/selection.h>
 #include <warpwave/store.h>
 
@@ -104,7 +105,9 @@ static void a_token_that_was_asked_stops_reading(void **state)
     query.query_count = 1;
     query.dim = DIM;
     query.k = 3;
-    query.filter = "{\"a\": 1}";
+    ww_filter *filter = NULL;
+    CHECK_OK(ww_filter_read("{\"a\": 1}", &filter));
+    query.filter = filter;
     query.cancel = rows.cancel = get.cancel = token;
     get.count = ROWS;
     get.fetch = WW_FETCH_PAYLOADS;
@@ -117,6 +120,7 @@ static void a_token_that_was_asked_stops_reading(void **state)
     CHECK_OK(ww_collection_query(docs, &query, &results));
     assert_int_equal(ww_results_count(results, 0), 3);
     ww_results_destroy(results);
+    ww_filter_destroy(filter);
 }
 
 int main(void)

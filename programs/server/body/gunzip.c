@@ -3,7 +3,7 @@
  * A block is stored, or literals and copies in two Huffman codes. A code is decoded bit by bit: of each length the codes are
  * consecutive, so counts of codes by length and the symbols in the order of their codes are enough.
  */
-#include "server/gunzip.h"
+#include "server/body/gunzip.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,13 +1,13 @@
 /* Compressed bodies. What they stand for is limited like a body that is not compressed, so a small one cannot become a large
  * one. */
-#include "server/encoding.h"
+#include "server/body/encoding.h"
 
 #include <string.h>
 #include <strings.h>
 #include <zstd.h>
 
 #include "base/memory.h"
-#include "server/gunzip.h"
+#include "server/body/gunzip.h"
 #include "server/state.h"
 
 /* Appends what a body that zstd has compressed stands for; returns as gunzip() does. */
