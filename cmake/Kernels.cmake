@@ -23,21 +23,21 @@ set(ONLY_FOR_screen_wgmma "^sm_90a$") # wgmma and the copy engine; CDNA has scre
 # than the product alone behind a kernel that codes (MI210, 4096 x 14336: q4_0 20.2 us against 20.9, q4_K 20.2 against 21.2), with a
 # launch less. Chips of gfx9 without MFMA have a kernel that codes: their form of four waves, executed as gfx90a's instructions and counted
 # at an MI210's rates, takes 34.7 us instead of 31.2 (q4_0), 41.8 instead of 38.9 (q8_0), 32.7 instead of 27.9 (q4_K), 58.2 instead of 54.6.
-set(ONLY_FOR_quant_gemv_one "^gfx($|908$|90a$|942$|1)|^sm_90a$")
+set(ONLY_FOR_quant_gemv_one "^gfx($|908$|90a$|942$|950$|9-4|1)|^sm_90a$")
 set(ONLY_FOR_quant_wgmma_block32 "^sm_90a$") # wgmma, an instruction of sm_90a; AMD's matrix units are in quant_tile
 set(ONLY_FOR_quant_wgmma_kblock "^sm_90a$")  # likewise
 set(ONLY_FOR_search_stream "^sm_90a$") # waves that only feed a ring by the copy engine; on CDNA instructions bind search_tile, 2 in 100 of which copy
 # Matrix units that multiply floats: MFMA and WMMA; of f32 only MFMA. "gfx" alone is any of them, for the texts below.
-set(ONLY_FOR_matmul_fast "^gfx($|906$|908$|90a$|942$|1030$|10-3|11|12)") # gfx906 and gfx10.3 by v_dot2_f32_f16; others are canonical; NVIDIA's have cuBLAS
+set(ONLY_FOR_matmul_fast "^gfx($|906$|908$|90a$|942$|950$|9-4|1030$|10-3|11|12(0|-))") # gfx906 and gfx10.3 by v_dot2_f32_f16; others are canonical; NVIDIA's have cuBLAS
 set(ONLY_FOR_matmul_pack "${ONLY_FOR_matmul_fast}")
-set(ONLY_FOR_matmul_fast_bf16 "^gfx($|908$|90a$|942$|11|12)") # bf16 without matrix units is f32's fma, as in canonical order
+set(ONLY_FOR_matmul_fast_bf16 "^gfx($|908$|90a$|942$|950$|9-4|11|12(0|-))") # bf16 without matrix units is f32's fma, as in canonical order
 set(ONLY_FOR_conv_im2col "${ONLY_FOR_matmul_fast_bf16}")
-set(ONLY_FOR_matmul_fast_f32 "^gfx($|908$|90a$|942$)") # WMMA has no f32
-set(ONLY_FOR_tensor_sort_registers "^gfx($|908$|90a$|942$)") # f64 as fast as f32, or half as fast; elsewhere a sixteenth or less
-set(ONLY_FOR_screen_mfma "^gfx($|908$|90a$|942$)") # bytes by MFMA, rows in registers
+set(ONLY_FOR_matmul_fast_f32 "^gfx($|908$|90a$|942$|950$|9-4)") # WMMA has no f32
+set(ONLY_FOR_tensor_sort_registers "^gfx($|908$|90a$|942$|950$|9-4)") # f64 as fast as f32, or half as fast; elsewhere a sixteenth or less
+set(ONLY_FOR_screen_mfma "^gfx($|908$|90a$|942$|950$|9-4)") # bytes by MFMA, rows in registers
 set(ONLY_FOR_conv_fast "^sm_([89]|1[0-9])") # mma.sync; AMD's chips write out what outputs see (conv_im2col) and have matmul_fast multiply it
-set(ONLY_FOR_conv_shared "^gfx($|908$|90a$|942$|11|12)|^sm_([89]|1[0-9])") # mma.sync, MFMA or WMMA; other chips: canonical
-set(ONLY_FOR_conv_shared_f32 "^gfx($|908$|90a$|942$)|^sm_([89]|1[0-9])") # mma.sync of TF32, MFMA of f32; WMMA has none
+set(ONLY_FOR_conv_shared "^gfx($|908$|90a$|942$|950$|9-4|11|12(0|-))|^sm_([89]|1[0-9])") # mma.sync, MFMA or WMMA; other chips: canonical
+set(ONLY_FOR_conv_shared_f32 "^gfx($|908$|90a$|942$|950$|9-4)|^sm_([89]|1[0-9])") # mma.sync of TF32, MFMA of f32; WMMA has none
 # All results of a function of 16 bits are 128 KiB of shared memory, which no AMD chip has: 64. RDNA's computed ones take the memory's time
 # (98 to 100% of it, calculated: docs/evidence/amd-performance.md), and so do CDNA's that have a half form (exp, log, gelu: 98 to 100%).
 set(ONLY_FOR_tensor_table "^sm_([89]|1[0-9])")
@@ -205,10 +205,43 @@ function(assembly_of module chip options result)
         set_property(GLOBAL APPEND PROPERTY KERNEL_ASSEMBLIES ${assembly})
         set(source ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
         add_custom_command(OUTPUT ${assembly}
-            COMMAND ${KERNEL_CLANG} ${options} -S -MD -MF ${assembly}.d -MT ${assembly} ${source} -o ${assembly}
+            COMMAND ${KERNEL_CLANG} ${options} -S -Xclang -dependency-file -Xclang ${assembly}.d -Xclang -MT -Xclang ${assembly} ${source} -o ${assembly}
             DEPENDS ${source} DEPFILE ${assembly}.d COMMENT "Compiling ${module} for ${chip}" VERBATIM)
     endif()
 endfunction()
+
+# From version 20 on, clang's scheduler moves loads together on RDNA until registers are spilled. Without that, and with its own count of
+# pressure, quant_tile takes fewer registers than by clang 19.
+set(RDNA_OPTIONS_FROM_20_quant_tile -mllvm -amdgpu-use-amdgpu-trackers=1 -mllvm -misched-cluster=0)
+
+# What a module is compiled with for a chip by a version of clang, besides chip_options().
+function(module_options module chip version result)
+    set(options "")
+    if(chip MATCHES "^gfx")
+        list(APPEND options ${AMD_OPTIONS_${module}})
+    endif()
+    if(chip MATCHES "^gfx1" AND version GREATER_EQUAL 20)
+        list(APPEND options ${RDNA_OPTIONS_FROM_20_${module}})
+    endif()
+    set(${result} ${options} PARENT_SCOPE)
+endfunction()
+string(REGEX MATCH "[0-9]+" clang_major "${KERNEL_CLANG_VERSION}")
+
+# Every module of every AMD chip with its options, whatever is built here: a part of the hash of its source (scripts/kernels/code_evidence.py).
+execute_process(COMMAND ${CMAKE_SOURCE_DIR}/scripts/kernels/chips.sh all OUTPUT_VARIABLE every_chip OUTPUT_STRIP_TRAILING_WHITESPACE)
+separate_arguments(every_chip UNIX_COMMAND "${every_chip}")
+list(FILTER every_chip INCLUDE REGEX "^gfx")
+set(options_text "")
+foreach(chip ${every_chip})
+    chip_options(${chip} options extension)
+    modules_of(${chip} modules)
+    foreach(module ${modules})
+        module_options(${module} ${chip} 22 more)
+        string(JOIN " " line ${chip} ${module} ${options} ${more})
+        string(APPEND options_text "${line}\n")
+    endforeach()
+endforeach()
+file(CONFIGURE OUTPUT ${KERNEL_DIR}/modules.txt CONTENT "${options_text}" @ONLY)
 
 # Compiles one module for one chip into `object`, checks and packs it, in one step; OBJECT.txt is what the check saw. Another check
 # does not compile anew what passed an earlier one: the build depends on the target, not on its file.
@@ -222,9 +255,8 @@ function(compile_kernels module chip object)
     else()
         chip_options(${chip} options extension)
     endif()
-    if(chip MATCHES "^gfx")
-        list(APPEND options ${AMD_OPTIONS_${module}})
-    endif()
+    module_options(${module} ${chip} "${clang_major}" more)
+    list(APPEND options ${more})
     set(check ${CHECK_KERNELS} ${object} ${KERNELS_DEF} ${KERNELS_ALLOWED})
     set(outputs ${object} ${object}.zst ${object}.txt)
     if(compiled_as)
@@ -243,7 +275,7 @@ function(compile_kernels module chip object)
     else()
         set(source ${CMAKE_SOURCE_DIR}/src/${SOURCE_OF_${module}})
         add_custom_command(OUTPUT ${outputs}
-            COMMAND ${KERNEL_CLANG} ${options} -MD -MF ${object}.d -MT ${object} ${source} -o ${object}
+            COMMAND ${KERNEL_CLANG} ${options} -Xclang -dependency-file -Xclang ${object}.d -Xclang -MT -Xclang ${object} ${source} -o ${object}
             COMMAND ${check}
             DEPENDS ${source} check_kernels DEPFILE ${object}.d COMMENT "Compiling ${module} for ${chip}" VERBATIM)
     endif()

@@ -23,8 +23,8 @@ function(chip_options chip options extension)
         set(version 74)
         if(chip MATCHES "^sm_(89|9)")
             set(version 80)
-        elseif(chip MATCHES "^sm_1")
-            set(version 86)
+        elseif(chip MATCHES "^sm_1") # sm_100 since PTX 8.6, sm_120 since 8.7
+            set(version 87)
         endif()
         set(${extension} ptx PARENT_SCOPE)
         set(${options} -x cuda --cuda-gpu-arch=${chip} --cuda-device-only -S -nocudainc -nocudalib --cuda-path=/nonexistent
@@ -55,7 +55,7 @@ function(warpwave_add_kernels target source)
     foreach(chip ${own_CHIPS})
         chip_options(${chip} options extension)
         set(file ${own_FOLDER}/${name}.${chip}.${extension})
-        add_custom_command(OUTPUT ${file} COMMAND ${clang} ${options} ${own_OPTIONS} -MD -MF ${file}.d -MT ${file} ${source} -o ${file}
+        add_custom_command(OUTPUT ${file} COMMAND ${clang} ${options} ${own_OPTIONS} -Xclang -dependency-file -Xclang ${file}.d -Xclang -MT -Xclang ${file} ${source} -o ${file}
                            DEPENDS ${source} DEPFILE ${file}.d COMMENT "Compiling ${name} for ${chip}" VERBATIM)
         list(APPEND files ${file})
     endforeach()

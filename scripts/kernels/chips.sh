@@ -7,8 +7,8 @@
 set -euo pipefail
 
 # The generic ones serve the other chips of their family where the runtime loads code object version 6: ROCm 6.2 and later.
-amd="gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1151 gfx1201 gfx9-generic gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic"
-nvidia="sm_75 sm_80 sm_90a"
+amd="gfx906 gfx908 gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1151 gfx1201 gfx1250 gfx9-generic gfx9-4-generic gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic"
+nvidia="sm_75 sm_80 sm_90a sm_100 sm_120"
 all="$amd $nvidia"
 
 known() {
@@ -23,6 +23,7 @@ target() {
         return
     fi
     case $1 in
+    gfx940 | gfx941) echo gfx9-4-generic ;;
     gfx900 | gfx902 | gfx904 | gfx909 | gfx90c) echo gfx9-generic ;;
     gfx101[0-3]) echo gfx10-1-generic ;;
     gfx103[1-6]) echo gfx10-3-generic ;;

@@ -19,7 +19,7 @@ has_lld() {
     [[ $lld == /* ]] && [ -x "$lld" ]
 }
 
-for name in clang-19 clang-20 clang-21 clang-22 clang-18 clang-17 clang \
+for name in clang-22 clang-21 clang-20 clang-19 clang-18 clang-17 clang \
     ${ROCM_PATH:+"$ROCM_PATH/llvm/bin/clang"} ${ROCM_HOME:+"$ROCM_HOME/llvm/bin/clang"} /opt/rocm/llvm/bin/clang amdclang; do
     path=$(command -v "$name") || continue
     new_enough "$path" || continue

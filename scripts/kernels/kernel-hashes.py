@@ -9,27 +9,16 @@ import collections
 import hashlib
 import pathlib
 import re
-import struct
 import sys
+
+from code_objects import CodeObject
 
 
 def functions_of_elf(path):
-    """The code of each kernel in an AMD code object: the bytes of the function symbols that have a descriptor (NAME.kd)."""
-    data = path.read_bytes()
-    offset, = struct.unpack_from("<Q", data, 0x28)
-    size, count, _ = struct.unpack_from("<HHH", data, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
-    symbols = next(s for s in sections if s[1] == 11)  # SHT_DYNSYM
-    texts = sections[symbols[6]]
-    named = {}
-    for at in range(symbols[4], symbols[4] + symbols[5], 24):
-        name_at, info, _, section, value, length = struct.unpack_from("<IBBHQQ", data, at)
-        end = data.index(b"\0", texts[4] + name_at)
-        named[data[texts[4] + name_at:end].decode()] = (info & 15, section, value, length)
-    for name, (kind, section, value, length) in named.items():
-        if kind == 2 and name + ".kd" in named:
-            begin = sections[section][4] + value - sections[section][3]
-            yield name, data[begin:begin + length]
+    """The code of each kernel in an AMD code object."""
+    objects = CodeObject(path)
+    for name in objects.kernels:
+        yield name, objects.bytes_of(name)
 
 
 def functions_of_ptx(path):

@@ -30,13 +30,16 @@
 static const chip_family chips[] = {
     {"gfx908", 64, {CDNA}, CONSTANTS(101, 2)},
     {"gfx90a", 64, {CDNA}, CONSTANTS(60, 2)},
-    {"gfx942", 64, {CDNA}, CONSTANTS(84, 2)},
+    {"gfx94", 64, {CDNA}, CONSTANTS(84, 2)},
+    {"gfx950", 64, {CDNA}, CONSTANTS(84, 2)},
+    {"gfx9-4-generic", 64, {CDNA}, CONSTANTS(84, 2)},
     {"gfx906", 64, {AMD, .fast_f16 = true}, CONSTANTS(101, 2)},
     {"gfx9", 64, {AMD}, CONSTANTS(101, 2)},
     {"gfx103", 32, {AMD, .fast_f16 = true, .gemv_one = true}, CONSTANTS(101, 2)},
     {"gfx10-3-generic", 32, {AMD, .fast_f16 = true, .gemv_one = true}, CONSTANTS(101, 2)},
     {"gfx10", 32, {AMD, .gemv_one = true}, CONSTANTS(101, 2)},
     {"gfx11", 32, {RDNA_WMMA}, CONSTANTS(60, 2)},
+    {"gfx125", 32, {AMD, .gemv_one = true}, CONSTANTS(101, 2)}, /* its WMMA is wider than that of the other gfx12 */
     {"gfx12", 32, {RDNA_WMMA}, CONSTANTS(101, 2)},
     {"sm_90a", 32, {SM_80, .sm_90a_code = true, .gemv_one = true}, CONSTANTS(0, 3)},
     {"sm_7", 32, {.conv_all_taps = true}, CONSTANTS(0, 3)},
@@ -69,13 +72,14 @@ static int sm_number(const char *name, long *number, char *feature)
     return end != name + 3 && *number > 0 && *number < INT_MAX && (*end == '\0' || end[1] == '\0');
 }
 
-/* LLVM's generic targets, each with the chips that run its code, as the AMDGPU backend's guide lists them. gfx908, gfx90a and
- * gfx94x are of no such family. */
+/* LLVM's generic targets, each with the chips that run its code, as the AMDGPU backend's guide lists them. gfx908 and gfx90a are of
+ * no such family. */
 static const struct {
     const char *generic;
     const char *chips; /* with a space before and after each */
 } families[] = {
     {"gfx9-generic", " gfx900 gfx902 gfx904 gfx906 gfx909 gfx90c "},
+    {"gfx9-4-generic", " gfx940 gfx941 gfx942 gfx950 "},
     {"gfx10-1-generic", " gfx1010 gfx1011 gfx1012 gfx1013 "},
     {"gfx10-3-generic", " gfx1030 gfx1031 gfx1032 gfx1033 gfx1034 gfx1035 gfx1036 "},
     {"gfx11-generic", " gfx1100 gfx1101 gfx1102 gfx1103 gfx1150 gfx1151 gfx1152 gfx1153 "},

@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
-"""Executes every kernel of one chip's code objects, instruction by instruction, and compares what comes out with the CPU.
+"""Executes kernels of one chip's code objects, instruction by instruction, and compares what comes out with the CPU.
 
-    check.py [--short] BUILD_DIR CHIP [KERNEL...]   writes BUILD_DIR/codeobjects/CHIP.json, or renews in it what it has of
-                                                    these kernels; exits 1 if a kernel failed; --short: without the cases that
-                                                    are there for more of the code, and nothing is written
-    check.py --dot2 BUILD_DIR CHIP                  fast products of f16 as chips without matrix units have them, compiled for
-                                                    this one; writes BUILD_DIR/codeobjects/dot2/CHIP.json
+    check.py [--short] [--dot2] BUILD_DIR CHIP      for each line of standard input, kernels of one test: a line of JSON with the result of each
+    check.py --groups                               a number for each kernel; kernels of one test have the same
+    --short: without the cases that are there for more of the code; --dot2: the form of fast products for chips without matrix units
 
 A test is calls of the library, on its CPU and on its ROCm backend, whose kernels are executed here (machine.py). It is run several
 times, with the waves of a block (and the blocks) in several orders, since a missing barrier shows under some of them only.
-TINYGRAD_PATH must name a checkout of tinygrad, whose emulator does the executing (run_hsaco.py).
+TINYGRAD_PATH must name a checkout of tinygrad, whose emulator does the executing (run_hsaco.py). execute.py calls this.
 """
 import json
 import pathlib
@@ -139,7 +137,8 @@ def check(setting, test, kernels):
     seconds = round(time.monotonic() - begin, 1)
     for module, kernel in kernels:
         count, code = bench.counts.get(kernel, Count()), setting.module(module)
-        result = {"wave": code.kernels[kernel][".wavefront_size"], "status": status, "why": why, "code": code_of(setting.build, module, setting.chip)}
+        result = {"wave": code.kernels[kernel][".wavefront_size"], "status": status, "why": why, "code": code_of(setting.build, module, setting.chip),
+                  "cases": "small" if setting.short else "full"}
         if status == "passed" and count.launches == 0:
             result.update(status="failed", why="its test does not launch it")
         beyond = sorted({text.split(": ", 1)[1] for text in code.check(kernel)})
@@ -148,33 +147,18 @@ def check(setting, test, kernels):
         yield kernel, result
 
 
-def by_test(kernels):
-    """Groups the kernels of one test, in the order of kernels.def."""
-    together = {}
-    for module, kernel in kernels:
-        test = cases.TESTS.get(kernel)
-        together.setdefault(test or kernel, (test, []))[1].append((module, kernel))
-    return together.values()
-
-
 def main():
-    short, dot2 = sys.argv[1] == "--short", sys.argv[1] == "--dot2"
-    build, chip, *wanted = sys.argv[1 + (short or dot2):]
-    build = pathlib.Path(build).resolve()
-    setting, results = Setting(build, chip, short, dot2), {}
-    out = build / "codeobjects" / ("dot2" if dot2 else "") / f"{chip}.json"
-    out.parent.mkdir(exist_ok=True)
-    if dot2:
-        wanted = list(setting.modules["matmul_fast"].kernels)
-    before = json.loads(out.read_text(encoding="utf-8")) if wanted and not dot2 and out.exists() else {}
-    for test, kernels in by_test([entry for entry in kernels_of(ROOT, chip)[0] if not wanted or entry[1] in wanted]):
-        for kernel, told in check(setting, test, kernels):
-            results[kernel] = told
-            print(f"{told['status']:12} {chip:8} {kernel:28} wave{told['wave']}: {told['launches']} launches, {told['wave_instructions']} instructions by "
-                  f"waves, {told['reached']} of {told['instructions']} reached, {told['seconds']} s {told['why']}", flush=True)
-        if not short and (not wanted or before or dot2):  # after each test, so that little is lost with a run that ends early
-            out.write_text(json.dumps({**before, **results}), encoding="utf-8")
-    sys.exit(any(result["status"] == "failed" for result in results.values()))
+    if sys.argv[1:] == ["--groups"]:
+        print(json.dumps({kernel: id(test) for kernel, test in cases.TESTS.items()}))
+        return
+    options = {"--short", "--dot2"} & set(sys.argv[1:])
+    build, chip = [argument for argument in sys.argv[1:] if argument not in options]
+    setting = Setting(pathlib.Path(build).resolve(), chip, "--short" in options, "--dot2" in options)
+    modules = {kernel: module for module, kernel in kernels_of(ROOT, chip)[0]}
+    answers, sys.stdout = sys.stdout, sys.stderr  # the emulator prints
+    for line in sys.stdin:
+        kernels = [(modules[kernel], kernel) for kernel in line.split()]
+        print(json.dumps(dict(check(setting, cases.TESTS.get(kernels[0][1]), kernels))), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ enum {
     SP_MAC,
     SP_STORE,
     SP_CARRY,
-    SP_PERMLANEX
+    SP_PERMLANEX,
+    SP_HALF
 }; // implemented here: the emulator lacks them
 enum { R_END = 0, R_BARRIER = 1, R_COMPILE = 2, R_FAULT = 3, R_BUDGET = 4, R_BADPC = 5, R_LDS = 6 };
 static __thread sigjmp_buf jb;
@@ -315,6 +316,29 @@ static int call_with_addresses(const run_t *r, const entry_t *e, uint32_t *sg, u
                 vg[a * r->ws + l] = save[a][l];
     return GO_ON;
 }
+// ds_load_*_d16: a byte or two bytes of LDS go to one half of a register, whose other half stays (the emulator sets it to 0,
+// and writes the upper form to the lower half). `size` bytes, with a sign if `imm`; `pad`: to the upper half.
+static int load_half(const run_t *r, const entry_t *e, uint32_t *sg, uint64_t pc)
+{
+    uint32_t *vg = (uint32_t *)r->w->buf[1], *to = vg + (uint64_t)e->sdst * r->ws, *at = vg + (uint64_t)e->areg * r->ws;
+    const uint64_t ex = sg[126] | (r->ws == 64 ? (uint64_t)sg[127] << 32 : 0);
+    const int bad = lane_outside(r, e, at, ex);
+    if (bad >= 0) {
+        *r->out_addr = (uint64_t)bad << 32 | at[bad];
+        return R_LDS;
+    }
+    for (int l = 0; l < r->ws; l++) {
+        uint16_t value = 0;
+        if (!(ex >> l & 1))
+            continue;
+        memcpy(&value, (const char *)r->w->buf[3] + at[l] + e->off0, e->size);
+        if (e->size == 1 && e->imm)
+            value = (uint16_t)(int8_t)value;
+        to[l] = e->pad ? (to[l] & 0xffff) | (uint32_t)value << 16 : (to[l] & 0xffff0000) | value;
+    }
+    jump(sg, pc + e->inst_bytes);
+    return GO_ON;
+}
 // Executes one instruction.
 static int step(const run_t *r)
 {
@@ -337,6 +361,8 @@ static int step(const run_t *r)
     int rc = GO_ON;
     if (e->nop_bytes)
         jump(sg, pc + e->nop_bytes);
+    else if (e->special == SP_HALF)
+        rc = load_half(r, e, sg, pc);
     else if (e->special)
         special(e, sg, (uint32_t *)w->buf[1], (uint32_t *)w->buf[5], pc, r->ws);
     else if (e->akind == 3)

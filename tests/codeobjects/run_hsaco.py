@@ -210,6 +210,9 @@ def _iattr(inst, name, default=0):
 emu._iattr = _iattr
 _optf0 = emu._Ctx.optional_field
 emu._Ctx.optional_field = lambda self, inst, name: None if name == "saddr" and isinstance(inst, emu.irc.FLAT) else _optf0(self, inst, name)  # gfx9 FLAT has no saddr
+# an offset of gfx9's FLAT has 12 bits and no sign; the emulator takes those from 2048 on for negative
+_signed0 = emu._Ctx.inst_field_signed
+emu._Ctx.inst_field_signed = lambda self, field: self.inst_field(field).cast(emu.dtypes.int) if field is emu.irc.FLAT.offset else _signed0(self, field)
 _pcode0 = emu.get_pcode
 def _get_pcode(op):  # RDNA4 FLAT: use the address the emulator already computed
   p = _pcode0(op)
@@ -241,6 +244,14 @@ def _store(inst, e) -> bool: # whole dwords to global memory: emuloop.c does it,
   e.imm = (offset ^ 1 << bits - 1) - (1 << bits - 1)
   e.size, e.pad, e.inst_bytes, e.special = _STORES[m[1]], int(has("acc") and bool(_raw(inst, "acc"))), inst.size(), 10
   return True
+def _half(inst, e) -> bool: # loads of one half of a register from LDS: emuloop.c does it
+  m = re.fullmatch(r"DS_(?:LOAD|READ)_([UI])(8|16)_D16(_HI)?", getattr(getattr(inst, "op", None), "name", ""))
+  if not m: return False
+  offset = _raw(inst, "offset0") | _raw(inst, "offset1") << 8
+  e.areg, e.sdst, e.off0, e.off1, e.size = _raw(inst, "addr") & 0xff, _raw(inst, "vdst") & 0xff, offset, offset, int(m[2]) // 8
+  e.imm, e.pad, e.inst_bytes, e.special = int(m[1] == "I"), int(m[3] is not None), inst.size(), 13
+  if getattr(type(inst), "acc", None) is not None and _raw(inst, "acc"): raise NotImplementedError("a half of an accumulator from LDS")
+  return True
 def _special(pc, arch, e, gfx="") -> bool:
   if gfx == "gfx90a" and (k := _own_gfx90a(pc)):
     e.special, e.inst_bytes = k, _own_gfx90a_bytes(pc)
@@ -255,7 +266,7 @@ def _special(pc, arch, e, gfx="") -> bool:
   except Exception: return False
   k = _SPECIAL.get(getattr(getattr(inst, "op", None), "name", ""), 0)
   if "PERMLANEX16" in getattr(getattr(inst, "op", None), "name", ""): k = 12  # which the emulator does lane by lane, too
-  if _store(inst, e): return True
+  if _store(inst, e) or _half(inst, e): return True
   if getattr(getattr(inst, "op", None), "name", "") == "S_MOV_B64" and _raw(inst, "ssrc0") in (235, 237):
     k, e.sdst, e.imm = 6, _raw(inst, "sdst"), (LDS_APERTURE >> 32) if _raw(inst, "ssrc0") == 235 else 0x7fff
   if not k: return False

@@ -57,5 +57,9 @@ def kernels_of(root, chip=""):
     (cmake/Kernels.cmake)."""
     every = re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,", (root / "src/kernels/kernels.def").read_text(encoding="utf-8"), flags=re.M)
     only = re.findall(r'^set\(ONLY_FOR_(\w+) "(.*)"\)', (root / "cmake/Kernels.cmake").read_text(encoding="utf-8"), flags=re.M)
-    elsewhere = {module for module, chips in only if not re.search(chips, chip or "gfx")}
+    chips_of = dict(only)
+    for module, chips in only:  # "${ONLY_FOR_other}"
+        other = re.fullmatch(r"\$\{ONLY_FOR_(\w+)\}", chips)
+        chips_of[module] = chips_of[other[1]] if other else chips
+    elsewhere = {module for module, chips in chips_of.items() if not re.search(chips, chip or "gfx")}
     return [entry for entry in every if entry[0] not in elsewhere], [entry for entry in every if entry[0] in elsewhere]

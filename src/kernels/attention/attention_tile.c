@@ -167,8 +167,9 @@ DEVICE void fold_scores(score_sums *sums, int32_t rows, int32_t lane_of, int32_t
     const bool upper = (lane_of & apart) != 0;
     UNROLL for (int32_t r = 0; r < rows; r++) UNROLL for (int32_t j = 0; j < SCORE_EACH; j++)
     {
-        const float mine = upper ? sums->x[r + rows][j] : sums->x[r][j], other = upper ? sums->x[r][j] : sums->x[r + rows][j];
-        sums->x[r][j] = mine + wave_shuffle_xor_f32(other, (uint32_t)apart);
+        /* Both are read before one is chosen: clang 22 would choose an address and keep the sums in memory. */
+        const float low = sums->x[r][j], high = sums->x[r + rows][j];
+        sums->x[r][j] = (upper ? high : low) + wave_shuffle_xor_f32(upper ? low : high, (uint32_t)apart);
     }
 }
 

@@ -13,7 +13,7 @@
 
 #include "kernels/matmul/conv_tiles.h"
 
-#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+#if defined(SIMT_MFMA)
 
 #include "kernels/matmul/conv_shared_mfma.h"
 

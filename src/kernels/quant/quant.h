@@ -20,6 +20,8 @@
 #ifndef WW_KERNELS_QUANT_QUANT_H
 #define WW_KERNELS_QUANT_QUANT_H
 
+#include "kernels/simt/amd_families.h"
+
 #include <stdint.h>
 
 #if defined(__AMDGCN__) || defined(__NVPTX__)
@@ -233,7 +235,7 @@ enum {
 /* Threads per thread block of quant_gemv_TYPE. Chips with MFMA have twice as many, so that each SIMD has two waves of 64 lanes
  * to choose from. The host asks the driver how many threads the kernel takes. */
 enum { QUANT_GEMV_THREADS_MAX = 2 * QUANT_THREADS };
-#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+#if defined(SIMT_MFMA)
 enum { QUANT_GEMV_THREADS = QUANT_GEMV_THREADS_MAX };
 #else
 enum { QUANT_GEMV_THREADS = QUANT_THREADS };

@@ -125,7 +125,7 @@ DEVICE float gemv_scale(int32_t type)
     return type == BLOCK_Q4_0 ? 0.0625f : 1.0f;
 }
 
-#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+#if defined(SIMT_MFMA)
 
 #include "kernels/quant/quant_gemv_mfma.h"
 

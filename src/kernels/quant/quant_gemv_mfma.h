@@ -36,7 +36,7 @@ DEVICE matrix_two gemv_activations_at(const uint32_t *codes, uint32_t width)
 DEVICE matrix_four gemv_mfma_16(uint32_t columns, uint32_t row)
 {
     const matrix_four none = {0, 0, 0, 0};
-#if defined(__gfx942__)
+#if defined(SIMT_CDNA3)
     const matrix_two x = {columns, 0}, q = {row, 0};
     return matrix_mfma_four(x, q, none);
 #else

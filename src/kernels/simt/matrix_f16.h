@@ -106,8 +106,7 @@ DEVICE void fast_multiply(int32_t type, const uint32_t *rows, const uint32_t *co
     }
 }
 
-#elif !defined(FAST_BY_DOT2) &&                                                                                                \
-    (defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) || defined(__GFX11__) || defined(__GFX12__))
+#elif !defined(FAST_BY_DOT2) && (defined(SIMT_MFMA) || defined(SIMT_WMMA))
 
 #include "kernels/simt/matrix_f16_amd.h"
 

@@ -34,7 +34,7 @@ DEVICE fast_words fast_load(const uint32_t *from)
     return *(const fast_words *)from;
 }
 
-#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+#if defined(SIMT_MFMA)
 /* ---- MFMA: each 16 lanes of a wave have four rows of a tile, and one piece of every slab --------------------------------- */
 
 enum { FAST_PLACES = 4, FAST_PARTS = 1, FAST_LANE_COLUMNS = 4, FAST_ADJACENT = 4 };
@@ -76,6 +76,10 @@ typedef short fast_bf16_4 __attribute__((ext_vector_type(4)));
 typedef short fast_bf16_2 __attribute__((ext_vector_type(2)));
 typedef uint32_t fast_two __attribute__((ext_vector_type(2)));
 typedef float fast_f32_2 __attribute__((ext_vector_type(2)));
+#if defined(__gfx950__)
+typedef _Float16 fast_f16_8 __attribute__((ext_vector_type(8)));
+typedef __bf16 fast_bf16_8 __attribute__((ext_vector_type(8)));
+#endif
 
 /* Instructions per piece. */
 DEVICE uint32_t fast_steps(int32_t type)
@@ -83,15 +87,25 @@ DEVICE uint32_t fast_steps(int32_t type)
 #if defined(__gfx942__)
     (void)type;
     return 2;
-#elif defined(__gfx90a__)
-    return type == TYPE_F32 ? 4 : 2;
-#else
+#elif defined(__gfx950__)
+    return type == TYPE_F32 ? 4 : 1;
+#elif defined(__gfx908__)
     return type == TYPE_F16 ? 2 : 4;
+#else
+    return type == TYPE_F32 ? 4 : 2;
 #endif
 }
 
 DEVICE fast_four fast_mfma(int32_t type, fast_words x, fast_words q, uint32_t step, fast_four sum)
 {
+#if defined(__gfx950__)
+    if (type == TYPE_F16)
+        return __builtin_amdgcn_mfma_f32_16x16x32_f16(__builtin_bit_cast(fast_f16_8, x), __builtin_bit_cast(fast_f16_8, q), sum,
+                                                      0, 0, 0);
+    if (type == TYPE_BF16)
+        return __builtin_amdgcn_mfma_f32_16x16x32_bf16(__builtin_bit_cast(fast_bf16_8, x), __builtin_bit_cast(fast_bf16_8, q),
+                                                       sum, 0, 0, 0);
+#endif
     const fast_two a = step % 2 == 0 ? x.xy : x.zw, b = step % 2 == 0 ? q.xy : q.zw;
     if (type == TYPE_F16)
         return __builtin_amdgcn_mfma_f32_16x16x16f16(__builtin_bit_cast(fast_f16_4, a), __builtin_bit_cast(fast_f16_4, b), sum,
@@ -222,11 +236,11 @@ DEVICE uint32_t fast_pair(uint32_t low, uint32_t high, uint32_t element)
     return __builtin_amdgcn_perm(high, low, element == 0 ? 0x05040100u : 0x07060302u);
 }
 
-/* The tile of a block, of `count` tiles. gfx942 distributes blocks round-robin over its eight dies, each with its own cache. So
- * every eighth block, which is on the same die, gets the next tile of a contiguous range. */
+/* The tile of a block, of `count` tiles. CDNA 3 and 4 distribute blocks round-robin over eight dies, each with its own cache.
+ * So every eighth block, which is on the same die, gets the next tile of a contiguous range. */
 DEVICE uint32_t fast_tile(uint32_t block, uint32_t count)
 {
-#if defined(__gfx942__)
+#if defined(SIMT_CDNA3)
     const uint32_t share = count / 8;
     return block < share * 8 ? block % 8 * share + block / 8 : block;
 #else

@@ -126,7 +126,7 @@ DEVICE void matrix_strip_16(const uint32_t *rows, const uint32_t *columns, matri
     }
 }
 
-#elif defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+#elif defined(SIMT_MFMA)
 /* ---- MFMA: each 16 lanes of a wave have 16 columns and four rows; sixteen i multiplies bytes 8i to 8i + 7 ---------------- */
 
 #define MATRIX_BY_FOUR
@@ -159,7 +159,7 @@ DEVICE matrix_two matrix_part(const uint32_t *slab, uint32_t line, uint32_t half
 
 DEVICE matrix_four matrix_mfma_four(matrix_two x, matrix_two q, matrix_four sum)
 {
-#if defined(__gfx942__)
+#if defined(SIMT_CDNA3)
     return __builtin_amdgcn_mfma_i32_16x16x32_i8((long)((uint64_t)x.y << 32 | x.x), (long)((uint64_t)q.y << 32 | q.x), sum, 0,
                                                  0, 0);
 #else
@@ -224,7 +224,18 @@ DEVICE matrix_pair matrix_both(const uint32_t *slab, uint32_t line)
     return both;
 }
 
-#elif defined(__GFX11__) || defined(__GFX12__)
+/* Both products: one instruction on gfx950. */
+DEVICE matrix_four matrix_mfma_both(matrix_pair x, matrix_pair q, matrix_four sum)
+{
+#if defined(__gfx950__)
+    return __builtin_amdgcn_mfma_i32_16x16x64_i8(__builtin_bit_cast(matrix_four, x), __builtin_bit_cast(matrix_four, q), sum, 0,
+                                                 0, 0);
+#else
+    return matrix_mfma_four(x.of[1], q.of[1], matrix_mfma_four(x.of[0], q.of[0], sum));
+#endif
+}
+
+#elif defined(SIMT_WMMA)
 /* ---- WMMA: each 16 lanes of a wave have 16 columns and eight of 16 rows -------------------------------------------------- */
 
 #if defined(__GFX12__)

@@ -27,7 +27,7 @@ DEVICE uint32_t mfma_column(uint32_t sixteen)
     return sixteen * 16 + lane() % 16;
 }
 
-#if defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__)
+#if defined(SIMT_MFMA)
 
 typedef int32_t mfma_four __attribute__((ext_vector_type(4)));
 
@@ -83,7 +83,10 @@ DEVICE mfma_rows mfma_load(const uint32_t *slab, uint32_t first)
 
 DEVICE mfma_four mfma_product(u32x4 x, u32x4 q, mfma_four sum)
 {
-#if defined(__gfx942__)
+#if defined(__gfx950__)
+    return __builtin_amdgcn_mfma_i32_16x16x64_i8(__builtin_bit_cast(mfma_four, x), __builtin_bit_cast(mfma_four, q), sum, 0, 0,
+                                                 0);
+#elif defined(SIMT_CDNA3)
     sum = __builtin_amdgcn_mfma_i32_16x16x32_i8((long)((uint64_t)x.y << 32 | x.x), (long)((uint64_t)q.y << 32 | q.x), sum, 0, 0,
                                                 0);
     return __builtin_amdgcn_mfma_i32_16x16x32_i8((long)((uint64_t)x.w << 32 | x.z), (long)((uint64_t)q.w << 32 | q.z), sum, 0,

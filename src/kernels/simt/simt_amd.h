@@ -2,6 +2,8 @@
 #ifndef WW_KERNELS_SIMT_SIMT_AMD_H
 #define WW_KERNELS_SIMT_SIMT_AMD_H
 
+#include "kernels/simt/amd_families.h"
+
 #define DEVICE            CANON_FUNCTION
 #define UNROLL            _Pragma("unroll")
 #define UNROLL_BY(n)      SIMT_PRAGMA(unroll n)
@@ -15,7 +17,7 @@
 /* Kernels with matrix instructions. Limited to half of the registers, the compiler keeps sums where every instruction can use
  * them. With all registers it keeps sums in the other half (AGPRs), and copies them whenever another instruction needs them. On
  * gfx90a half is too few for some of these kernels. */
-#if defined(__gfx942__)
+#if defined(SIMT_CDNA3)
 #define KERNEL_MATRIX(name, args_type, max_threads)                                                                            \
     extern "C" __attribute__((global, amdgpu_flat_work_group_size(1, max_threads), amdgpu_waves_per_eu(2))) void name(         \
         const args_type args)
@@ -336,9 +338,9 @@ DEVICE void store_host_u64(uint64_t *to, uint64_t value)
     __hip_atomic_store(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
-/* Two adjacent numbers, so that chips with instructions for two numbers (gfx90a, gfx942) use them. */
+/* Two adjacent numbers, so that chips with instructions for two numbers (gfx90a and CDNA 3) use them. */
 typedef float simt_two __attribute__((ext_vector_type(2)));
-#if defined(__gfx90a__) || defined(__gfx942__)
+#if defined(__gfx90a__) || defined(SIMT_CDNA3)
 #define SETTLE_TWO(first, second)                                                                                              \
     do {                                                                                                                       \
         simt_two simt_both = {first, second};                                                                                  \
@@ -455,7 +457,7 @@ SIMT_COPY_AT_ONCE
 
 #if defined(__GFX11__) || defined(__GFX12__)
 #define SIMT_DOT4(a, b, sum) __builtin_amdgcn_sudot4(true, (int)(a), true, (int)(b), (sum), false)
-#elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx942__) || defined(__gfx1030__)
+#elif defined(__gfx906__) || defined(SIMT_MFMA) || defined(__gfx1030__)
 #define SIMT_DOT4(a, b, sum) __builtin_amdgcn_sdot4((int)(a), (int)(b), (sum), false)
 #endif
 

@@ -328,16 +328,14 @@ DEVICE void tile_quarter(const bool begin, const uint32_t *stage, int32_t *j)
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
             const matrix_four none = {0, 0, 0, 0};
-            sums[c] = matrix_mfma_four(upper.of[0], columns[c].of[0], none);
-            sums[c] = matrix_mfma_four(upper.of[1], columns[c].of[1], sums[c]);
+            sums[c] = matrix_mfma_both(upper, columns[c], none);
         }
         UNROLL
         for (uint32_t c = 0; c < MATRIX_LANE_COLUMNS; c++) {
             int32_t *to = j + strip * 16 + c * 4;
             const matrix_four none = {0, 0, 0, 0}, before = {to[0], to[1], to[2], to[3]};
             sums[c] = sums[c] * 128 + (begin ? none : before);
-            sums[c] = matrix_mfma_four(lower.of[0], columns[c].of[0], sums[c]);
-            sums[c] = matrix_mfma_four(lower.of[1], columns[c].of[1], sums[c]);
+            sums[c] = matrix_mfma_both(lower, columns[c], sums[c]);
             to[0] = sums[c].x;
             to[1] = sums[c].y;
             to[2] = sums[c].z;
