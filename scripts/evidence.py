@@ -57,7 +57,7 @@ def check():
         commits = git("rev-list", "--count", f"{line.group(2)}..HEAD", "--", *sources.split())
         if commits is None:
             print(f"evidence: {page}.md: commit {line.group(2)} is not in this clone, so its age is unknown")
-        elif int(commits) > COMMITS_MAX:
+        elif int(commits) > COMMITS_MAX and page != "codeobjects":  # its table has hashes: scripts/kernels/code_evidence.py check
             print(f"warning: docs/evidence/{page}.md is of {line.group(3)}; its sources had {commits} commits since then: run make {target}")
     print("\n".join(wrong), file=sys.stderr, end="\n" if wrong else "")
     return 1 if wrong else 0

@@ -8,7 +8,9 @@ set -euo pipefail
 
 # The generic ones serve the other chips of their family where the runtime loads code object version 6: ROCm 6.2 and later.
 amd="gfx906 gfx908 gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1151 gfx1201 gfx1250 gfx9-generic gfx9-4-generic gfx10-1-generic gfx10-3-generic gfx11-generic gfx12-generic"
-nvidia="sm_75 sm_80 sm_90a sm_100 sm_120"
+nvidia="sm_75 sm_80 sm_90a"
+# Compiled if they are named; the driver runs sm_80's code on them as well.
+on_request="sm_100 sm_120"
 all="$amd $nvidia"
 
 known() {
@@ -92,14 +94,14 @@ targets_here() {
         if [ -n "$chosen" ]; then
             echo "$chosen"
         else
-            echo "chips: the GPU $gpu of this machine is too old or too new: no target runs on it" >&2
+            echo "chips: no target is for the GPU $gpu of this machine; if it is AMD's, the library compiles kernels for it with ROCm's hipRTC" >&2
         fi
     done | sort -u
 }
 
 in_order() {
     local one
-    for one in $all; do
+    for one in $all $on_request; do
         [[ " $* " != *" $one "* ]] || printf '%s ' "$one"
     done | sed 's/ $//'
     echo
@@ -126,7 +128,7 @@ all | none | auto)
     ;;
 *)
     for chip in "${words[@]}"; do
-        if ! known "$chip"; then
+        if ! known "$chip" && [[ " $on_request " != *" $chip "* ]]; then
             loads=$(target "$chip")
             echo "chips: unknown chip '$chip'${loads:+ (it runs code for $loads)}; known: $all; or auto, all, none" >&2
             exit 2

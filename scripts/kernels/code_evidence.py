@@ -3,6 +3,7 @@
 
     scripts/kernels/code_evidence.py check BUILD      compares the table with the tree, without compiling: fails if a kernel of a chip that README
                                                       calls emulated was not executed as it is now. BUILD is configured, not built
+    scripts/kernels/code_evidence.py changed BUILD    prints the kernels and chips that were not executed as they are now
     scripts/kernels/code_evidence.py write BUILD      writes these words into README.md and docs/evidence/codeobjects.md
     scripts/kernels/code_evidence.py release FOLDER   fails if FOLDER (kernels/ of a build) has machine code of such a chip that was not executed
 
@@ -204,13 +205,22 @@ def write(build):
     return 0
 
 
+def changed(build):
+    found = counts(tree(build), read_table())
+    for chip in CHIPS:
+        for kind in ("missing", "changed", "failed"):
+            for kernel in found[chip][kind]:
+                print(chip, kernel)
+    return 0
+
+
 def unexecuted(folder, table):
     """The kernels of chips that README calls emulated whose machine code in the folder was not executed."""
     said = WORDS.search(README.read_text(encoding="utf-8"))
     for chip in CHIPS:
         if said and chip in said[0]:
             for path in sorted(folder.glob(f"*.{chip}.hsaco")):
-                code = CodeObject(path)
+                code = CodeObject(path.read_bytes())
                 for kernel in code.kernels:
                     row = table.get((chip, kernel), {})
                     if row.get("result") != "passed" or row["code"] != code.hash_of(kernel):
@@ -226,7 +236,7 @@ def release(folder):
 
 
 def main():
-    commands = {"check": check, "write": write, "release": release}
+    commands = {"check": check, "changed": changed, "write": write, "release": release}
     if len(sys.argv) != 3 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     sys.exit(commands[sys.argv[1]](pathlib.Path(sys.argv[2])))

@@ -6,8 +6,10 @@ DESCRIPTOR_BYTES, ENTRY_OFFSET = 64, slice(16, 24)  # of NAME.kd; where the code
 
 
 class CodeObject:
-    def __init__(self, path):
-        self.data = path.read_bytes()
+    """Of the bytes of a file."""
+
+    def __init__(self, data):
+        self.data = data
         offset, = struct.unpack_from("<Q", self.data, 0x28)
         size, count, _ = struct.unpack_from("<HHH", self.data, 0x3A)
         self.sections = [struct.unpack_from("<IIQQQQIIQQ", self.data, offset + i * size) for i in range(count)]

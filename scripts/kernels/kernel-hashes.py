@@ -16,7 +16,7 @@ from code_objects import CodeObject
 
 def functions_of_elf(path):
     """The code of each kernel in an AMD code object."""
-    objects = CodeObject(path)
+    objects = CodeObject(path.read_bytes())
     for name in objects.kernels:
         yield name, objects.bytes_of(name)
 

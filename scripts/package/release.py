@@ -4,8 +4,8 @@
     scripts/package/release.py BUILD [CHIPS]     into BUILD-release; `make release` calls it
     scripts/package/release.py --check           only compares the versions that the tree states
 
-Refuses a tree with changes that are not committed, versions that disagree, a version whose section in CHANGELOG.md has no date, and a commit
-whose tag is that of another version. Wheel and packages are of this machine's architecture: run it on each.
+Refuses a tree with changes that are not committed, versions that disagree, a version whose section in CHANGELOG.md has no date, a commit whose
+tag is that of another version, and machine code that was not executed for a chip that README calls emulated. Wheel and packages are of this machine's architecture: run it on each.
 """
 import datetime
 import hashlib
@@ -83,6 +83,13 @@ def check_commit(version):
         raise Refused(f"this commit has the tag {tags[0]}, and the tree is version {version}")
 
 
+def check_kernels(folder):
+    """What is called emulated was executed as it is packed (docs/evidence/codeobjects.tsv)."""
+    checked = subprocess.run([ROOT / "scripts/kernels/code_evidence.py", "release", folder], capture_output=True, text=True, check=False)
+    if checked.returncode != 0:
+        raise Refused(checked.stderr.strip())
+
+
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -128,6 +135,7 @@ def build(folder, version, make_options):
     environment = os.environ | {"SOURCE_DATE_EPOCH": commit_seconds()}
     for target in ("package", "wheel"):
         subprocess.run(["make", target, *make_options], cwd=ROOT, check=True, env=environment)
+    check_kernels(ROOT / f"{folder.name.removesuffix('-release')}-package" / "kernels")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     base = folder.name.removesuffix("-release")

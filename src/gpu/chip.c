@@ -72,8 +72,8 @@ static int sm_number(const char *name, long *number, char *feature)
     return end != name + 3 && *number > 0 && *number < INT_MAX && (*end == '\0' || end[1] == '\0');
 }
 
-/* LLVM's generic targets, each with the chips that run its code, as the AMDGPU backend's guide lists them. gfx908 and gfx90a are of
- * no such family. */
+/* LLVM's generic targets, each with the chips that run its code, as the AMDGPU backend's guide lists them. gfx908 and gfx90a
+ * are of no such family. */
 static const struct {
     const char *generic;
     const char *chips; /* with a space before and after each */

@@ -35,7 +35,7 @@ ww_status gpu_count(const gpu_driver *driver, int32_t *count)
     const ww_status status = check_process(driver);
     if (status != WW_OK)
         return status;
-    if (driver->loads_code && embedded_chip_count() == 0)
+    if (driver->loads_code && embedded_chip_count() == 0 && driver->module_compile == NULL)
         (void)ww_fail(WW_NO_DEVICE, "%s: this library has no GPU kernels: %s", driver->backend, embedded_absence());
     else if ((number = driver->load(why, sizeof why)) != 0) {
         driver_note(driver, number);

@@ -68,8 +68,11 @@ static ww_status no_code(const gpu_device *device, const char *module)
         text_append(chips, sizeof chips, i > 0 ? ", " : "");
         text_append(chips, sizeof chips, embedded_chip(i));
     }
+    if (chips[0] == '\0')
+        return ww_fail(WW_UNSUPPORTED, "%s (%s): this library has no GPU kernels: %s", device->base.info.id,
+                       device->base.info.arch, embedded_absence());
     return ww_fail(WW_UNSUPPORTED, "%s (%s): no kernels '%s' for this chip; this library has them for: %s",
-                   device->base.info.id, device->base.info.arch, module, chips[0] != '\0' ? chips : embedded_absence());
+                   device->base.info.id, device->base.info.arch, module, chips);
 }
 
 /* Returns true if the driver refused this kind of code, so that other code may load. A driver of an older CUDA refuses a cubin

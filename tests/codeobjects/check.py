@@ -141,6 +141,7 @@ def check(setting, test, kernels):
                   "cases": "small" if setting.short else "full"}
         if status == "passed" and count.launches == 0:
             result.update(status="failed", why="its test does not launch it")
+        result["hash"] = setting.executor.hashes.get(kernel, "")
         beyond = sorted({text.split(": ", 1)[1] for text in code.check(kernel)})
         result.update(launches=count.launches, checks=bench.checks, wave_instructions=count.instructions, reached=len(count.executed),
                       instructions=code.instructions(kernel), beyond=beyond, seconds=seconds, executed=sorted(count.executed))

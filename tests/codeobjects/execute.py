@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Executes kernels on AMD's emulated chips, on all cores at once, and keeps the results: the evidence that docs/evidence/codeobjects.tsv holds.
 
-    execute.py [--short] [--all] [--jobs N] BUILD_DIR CHIP [CHIP...] [-- KERNEL...]
+    execute.py [--short] [--all] [--test] [--jobs N] BUILD_DIR CHIP [CHIP...] [-- KERNEL...]
+    execute.py --dot2 BUILD_DIR CHIP [CHIP...]      fast products of f16 as chips without matrix units have them, compiled for these
 
-Executes the kernels whose machine code the table does not have as passed; with --all every one, with KERNELs only these. --short runs the small cases.
+Executes the kernels whose machine code the table does not have as passed; with --all every one, with KERNELs only these. --short runs the small cases,
+--test writes nothing.
 A kernel that was compiled again to the same machine code keeps its line, which gets the hash of the source as it is now. Every result is written
 at once, so a run that was stopped goes on where it was. The rest of each result (which instructions were reached) is kept in
 BUILD_DIR/codeobjects/CHIP.json. Exits with 1 if a kernel failed.
@@ -40,7 +42,11 @@ class Run:
         if not options.kernels:
             self.table = {key: row for key, row in self.table.items() if key in self.tree}  # kernels that are gone
         self.queues = {chip: self._queue(chip) for chip in chips}
-        evidence.write_table(self.table)
+        self.write()
+
+    def write(self):
+        if not self.options.test:
+            evidence.write_table(self.table)
 
     def path(self, chip):
         return self.build / "codeobjects" / f"{chip}.json"
@@ -52,7 +58,7 @@ class Run:
         modules = {module for (of, _), (module, _) in self.tree.items() if of == chip}
         found = {}
         for module in modules:
-            code = CodeObject(self.build / "kernels" / f"{module}.{chip}.hsaco")
+            code = CodeObject((self.build / "kernels" / f"{module}.{chip}.hsaco").read_bytes())
             found.update((kernel, code.hash_of(kernel)) for kernel in code.kernels)
         return found
 
@@ -78,6 +84,8 @@ class Run:
         with self.lock:
             for kernel, result in told.items():
                 module, source = self.tree[chip, kernel]
+                if result["status"] == "passed" and result["hash"] != self.hashes[chip][kernel]:
+                    result.update(status="failed", why="the library has other machine code than the folder of kernels: build it again")
                 self.results[chip][kernel] = result
                 self.table[chip, kernel] = {
                     "chip": chip, "module": module, "kernel": kernel, "source": source, "code": self.hashes[chip][kernel], "compiler": self.compiler,
@@ -87,8 +95,9 @@ class Run:
                     self.failed.append(f"{chip} {kernel}: {result['why']}")
                 print(f"{result['status']:12} {chip:8} {kernel:28} wave{result['wave']}: {result['launches']} launches, {result['wave_instructions']} instructions "
                       f"by waves, {result['reached']} of {result['instructions']} reached, {result['seconds']} s {result['why']}", flush=True)
-            self.path(chip).write_text(json.dumps(self.results[chip]), encoding="utf-8")
-            evidence.write_table(self.table)
+            if not self.options.test:
+                self.path(chip).write_text(json.dumps(self.results[chip]), encoding="utf-8")
+            self.write()
 
     def take(self, chip):
         with self.lock:
@@ -141,6 +150,16 @@ def execute(run):
         thread.join()
 
 
+def by_dot2(build, chip):
+    """Executes the form of matmul_fast_f16 for chips without matrix units; BUILD_DIR/codeobjects/dot2/CHIP.json gets the result."""
+    answer = subprocess.run([sys.executable, str(HERE / "check.py"), "--dot2", str(build), chip], check=True, input="matmul_fast_f16\n", stdout=subprocess.PIPE,
+                            text=True).stdout
+    (build / "codeobjects/dot2" / f"{chip}.json").write_text(answer, encoding="utf-8")
+    passed = all(result["status"] == "passed" for result in json.loads(answer).values())
+    print(f"{'passed' if passed else 'failed':12} {chip:8} matmul_fast_f16 by v_dot2_f32_f16", flush=True)
+    return passed
+
+
 def main():
     arguments, kernels = sys.argv[1:], []
     if "--" in arguments:
@@ -148,14 +167,18 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--test", action="store_true")
+    parser.add_argument("--dot2", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("chips", nargs="+")
     options = parser.parse_args(arguments)
-    options.kernels = kernels
+    options.kernels, options.build = kernels, options.build.resolve()
+    if options.dot2:
+        sys.exit(not all([by_dot2(options.build, chip) for chip in options.chips]))
     begin = time.monotonic()
     (options.build / "codeobjects").mkdir(exist_ok=True)
-    run = Run(options.build.resolve(), options.chips, options)
+    run = Run(options.build, options.chips, options)
     wanted = {chip: sum(map(len, tests)) for chip, tests in run.queues.items()}
     print(f"code objects: {', '.join(f'{count} kernels for {chip}' for chip, count in wanted.items())} to execute", flush=True)
     execute(run)

@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import sys
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from run_hsaco import GpuFault, Module
 from structs import Header
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts/kernels"))
+
+from code_objects import CodeObject  # noqa: E402
+
 standin = Header(ROOT / "testing/standin/standin.h")
 api = Header(*(ROOT / "include/warpwave" / name for name in ("tensor.h", "tensor_rows.h", "attention.h", "quant.h")))
 
@@ -42,6 +47,7 @@ class Executor:
                           WARPWAVE_ROCBLAS_LIBRARY=str(build / "standin/none"))  # fast products are by kernels of ours
         self.c = ctypes.CDLL(os.environ["WARPWAVE_HIP_LIBRARY"])
         self.c.standin_misuse.restype = ctypes.c_char_p
+        self.hashes = {}  # of the machine code that was launched
         self.modules, self.counts, self.order, self.wrong = {}, {}, {"quantum": 0, "reverse": False}, None
         self.called = ctypes.CFUNCTYPE(None, ctypes.POINTER(standin.standin_launch))(self._called)
         self.c.standin_execute_with(self.called)
@@ -74,7 +80,8 @@ class Executor:
     def run(self, launch):
         kernel = ctypes.string_at(launch.kernel).decode()
         if kernel not in self.modules:
-            self.modules[kernel] = Module(ctypes.string_at(launch.image, launch.image_bytes))
+            image = ctypes.string_at(launch.image, launch.image_bytes)
+            self.modules[kernel], self.hashes[kernel] = Module(image), CodeObject(image).hash_of(kernel)
         grid, reverse = (launch.grid_x, launch.grid_y), self.order["reverse"]
         blocks = [(x, y, 0) for y in range(grid[1]) for x in range(grid[0])]
         done = self.modules[kernel].launch(kernel, grid=grid, block=(launch.block,), args=[ctypes.string_at(launch.arguments, launch.arguments_bytes)],

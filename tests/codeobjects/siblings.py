@@ -3,12 +3,15 @@ similar chips. The code of both is only disassembled."""
 import collections
 import json
 import re
+import shutil
 import subprocess
 
 # of the chips that cannot be executed, those with the nearest instructions that can
-CDNA, RDNA = ("gfx90a", "gfx942"), ("gfx1100", "gfx1201")
-SIBLINGS = {"gfx906": CDNA, "gfx908": CDNA, "gfx9-generic": CDNA, "gfx1030": RDNA, "gfx10-1-generic": RDNA, "gfx10-3-generic": RDNA,
-            "gfx11-generic": ("gfx1100",), "gfx1151": RDNA, "gfx12-generic": ("gfx1201",)}
+CDNA, RDNA = ("gfx90a", "gfx942", "gfx950"), ("gfx1100", "gfx1201")
+SIBLINGS = {"gfx906": CDNA, "gfx908": CDNA, "gfx9-generic": CDNA, "gfx9-4-generic": CDNA, "gfx1030": RDNA, "gfx10-1-generic": RDNA, "gfx10-3-generic": RDNA,
+            "gfx11-generic": ("gfx1100",), "gfx1151": RDNA, "gfx12-generic": ("gfx1201",), "gfx1250": ("gfx1201",)}
+
+OBJDUMP = shutil.which("llvm-objdump-22") or "llvm-objdump-19"  # the first knows the newest chips
 
 # instructions that RDNA 3 has under other names
 RENAMED = [(r"^(s_(?:buffer_)?load)_dword(?:x(\d+))?$", lambda m: f"{m[1]}_b{32 * int(m[2] or 1)}"),
@@ -38,7 +41,7 @@ def signature(name, operands, renames):
 
 def disassembled(path, renames):
     """(kernel, distance from its start, signature) of each instruction of a module; a dual instruction counts as two."""
-    listing = subprocess.run(["llvm-objdump-19", "-d", "--no-show-raw-insn", str(path)], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run([OBJDUMP, "-d", "--no-show-raw-insn", str(path)], check=True, capture_output=True, text=True).stdout
     kernel = begin = None
     for text in listing.splitlines():
         if head := re.match(r"^([0-9a-f]+) <(\w+)>:$", text):

@@ -50,6 +50,9 @@ static void amd_chips_take_their_own_code_and_that_of_their_family(void **state)
     assert_int_equal(chip_fitness("gfx900", "gfx9-generic"), CHIP_GENERIC);
     assert_int_equal(chip_fitness("gfx90a", "gfx9-generic"), 0); /* CDNA has instructions of its own */
     assert_int_equal(chip_fitness("gfx942", "gfx9-generic"), 0);
+    assert_int_equal(chip_fitness("gfx950", "gfx9-4-generic"), CHIP_GENERIC);
+    assert_int_equal(chip_fitness("gfx950", "gfx942"), 0); /* it lacks an instruction */
+    assert_int_equal(chip_fitness("gfx1250", "gfx12-generic"), 0);
     assert_int_equal(chip_fitness("gfx1200", "gfx12-generic"), CHIP_GENERIC);
     assert_int_equal(chip_fitness("gfx", "gfx12-generic"), 0);
     assert_int_equal(chip_fitness("", "gfx12-generic"), 0);
@@ -60,10 +63,11 @@ static void amd_chips_take_their_own_code_and_that_of_their_family(void **state)
 static void the_build_chooses_the_targets_that_the_library_would(void **state)
 {
     (void)state;
-    static const char *const gpus[] = {"gfx900",  "gfx902",  "gfx904",  "gfx906",  "gfx908",  "gfx909",  "gfx90a",  "gfx90c",
-                                       "gfx942",  "gfx1010", "gfx1013", "gfx1030", "gfx1031", "gfx1036", "gfx1100", "gfx1101",
-                                       "gfx1103", "gfx1150", "gfx1151", "gfx1153", "gfx1200", "gfx1201", "sm_75",   "sm_80",
-                                       "sm_86",   "sm_89",   "sm_90",   "sm_100",  "sm_120",  "sm_70",   "gfx803"};
+    static const char *const gpus[] = {"gfx900",  "gfx902",  "gfx904",  "gfx906",  "gfx908",  "gfx909",  "gfx90a",
+                                       "gfx90c",  "gfx940",  "gfx942",  "gfx950",  "gfx1250", "gfx1010", "gfx1013",
+                                       "gfx1030", "gfx1031", "gfx1036", "gfx1100", "gfx1101", "gfx1103", "gfx1150",
+                                       "gfx1151", "gfx1153", "gfx1200", "gfx1201", "sm_75",   "sm_80",   "sm_86",
+                                       "sm_89",   "sm_90",   "sm_100",  "sm_120",  "sm_70",   "gfx803"};
     char all[512] = "";
     FILE *pipe = popen(SOURCE_DIR "/scripts/kernels/chips.sh all", "r");
     assert_non_null(pipe);
@@ -106,6 +110,9 @@ static void a_chip_has_the_properties_of_its_family(void **state)
         {"gfx908", false, false, true, true, true, true, true, 64},
         {"gfx90a", false, false, true, true, true, true, true, 64},
         {"gfx942", false, false, true, true, true, true, true, 64},
+        {"gfx950", false, false, true, true, true, true, true, 64},
+        {"gfx9-4-generic", false, false, true, true, true, true, true, 64},
+        {"gfx1250", false, false, false, false, false, true, true, 32},
         {"gfx9-generic", false, false, false, false, false, false, true, 64},
         {"gfx1010", false, false, false, false, false, true, true, 32},
         {"gfx1036", false, false, true, false, false, true, true, 32},

@@ -57,21 +57,9 @@ static ww_device *open_device(const char *name)
 
 /* ---- absence ------------------------------------------------------------------------------------------------------------- */
 
-/* Without kernels the library does not look for a runtime: its reason is that there are no kernels. */
-static void need_kernels(void)
-{
-    if (ww_kernel_chip_count() > 0)
-        return;
-    EXPECT(absence_has("this library has no GPU kernels"));
-    printf("SKIP: this build has no kernels, so it looks for no ROCm runtime\n");
-    fflush(stdout);
-    _exit(PROCESS_SKIPPED);
-}
-
 static void without_library(void)
 {
     ww_device *device = NULL;
-    need_kernels();
     unsetenv("WARPWAVE_DEVICE");
     setenv("WARPWAVE_HIP_LIBRARY", "/nonexistent/libamdhip64.so.6", 1);
     EXPECT(absence_has("no ROCm runtime") && absence_has("/nonexistent/libamdhip64.so.6"));
@@ -107,6 +95,30 @@ static void in_rocms_home(void)
     in_the_folder_that("ROCM_HOME");
 }
 
+/* AMD's pip packages put them into the environment's site-packages. */
+static void in_a_python_environment(void)
+{
+    char folder[512];
+    use_standin(7, "");
+    unsetenv("WARPWAVE_HIP_LIBRARY");
+    unsetenv("ROCM_PATH");
+    unsetenv("ROCM_HOME");
+    EXPECT(scratch_setup(NULL) == 0);
+    setenv("VIRTUAL_ENV", scratch_path(""), 1);
+    static const char *const made[] = {"lib", "lib/python3.11", "lib/python3.11/site-packages",
+                                       "lib/python3.11/site-packages/_rocm_sdk_core"};
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+        EXPECT(mkdir(scratch_path(made[i]), 0700) == 0);
+    snprintf(folder, sizeof folder, "%s", scratch_path("lib/python3.11/site-packages/_rocm_sdk_core/lib"));
+    EXPECT(symlink(BUILD_DIR "/standin", folder) == 0);
+    ww_device_close(open_device("rocm:0"));
+    EXPECT(unlink(folder) == 0);
+    for (size_t i = sizeof made / sizeof made[0]; i > 0; i--)
+        EXPECT(rmdir(scratch_path(made[i - 1])) == 0);
+    EXPECT(scratch_teardown(NULL) == 0);
+    expect_all_well();
+}
+
 /* A library that exists and has nothing to do with GPUs. */
 static const char *another_library(void)
 {
@@ -117,14 +129,12 @@ static const char *another_library(void)
 
 static void with_another_library(void)
 {
-    need_kernels();
     setenv("WARPWAVE_HIP_LIBRARY", another_library(), 1);
     EXPECT(absence_has("has no hipInit") && absence_has("install ROCm"));
 }
 
 static void by_a_relative_path(void)
 {
-    need_kernels();
     setenv("WARPWAVE_HIP_LIBRARY", "libamdhip64.so.6", 1);
     EXPECT(absence_has("WARPWAVE_HIP_LIBRARY is 'libamdhip64.so.6', which is not an absolute path"));
 }
@@ -527,6 +537,7 @@ TEST(a_relative_path_of_a_runtime_is_refused, by_a_relative_path)
 TEST(a_newer_runtime_without_symbols_does_not_hide_an_older_one, beside_a_newer_runtime_without_symbols)
 TEST(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is, in_rocms_own_folder)
 TEST(rocm_home_is_read_like_rocm_path, in_rocms_home)
+TEST(pip_packages_of_rocm_are_found_in_the_python_environment, in_a_python_environment)
 TEST(a_runtime_that_does_not_start_is_absence_with_its_own_reason, with_a_runtime_that_does_not_start)
 TEST(a_runtime_without_devices_is_absence_with_its_own_reason, with_a_runtime_without_devices)
 TEST(a_count_that_cannot_be_is_not_believed, with_garbage_counts)
@@ -556,6 +567,7 @@ int main(void)
         cmocka_unit_test(a_newer_runtime_without_symbols_does_not_hide_an_older_one),
         cmocka_unit_test(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is),
         cmocka_unit_test(rocm_home_is_read_like_rocm_path),
+        cmocka_unit_test(pip_packages_of_rocm_are_found_in_the_python_environment),
         cmocka_unit_test(a_runtime_that_does_not_start_is_absence_with_its_own_reason),
         cmocka_unit_test(a_runtime_without_devices_is_absence_with_its_own_reason),
         cmocka_unit_test(a_count_that_cannot_be_is_not_believed),

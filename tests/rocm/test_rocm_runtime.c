@@ -47,10 +47,6 @@ static void look_without_a_card(void)
         fflush(stdout);
         _exit(PROCESS_SKIPPED);
     }
-    if (ww_kernel_chip_count() == 0) {
-        EXPECT(strstr(why, "this library has no GPU kernels") != NULL);
-        return;
-    }
     printf("%s\n", why);
     EXPECT(strstr(why, "hipErrorNoDevice (100)") != NULL);
     EXPECT(strstr(why, "hipGetDeviceCount") != NULL || strstr(why, "hipInit") != NULL);

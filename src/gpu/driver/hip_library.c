@@ -95,7 +95,7 @@ static void open_runtime(const char *name)
 /* Opens the newest installed runtime, or the one that WARPWAVE_HIP_LIBRARY names. On failure hip.why has the reason. */
 static void open_library(void)
 {
-    static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
+    static const char *const names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
     const char *path;
     if (!environment_path("WARPWAVE_HIP_LIBRARY", &path, hip.why, sizeof hip.why))
         return;

@@ -1,24 +1,51 @@
-/* Opens ROCm's libraries. AMD's packages put them into /opt/rocm/lib and leave configuring the loader to the administrator. */
+/* Opens ROCm's libraries. AMD's packages put them into /opt/rocm/lib or /opt/rocm-VERSION/lib and leave configuring the loader
+ * to the administrator; AMD's pip packages put them into the environment's site-packages. */
 #include "gpu/driver/rocm_library.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/system/environment.h"
 
+static void *open_file(const char *path)
+{
+    return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL; /* dlerror() keeps an earlier reason */
+}
+
+/* Opens FOLDER/PATTERN/name of the last folder that fits, which is the newest version by name. */
+static void *open_in(const char *folder, const char *pattern, const char *name)
+{
+    char path[512];
+    void *library = NULL;
+    glob_t found;
+    const int length = snprintf(path, sizeof path, "%s%s/%s", folder, pattern, name);
+    if (length < 0 || (size_t)length >= sizeof path || glob(path, 0, NULL, &found) != 0)
+        return NULL;
+    for (size_t i = found.gl_pathc; library == NULL && i > 0; i--)
+        library = open_file(found.gl_pathv[i - 1]);
+    globfree(&found);
+    return library;
+}
+
 void *rocm_library_open(const char *name)
 {
     char path[512];
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    const char *folder = environment_folder("ROCM_PATH");
+    const char *folder = environment_folder("ROCM_PATH"), *python = environment_folder("VIRTUAL_ENV");
     if (folder == NULL)
         folder = environment_folder("ROCM_HOME");
     if (library != NULL || strchr(name, '/') != NULL)
         return library;
-    const int length = snprintf(path, sizeof path, "%s/lib/%s", folder != NULL ? folder : "/opt/rocm", name);
-    if (length < 0 || (size_t)length >= sizeof path || access(path, R_OK) != 0)
-        return NULL; /* dlerror() keeps the reason of the first attempt */
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (folder != NULL) {
+        const int length = snprintf(path, sizeof path, "%s/lib/%s", folder, name);
+        return length > 0 && (size_t)length < sizeof path ? open_file(path) : NULL;
+    }
+    if (python != NULL)
+        library = open_in(python, "/lib/python3*/site-packages/_rocm_sdk_core/lib", name);
+    if (library == NULL)
+        library = open_in("/opt/rocm", "/lib", name);
+    return library != NULL ? library : open_in("/opt/rocm-*", "/lib", name);
 }
