@@ -119,7 +119,7 @@ add_custom_command(OUTPUT ${wheel_dir}/${wheel_library}
     DEPENDS ${wheel_objects} ${CMAKE_SOURCE_DIR}/python/exports.map
     COMMAND_EXPAND_LISTS VERBATIM COMMENT "Linking the wheel's library")
 add_custom_command(OUTPUT ${wheel_dir}/warpwave
-    COMMAND ${link_with} -s -O2 -fPIE -pie -Wl,-z,relro -Wl,-z,now -o ${wheel_dir}/warpwave ${CMAKE_SOURCE_DIR}/python/command.c ${wheel_dir}/${wheel_library}
+    COMMAND ${link_with} -s -O2 -fPIE -pie -fstack-protector-strong ${branch_protection} -Wl,-z,relro -Wl,-z,now -o ${wheel_dir}/warpwave ${CMAKE_SOURCE_DIR}/python/command.c ${wheel_dir}/${wheel_library}
             "-Wl,-rpath,$ORIGIN/../lib"
     DEPENDS ${CMAKE_SOURCE_DIR}/python/command.c ${wheel_dir}/${wheel_library} VERBATIM COMMENT "Linking the wheel's command")
 add_custom_target(wheel_files DEPENDS ${wheel_dir}/${wheel_library} ${wheel_dir}/warpwave)

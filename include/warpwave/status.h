@@ -52,6 +52,10 @@ WW_API const char *ww_status_name(ww_status status);
  * line of UTF-8 that is safe to print: control characters in a quoted path, name or id are written as \x1b. */
 WW_API const char *ww_error_message(void);
 
+/* Sets the calling thread's error text and last status, and returns `status`: for libraries and bindings on top of this one,
+ * whose failures ww_error_message() should tell, too. Cuts the text off after 1023 bytes. */
+WW_API ww_status ww_error_set(ww_status status, const char *message);
+
 /* The calling thread's last failure as fields, for a program that acts on more than the status. If a vendor's
  * library failed, `library` is "CUDA", "cuBLAS", "HIP", "rocBLAS", "hipRTC" or
  * "emulator". Otherwise backend, library, call and name are "", and code is 0. */

@@ -52,6 +52,7 @@ class ww_error_info(Structure):
 
 ww_status_name = function("", "ww_status_name", c_char_p, ("status", c_int))
 ww_error_message = function("", "ww_error_message", c_char_p)
+ww_error_set = function("", "ww_error_set", c_int, ("status", c_int), ("message", c_char_p))
 ww_error_info_init = function("", "ww_error_info_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_error_detail = function("", "ww_error_detail", c_int, POINTER(ww_error_info))
 ww_version = function("", "ww_version", c_char_p)

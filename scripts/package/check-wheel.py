@@ -18,7 +18,7 @@ import zipfile
 
 GLIBC_MAX = (2, 28)
 BYTES_MAX = 22_000_000
-NEEDED = re.compile(r"lib(c|m|pthread|dl|rt)\.so\.\d+|ld-linux-.*|libwarpwave\.so\.0")
+NEEDED = re.compile(r"lib(c|m|pthread|dl|rt)\.so\.\d+|ld-linux-.*|libwarpwave\.so\.0\.1")
 LIBRARY, COMMAND = "warpwave/lib/libwarpwave.so.0.1", "warpwave/bin/warpwave"
 BUNDLED = "warpwave.libs/"  # where auditwheel puts the libraries that could not be linked in
 SMOKE = """
@@ -77,6 +77,10 @@ def check_elf(path, name, bundled=()):
     for library in re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", "-W", path)):
         if not NEEDED.fullmatch(library) and library not in bundled:
             complain(f"{name}: needs {library}, which is not everywhere")
+    if name in (LIBRARY, COMMAND) or name == path:
+        done = subprocess.run([pathlib.Path(__file__).with_name("check-hardening.py"), path], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            complain(f"{name}: {done.stderr.strip()}")
     if pathlib.Path(name).name.startswith("libwarpwave."):
         exported = {line.split()[-1].split("@")[0] for line in run("nm", "-D", "--defined-only", path).splitlines()}
         for symbol in sorted(symbol for symbol in exported if not symbol.startswith("ww_") and symbol != "sqlite3_warpwave_init"):

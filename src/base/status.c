@@ -122,6 +122,12 @@ ww_status ww_fail(ww_status status, const char *format, ...)
     return status;
 }
 
+ww_status ww_error_set(ww_status status, const char *text)
+{
+    FLOAT_GUARD();
+    return ww_fail(status, "%s", text ? text : "");
+}
+
 ww_status ww_fail_errno(ww_status status, int code, const char *format, ...)
 {
     FLOAT_GUARD();

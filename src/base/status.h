@@ -4,12 +4,11 @@
 
 #include <warpwave/status.h>
 
-/* Stores the formatted text for ww_error_message() on this thread and returns `status`, for `return ww_fail(...)`. Exported,
- * like the next one, for the store, which is a separate library and uses the same message. */
-WW_API __attribute__((format(printf, 2, 3))) ww_status ww_fail(ww_status status, const char *format, ...);
+/* Stores the formatted text for ww_error_message() on this thread and returns `status`, for `return ww_fail(...)`. */
+__attribute__((format(printf, 2, 3))) ww_status ww_fail(ww_status status, const char *format, ...);
 
 /* Like ww_fail, with ": " and the text of errno `code` appended to the message. */
-WW_API __attribute__((format(printf, 3, 4))) ww_status ww_fail_errno(ww_status status, int code, const char *format, ...);
+__attribute__((format(printf, 3, 4))) ww_status ww_fail_errno(ww_status status, int code, const char *format, ...);
 
 /* A vendor's failure, for ww_error_detail(). */
 typedef struct vendor_failure {

@@ -51,6 +51,7 @@ mod status {
     extern "C" {
         pub fn ww_status_name(status: ww_status) -> *const c_char;
         pub fn ww_error_message() -> *const c_char;
+        pub fn ww_error_set(status: ww_status, message: *const c_char) -> ww_status;
         pub fn ww_error_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_error_detail(info: *mut ww_error_info) -> ww_status;
         pub fn ww_version() -> *const c_char;

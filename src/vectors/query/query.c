@@ -36,7 +36,7 @@ void query_tell_stats(const ww_query *query, const search_stats *found)
                                    .list_rows_read = found->list_rows_read,
                                    .list_bytes_read = found->list_bytes_read};
     if (query->stats)
-        /* Query_check() has checked the struct. */
+        /* query_check() has checked the struct. */
         (void)struct_write(query->stats, &stats, sizeof stats, "search", "ww_search_stats");
 }
 
