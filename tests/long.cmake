@@ -54,7 +54,8 @@ set(LONG_TESTS
 # the suites of threads.
 set(LONG_UNDER_ADDRESS
     "^(attention|certificate|gpu_planes|grammar_model|ivf_exact|ivf_proof|ivf_query|kernels_search|model_bits|model_driver_faults|model_transformers)$"
-    "^(ivf_life|quant_product|quant_tile|range|record|row_types|tensor_reduce)$"
+    "^(cpu_lead|cpu_matmul|cross_backend|float_environment|gpu_search_choice|headers|high_plane|kernels_search|math|math_half|screen|screen_bound)$"
+    "^(ivf_life|quant_product|quant_tile|range|record|row_types|tensor_functions|tensor_reduce|tensor_rows)$"
     "^rocm_(attention|certificate|collection_|float|faults_device|gguf|group_search|ivf_|map|model_|quant_|range|record|row_types|screen|store_|tensor_|threads_)")
 string(JOIN "|" LONG_UNDER_ADDRESS ${LONG_UNDER_ADDRESS})
 
