@@ -11,6 +11,7 @@
 #include <warpwave/files.h>
 #include <warpwave/filter.h>
 #include <warpwave/gguf.h>
+#include <warpwave/hooks.h>
 #include <warpwave/ivf.h>
 #include <warpwave/kernel.h>
 #include <warpwave/map.h>

@@ -14,8 +14,8 @@ import sys
 from dataclasses import dataclass, field
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Kernels of one's own are written and launched from C. DLPack's structs are opaque to other languages. Clusters need MPI.
-LEFT_OUT = {"kernel", "dlpack", "cluster"}
+# Kernels of one's own are written and launched from C. DLPack's structs are opaque to other languages. Clusters need MPI. Hooks replace C's memory.
+LEFT_OUT = {"kernel", "dlpack", "cluster", "hooks"}
 ROOMS = {"store", "model", "text"}  # headers of what a library can be built without
 
 SCALARS = {"int", "float", "double", "bool", "char", "size_t", "long long", "void",

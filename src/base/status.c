@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/float_guard.h"
+#include "base/hooks.h"
 #include "base/structs.h"
 #include "base/text.h"
 
@@ -119,6 +120,7 @@ ww_status ww_fail(ww_status status, const char *format, ...)
     last_status = status;
     if (!quotes_failure(text, &noted))
         noted = (vendor_failure){0};
+    hooks_tell(status, message);
     return status;
 }
 

@@ -4,12 +4,14 @@
 
 #include <malloc.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/hooks.h"
 #include "base/integers.h"
 #include "base/memory_hooks.h"
 #include "base/system/large_blocks.h"
@@ -17,6 +19,8 @@
 #include "base/text.h"
 
 #undef memory_failed
+
+enum { ALIGNMENT_USUAL = _Alignof(max_align_t) };
 
 /* For tests: how many blocks there are, and which allocation fails. Nothing else depends on them. */
 static atomic_int_least64_t blocks_held;
@@ -43,12 +47,12 @@ static void *counted(void *block)
 /* A large block is only allocated if it fits besides the promised ones (base/system/large_blocks.h). */
 static bool large_reserved(size_t bytes)
 {
-    return bytes < LARGE_BLOCK_BYTES || large_block_reserve(bytes);
+    return bytes < LARGE_BLOCK_BYTES || hooks_memory() || large_block_reserve(bytes);
 }
 
 static void *large_listed(void *block, size_t bytes)
 {
-    if (bytes >= LARGE_BLOCK_BYTES)
+    if (bytes >= LARGE_BLOCK_BYTES && !hooks_memory())
         large_block_list(block, bytes);
     return block;
 }
@@ -56,15 +60,46 @@ static void *large_listed(void *block, size_t bytes)
 /* Called before a block is freed. A smaller block with a large usable size is simply not found in the list. */
 static void large_forgotten(void *block)
 {
-    if (block && malloc_usable_size(block) >= LARGE_BLOCK_BYTES)
+    if (block && !hooks_memory() && malloc_usable_size(block) >= LARGE_BLOCK_BYTES)
         large_block_forget(block);
+}
+
+/* Of these sizes: C's memory, or the program's. */
+static void *block_take(size_t bytes, size_t alignment)
+{
+    const ww_hooks *hooks = hooks_memory();
+    if (hooks)
+        return hooks->allocate(bytes, alignment, hooks->user);
+    return alignment == CACHE_LINE_BYTES ? aligned_alloc(alignment, bytes) : malloc(bytes);
+}
+
+static void *block_take_zeroed(size_t bytes)
+{
+    const ww_hooks *hooks = hooks_memory();
+    void *block = hooks ? hooks->allocate(bytes, ALIGNMENT_USUAL, hooks->user) : calloc(bytes, 1);
+    return hooks && block ? memset(block, 0, bytes) : block;
+}
+
+static void *block_resize(void *block, size_t bytes)
+{
+    const ww_hooks *hooks = hooks_memory();
+    return hooks ? hooks->resize(block, bytes, hooks->user) : realloc(block, bytes);
+}
+
+static void block_release(void *block)
+{
+    const ww_hooks *hooks = hooks_memory();
+    if (!hooks)
+        free(block);
+    else if (block)
+        hooks->release(block, hooks->user);
 }
 
 void *memory_alloc(size_t bytes)
 {
     if (must_fail() || !large_reserved(bytes))
         return NULL;
-    return counted(large_listed(malloc(bytes ? bytes : 1), bytes));
+    return counted(large_listed(block_take(bytes ? bytes : 1, ALIGNMENT_USUAL), bytes));
 }
 
 void *memory_alloc_zeroed(size_t count, size_t element_bytes)
@@ -72,7 +107,7 @@ void *memory_alloc_zeroed(size_t count, size_t element_bytes)
     size_t bytes;
     if (!size_multiply(count, element_bytes, &bytes) || must_fail() || !large_reserved(bytes))
         return NULL;
-    return counted(large_listed(calloc(bytes ? bytes : 1, 1), bytes));
+    return counted(large_listed(block_take_zeroed(bytes ? bytes : 1), bytes));
 }
 
 void *memory_alloc_aligned(size_t bytes)
@@ -80,16 +115,16 @@ void *memory_alloc_aligned(size_t bytes)
     if (bytes > SIZE_MAX - CACHE_LINE_BYTES || must_fail() || !large_reserved(bytes))
         return NULL;
     const size_t rounded = round_up_size(bytes, CACHE_LINE_BYTES);
-    return counted(large_listed(aligned_alloc(CACHE_LINE_BYTES, rounded ? rounded : CACHE_LINE_BYTES), bytes));
+    return counted(large_listed(block_take(rounded ? rounded : CACHE_LINE_BYTES, CACHE_LINE_BYTES), bytes));
 }
 
 void *memory_resize(void *block, size_t bytes)
 {
     if (must_fail() || !large_reserved(bytes))
         return NULL;
-    const size_t before = block ? malloc_usable_size(block) : 0;
+    const size_t before = block && !hooks_memory() ? malloc_usable_size(block) : 0;
     large_forgotten(block); /* before another thread can get the same address */
-    void *moved = realloc(block, bytes ? bytes : 1);
+    void *moved = block_resize(block, bytes ? bytes : 1);
     large_listed(moved, bytes);
     if (!moved && before >= LARGE_BLOCK_BYTES) /* the block did not change, so it is listed again */
         large_block_relist(block, before);
@@ -113,7 +148,7 @@ void memory_free(void *block)
     if (block)
         atomic_fetch_sub_explicit(&blocks_held, 1, memory_order_relaxed);
     large_forgotten(block);
-    free(block);
+    block_release(block);
 }
 
 bool size_multiply(size_t a, size_t b, size_t *product)
