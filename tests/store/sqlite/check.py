@@ -97,7 +97,7 @@ def check_transactions(db, other):
     assert db.ask(first, vector(0)) == [("d0",)]
     db.ask("INSERT OR REPLACE INTO docs(id, vector) VALUES ('d0', '[100, 100, 100]')")
     assert other.ask(first, "[100,100,100]") == [("d0",)]
-    assert db.ask("SELECT rowid FROM docs WHERE id = 'd0'") == [(0,)]
+    assert db.ask("SELECT rowid FROM docs WHERE id = 'd0'") == [(1,)]
 
 
 def check_refusals(db):
