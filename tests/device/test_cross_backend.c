@@ -328,7 +328,7 @@ static void take_everybody(void)
     if (stood_in && !standin_has_kernels())
         leave_out("rocm", STANDIN_WITHOUT_KERNELS);
     else if (!named || !strstr(named, "rocm"))
-        take_all_of("rocm", stood_in ? "ROCm's host code over a stand-in" : "run on hardware");
+        take_all_of("rocm", stood_in ? "kernels compiled for the host, behind a stand-in for ROCm" : "run on hardware");
     if (!named || !strstr(named, "cuda"))
         take_all_of("cuda", "run on hardware");
 }

@@ -77,6 +77,14 @@ fn metric_of(metric: GpuDistanceMetric) -> Metric {
     }
 }
 
+/// The chip as hive-gpu writes it: `"9.0"` for sm_90; AMD's by their names.
+fn compute_capability(arch: &str) -> String {
+    match arch.strip_prefix("sm_").and_then(|number| number.parse::<u32>().ok()) {
+        Some(number) => format!("{}.{}", number / 10, number % 10),
+        None => arch.to_owned(),
+    }
+}
+
 /// A device, as hive-gpu's contexts are.
 #[derive(Clone, Debug)]
 pub struct WarpwaveContext {
@@ -89,9 +97,12 @@ impl WarpwaveContext {
         Device::auto().map(|device| WarpwaveContext { device }).map_err(error)
     }
 
-    /// A device by its name: `"cuda:0"`, `"rocm:1"`, `"cpu"`, `"all"`.
+    /// A device by its name: `"cuda:0"`, `"rocm:1"`, `"cpu"`, `"all"`. If there is no ROCm, `RocmError` has the reason.
     pub fn open(name: &str) -> Result<Self> {
-        Device::open(name).map(|device| WarpwaveContext { device }).map_err(error)
+        Device::open(name).map(|device| WarpwaveContext { device }).map_err(|why| match why.status() {
+            Status::NoDevice if name.starts_with("rocm") => HiveGpuError::RocmError(why.to_string()),
+            _ => error(why),
+        })
     }
 
     /// The device behind it.
@@ -114,7 +125,7 @@ impl WarpwaveContext {
             available_vram_bytes: bytes(info.memory_free_bytes()),
             used_vram_bytes: bytes(info.memory_used_bytes()),
             driver_version: info.driver_version().to_owned(),
-            compute_capability: text(info.arch()),
+            compute_capability: text(&compute_capability(info.arch())),
             max_threads_per_block: u32::try_from(info.max_threads_per_block()).unwrap_or(0),
             max_shared_memory_per_block: bytes(info.shared_bytes_per_block()),
             device_id: info.index(),
@@ -286,5 +297,14 @@ impl GpuVectorStorage for WarpwaveStorage {
 
     fn clear(&mut self) -> Result<()> {
         self.collection.clear().map_err(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn compute_capabilities_are_written_as_hive_gpu_writes_them() {
+        let written = ["sm_75", "sm_90", "sm_120", "gfx942", ""].map(super::compute_capability);
+        assert_eq!(written, ["7.5", "9.0", "12.0", "gfx942", ""]);
     }
 }

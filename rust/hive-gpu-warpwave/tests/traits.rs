@@ -63,6 +63,9 @@ fn errors_are_hive_gpus() {
     }
     assert_eq!(storage.vector_count(), 3);
     assert!(matches!(WarpwaveContext::open("abacus"), Err(HiveGpuError::NoDeviceAvailable)));
+    if let Err(absent) = WarpwaveContext::open("rocm:99") {
+        assert!(matches!(&absent, HiveGpuError::RocmError(why) if why.contains("rocm:99")), "{absent}");
+    }
     let context = WarpwaveContext::open("cpu").unwrap();
     assert!(context.create_storage_with_config(0, GpuDistanceMetric::Cosine, HnswConfig::default()).is_err());
 }

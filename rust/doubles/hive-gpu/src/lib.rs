@@ -19,6 +19,7 @@ pub mod error {
         CublasError(String),
         HipError(String),
         RocblasError(String),
+        RocmError(String),
         InternalError(String),
         Other(String),
     }
