@@ -19,6 +19,7 @@ import sys
 from code_objects import CodeObject
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "src/kernels"
 TABLE = ROOT / "docs/evidence/codeobjects.tsv"
 PAGE = ROOT / "docs/evidence/codeobjects.md"
 README = ROOT / "README.md"
@@ -77,15 +78,15 @@ def modules(build):
     return found
 
 
-def tree(build, root=ROOT):
+def tree(build):
     """(chip, kernel): (module, hash of the source), for all chips of CHIPS."""
-    text = (root / "src/kernels/kernels.def").read_text(encoding="utf-8")
+    text = (KERNELS / "kernels.def").read_text(encoding="utf-8")
     entries = re.findall(r"^KERNEL_ENTRY\(\s*(\w+)\s*,\s*(\w+)\s*,", text, flags=re.M)
-    sources = {path.stem: path for path in (root / "src/kernels").rglob("*.c")}
+    sources = {path.stem: path for path in KERNELS.rglob("*.c")}
     options, hashes = modules(build), {}
     for chip, module in options:
         if chip in CHIPS:
-            hashes[chip, module] = source_hash(sources[module], root / "src", options[chip, module])
+            hashes[chip, module] = source_hash(sources[module], KERNELS.parent, options[chip, module])
     return {(chip, kernel): (module, hashes[chip, module]) for chip in CHIPS for module, kernel in entries if (chip, module) in hashes}
 
 
@@ -97,22 +98,22 @@ def other_targets():
 
 # ---- the table --------------------------------------------------------------------------------------------------------------
 
-def read_table(path=TABLE):
+def read_table():
     """(chip, kernel): row, a dict of COLUMNS."""
-    if not path.exists():
+    if not TABLE.exists():
         return {}
-    lines = path.read_text(encoding="utf-8").splitlines()[1:]
+    lines = TABLE.read_text(encoding="utf-8").splitlines()[1:]
     rows = (dict(zip(COLUMNS, line.split("\t"), strict=True)) for line in lines)
     return {(row["chip"], row["kernel"]): row for row in rows}
 
 
-def write_table(rows, path=TABLE):
+def write_table(rows):
     order = {chip: number for number, chip in enumerate(CHIPS)}
     some = sorted(rows.values(), key=lambda row: (order.get(row["chip"], 99), row["module"], row["kernel"]))
     text = "\n".join("\t".join(str(row[column]) for column in COLUMNS) for row in some)
-    new = path.with_suffix(".new")
+    new = TABLE.with_suffix(".new")
     new.write_text("\t".join(COLUMNS) + "\n" + text + "\n", encoding="utf-8")
-    new.replace(path)
+    new.replace(TABLE)
 
 
 def counts(kernels, table):

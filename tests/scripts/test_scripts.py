@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The checks of `make lint` find what they are for: each is given a fault in a small tree of its own, and the same without it."""
 import importlib.util
+import io
 import pathlib
 import re
 import shutil
@@ -100,6 +101,78 @@ class Evidence(Tree):
         self.assertEqual(status, 0)
         self.assertIn("warning: docs/evidence/codeobjects.md", said)
         self.assertNotIn("accuracy.md", said)
+
+
+class ExecutedKernels(unittest.TestCase):
+    """A tree of one kernel, and the table that says that it was executed on a chip."""
+
+    def setUp(self):
+        sys.path.insert(0, str(ROOT / "scripts/kernels"))
+        self.addCleanup(sys.path.remove, str(ROOT / "scripts/kernels"))
+        self.evidence = load(ROOT / "scripts/kernels/code_evidence.py")
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for path in ("src/kernels/search", "src/kernels/simt", "build/kernels", "docs/evidence"):
+            (self.root / path).mkdir(parents=True)
+        self.write("src/kernels/kernels.def", "KERNEL_ENTRY(one, one_dot, one_args)\n")
+        self.write("src/kernels/search/one.c", '#include "kernels/simt/simt.h"\nint one(int x) { return x + 1; }\n')
+        self.write("src/kernels/simt/simt.h", '#include "kernels/simt/simt_nvidia.h"\n#define LANES 64\n')
+        self.write("src/kernels/simt/simt_nvidia.h", "#define WARP 32\n")
+        self.write("build/kernels/modules.txt", "".join(f"{chip} one -O3 -I/here/src\n" for chip in self.evidence.CHIPS))
+        self.write("README.md", f"{', '.join(self.evidence.CHIPS)}: emulated; {self.others()} other targets: compiled\n")
+        self.write("docs/evidence/codeobjects.md", f"{self.evidence.BEGIN}\n{self.evidence.END}\n")
+        for name, path in (("KERNELS", "src/kernels"), ("README", "README.md"), ("PAGE", "docs/evidence/codeobjects.md"), ("TABLE", "docs/evidence/codeobjects.tsv")):
+            setattr(self.evidence, name, self.root / path)
+        self.execute()
+
+    def others(self):
+        return self.evidence.NUMBERS[len(self.evidence.other_targets())]
+
+    def write(self, path, text):
+        (self.root / path).write_text(text, encoding="utf-8")
+        self.evidence.normal.cache_clear()
+        self.evidence.included.cache_clear()
+
+    def execute(self):
+        """As if every kernel had been executed now."""
+        rows = {(chip, kernel): dict.fromkeys(self.evidence.COLUMNS, "1") | {"chip": chip, "module": module, "kernel": kernel, "source": source, "result": "passed"}
+                for (chip, kernel), (module, source) in self.evidence.tree(self.root / "build").items()}
+        self.evidence.write_table(rows)
+        self.evidence.write(self.root / "build")
+
+    def check(self):
+        with mock.patch("sys.stderr", io.StringIO()) as said, mock.patch("sys.stdout", io.StringIO()):
+            return self.evidence.check(self.root / "build"), said.getvalue()
+
+    def test_what_was_executed_as_it_is_passes(self):
+        self.assertEqual(self.check()[0], 0)
+
+    def test_one_line_of_a_kernel_or_of_a_header_or_an_option_that_changed_fails(self):
+        for path, text in (("src/kernels/search/one.c", '#include "kernels/simt/simt.h"\nint one(int x) { return x + 2; }\n'),
+                           ("src/kernels/simt/simt.h", '#include "kernels/simt/simt_nvidia.h"\n#define LANES 32\n'),
+                           ("build/kernels/modules.txt", "gfx942 one -O2 -I/here/src\n")):
+            before = (self.root / path).read_text(encoding="utf-8")
+            self.write(path, text)
+            wrong, said = self.check()
+            self.assertEqual(wrong, 1, path)
+            self.assertIn("gfx942 is called emulated, but 1 of its kernels changed since they were executed: one_dot", said)
+            self.write(path, before)
+
+    def test_comments_places_and_other_machines_do_not_matter(self):
+        self.write("src/kernels/search/one.c", '/* why */\n#include "kernels/simt/simt.h"\n\nint one(int x) { return x + 1; } // so\n')
+        self.write("src/kernels/simt/simt_nvidia.h", "#define WARP 33\n")
+        self.write("build/kernels/modules.txt", "".join(f"{chip} one -O3 -I/elsewhere\n" for chip in self.evidence.CHIPS))
+        self.assertEqual(self.check()[0], 0)
+
+    def test_a_kernel_that_was_never_executed_or_failed_takes_the_word_away(self):
+        self.write("src/kernels/kernels.def", "KERNEL_ENTRY(one, one_dot, one_args)\nKERNEL_ENTRY(one, one_l2, one_args)\n")
+        wrong, said = self.check()
+        self.assertEqual(wrong, 1)
+        self.assertIn("were never executed: one_l2", said)
+        self.write("src/kernels/kernels.def", "KERNEL_ENTRY(one, one_dot, one_args)\n")
+        self.evidence.TABLE.write_text(self.evidence.TABLE.read_text(encoding="utf-8").replace("passed", "failed", 1), encoding="utf-8")
+        self.assertIn("differ from the CPU: one_dot", self.check()[1])
 
 
 class Names(unittest.TestCase):
