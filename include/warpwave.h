@@ -1,6 +1,9 @@
 /* Warpwave: search vectors and compute with tensors on AMD GPUs, NVIDIA GPUs and CPUs, with the same bits on all of them.
  *
- * This is the umbrella; each subject has a header of its own under warpwave/.
+ * This is the umbrella; each subject has a header of its own under warpwave/. The headers need C99 or C++11.
+ *
+ * How an object ends says how it began: ..._close() what was opened, ..._destroy() what was created or returned as a result,
+ * ..._release() one share of what several may hold, ..._unload() what was loaded. All accept NULL.
  */
 #ifndef WARPWAVE_H
 #define WARPWAVE_H
