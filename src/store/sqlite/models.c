@@ -71,7 +71,8 @@ static ww_status model_open(const char *path, ww_device *device, ww_model_info *
 
 /* Never reached: no model is opened. */
 #define model_close(model) ((void)(model))
-#define model_embed(...)   WW_UNSUPPORTED
+#define model_embed(model, texts, bytes, count, how, vectors)                                                                  \
+    ((void)(model), (void)(texts), (void)(bytes), (void)(count), (void)(how), (void)(vectors), WW_UNSUPPORTED)
 
 #endif
 
