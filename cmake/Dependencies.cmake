@@ -56,6 +56,7 @@ if(WARPWAVE_STORE AND WARPWAVE_MODEL)
     if(PkgConfig_FOUND)
         pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.71)
         pkg_check_modules(GNUTLS QUIET IMPORTED_TARGET gnutls>=3.6.3)
+        pkg_check_modules(LIBPQ QUIET IMPORTED_TARGET libpq) # for warpwave serve --follow
     endif()
     libraries_link(WARPWAVE_SERVER "#include <gnutls/gnutls.h>\n#include <microhttpd.h>
         int main(void) { return MHD_get_version() == gnutls_check_version(0); }" PkgConfig::MICROHTTPD PkgConfig::GNUTLS)

@@ -44,7 +44,8 @@ set(WHEEL_USES_zstd ZSTD_decompressDCtx ZSTD_DCtx_refPrefix ZSTD_getErrorName)
 set(WHEEL_USES_sqlite3 sqlite3_open_v2)
 set(WHEEL_USES_pcre2-8 pcre2_compile_8 pcre2_jit_compile_8 pcre2_match_8)
 set(WHEEL_USES_utf8proc utf8proc_decompose_char utf8proc_normalize_utf32)
-set(WHEEL_WITH_microhttpd -fPIC ${CMAKE_SOURCE_DIR}/python/no_gnutls.c)
+set(WHEEL_WITH_microhttpd -fPIC ${CMAKE_SOURCE_DIR}/python/no_gnutls.c
+                   ${CMAKE_SOURCE_DIR}/programs/server/cluster/absent.c)
 set(WHEEL_USES_microhttpd MHD_start_daemon MHD_suspend_connection MHD_create_response_from_callback)
 
 # Can this archive be part of a shared library? The linker says, once for each archive and linker. WHEEL_WITH_name is linked beside it.
@@ -80,7 +81,8 @@ if(WARPWAVE_SERVER AND MICROHTTPD_ARCHIVE AND CMAKE_OBJCOPY)
 endif()
 if(wheel_server)
     list(APPEND wheel_wants microhttpd)
-    target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/no_tls.c ${CMAKE_SOURCE_DIR}/python/no_gnutls.c)
+    target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/no_tls.c ${CMAKE_SOURCE_DIR}/python/no_gnutls.c
+                   ${CMAKE_SOURCE_DIR}/programs/server/cluster/absent.c)
     list(APPEND wheel_objects $<TARGET_OBJECTS:warpwave_server_objects> $<TARGET_OBJECTS:warpwave_serve_objects>)
 else()
     target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/no_serve.c)

@@ -191,6 +191,8 @@ static enum MHD_Result respond(request *r)
     MHD_add_response_header(response, "content-type", type);
     MHD_add_response_header(response, "x-content-type-options", "nosniff");
     MHD_add_response_header(response, "x-request-id", r->id);
+    if (r->lsn[0] != '\0')
+        MHD_add_response_header(response, "x-warpwave-lsn", r->lsn);
     for (size_t i = 0; r->headers && r->headers[i][0]; i++)
         MHD_add_response_header(response, r->headers[i][0], r->headers[i][1]);
     if (r->stream)
@@ -305,7 +307,7 @@ static bool begin(request *r)
         return request_fail(r, 503, "the server is stopping");
     if (!s->ready && r->route->work != WORK_HERE)
         return request_fail(r, 503, "the server is loading");
-    return true;
+    return following_begin(r);
 }
 
 /* Frees a body; what follows of it is dropped, and the request gets this status. */

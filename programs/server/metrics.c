@@ -188,4 +188,6 @@ void metrics_write(server *s, out *o)
         put_one(o, "device_memory_free_bytes", "gauge", (long long)info.memory_free_bytes,
                 "Memory of the device that is free.");
     }
+    if (s->follower)
+        follower_metrics(s->follower, o);
 }

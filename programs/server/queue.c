@@ -46,6 +46,26 @@ void queue_relieve(queue *q, double now)
     pthread_cond_signal(&q->server->work);
 }
 
+void queue_park(queue *q, request *r)
+{
+    r->queue = q;
+    r->state = REQUEST_WAITING;
+    r->next = NULL;
+    r->previous = q->last;
+    *(q->last ? &q->last->next : &q->first) = r;
+    q->last = r;
+    q->waiting++;
+}
+
+void queue_wake(queue *q)
+{
+    pthread_mutex_lock(&q->server->lock);
+    q->woken = true;
+    if (q->first)
+        schedule(q);
+    pthread_mutex_unlock(&q->server->lock);
+}
+
 void queue_submit(queue *q, request *r)
 {
     server *s = q->server;
@@ -54,13 +74,7 @@ void queue_submit(queue *q, request *r)
     const bool full = q->waiting >= s->config.queue_limit;
     if (!stopping && !full && !atomic_load(&r->gone)) {
         job_leave(r);
-        r->queue = q;
-        r->state = REQUEST_WAITING;
-        r->next = NULL;
-        r->previous = q->last;
-        *(q->last ? &q->last->next : &q->first) = r;
-        q->last = r;
-        q->waiting++;
+        queue_park(q, r);
         schedule(q);
         pthread_mutex_unlock(&s->lock);
         return;
@@ -117,6 +131,7 @@ static void run_first(server *s)
     q->scheduled = false;
     q->runners++;
     q->begun_seconds = server_seconds();
+    q->woken = false;
     request *taken = take(q);
     job_reset();
     pthread_mutex_unlock(&s->lock);
@@ -124,7 +139,7 @@ static void run_first(server *s)
     pthread_mutex_lock(&s->lock);
     entry *held = q->held;
     q->runners--;
-    if ((more || q->first) && !q->scheduled)
+    if ((more || (q->first && (!q->sleeps || q->woken))) && !q->scheduled)
         enlist(q); /* this worker continues with the list: waking another one for each token would cost more than the token */
     pthread_mutex_unlock(&s->lock);
     if (held)
@@ -204,6 +219,8 @@ void request_dispatch(request *r)
 {
     server *s = r->server;
     queue *q = r->route->work == WORK_STORE_READ ? &s->store_reads : &s->store_queue;
+    if (following_waits(r))
+        return;
     if (r->route->work == WORK_COLLECTION || r->route->work == WORK_READ) {
         r->entry = entry_find(s, r->names[0]);
         q = collection_queue(r); /* if it is not known, the store looks for the collection first */

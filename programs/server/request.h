@@ -73,6 +73,9 @@ struct request {
     void (*plan_free)(void *plan);
     documents *documents; /* texts instead of vectors; NULL: none */
 
+    uint64_t lsn_min; /* the place in the followed database's log that the answer needs; 0: none */
+    char lsn[24];     /* up to which place it has everything; empty if nothing is followed */
+
     int status; /* of HTTP */
     out answer;
     const char *content_type;        /* NULL: JSON */

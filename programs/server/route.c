@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 
-static const route_table *const tables[] = {&routes_service, &routes_collections, &routes_points,
-                                            &routes_search,  &routes_openai,      &routes_page};
+static const route_table *const tables[] = {&routes_service, &routes_collections, &routes_points,   &routes_search,
+                                            &routes_openai,  &routes_page,        &routes_following};
 enum { TABLES = sizeof tables / sizeof *tables };
 
 size_t route_count(void)

@@ -67,7 +67,9 @@ static ww_status open_all(server *s)
         status = entries_load(s);
     if (status == WW_OK)
         status = models_load(s);
-    return status == WW_OK ? health_start(s) : status;
+    if (status == WW_OK)
+        status = health_start(s);
+    return status == WW_OK ? following_start(s) : status;
 }
 
 ww_status server_start(const server_config *config, server **started)
@@ -168,6 +170,8 @@ void server_stop(server *s)
         drain(s);
         give_up_rest(s);
     }
+    following_stop(s);
+    following_stop(s);
     workers_stop(s); /* the threads that resume connections must end before the daemon */
     maps_wait(s);
     health_stop(s);

@@ -14,6 +14,7 @@
 #include <warpwave/device.h>
 
 #include "base/status.h"
+#include "server/follow_config.h"
 
 typedef struct server server;
 
@@ -36,6 +37,7 @@ typedef struct server_config {
     const char *origins[SERVER_LIST_MAX]; /* CORS: whose pages may call */
     size_t origin_count;
     const char *access_log;     /* a file; "-" is stdout; NULL: none */
+    follow_config follow;       /* tables of PostgreSQL that collections are copies of; none by default */
     int64_t queue_limit;        /* requests that may wait in one queue */
     int64_t body_bytes;         /* of a request, at most */
     int64_t all_bodies_bytes;   /* of all requests together, until they are answered; at least body_bytes is allowed */

@@ -50,6 +50,11 @@ static bool ready(request *r)
     pthread_mutex_unlock(&s->lock);
     if (!is_ready)
         return say(r, 503, "not ready");
+    if (failure[0] == '\0' && s->follower) {
+        const follow_health follows = follower_health(s->follower, failure, sizeof failure);
+        if (follows == FOLLOW_STALE && failure[0] != '\0')
+            return say(r, 200, failure);
+    }
     return failure[0] == '\0' ? say(r, 200, "all shards are ready") : say(r, 503, failure);
 }
 

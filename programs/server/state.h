@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "server/access.h"
+#include "server/cluster/follow.h"
 #include "server/health.h"
 #include "server/job.h"
 #include "server/metrics.h"
@@ -35,6 +36,7 @@ struct queue {
     bool scheduled;       /* in the list of scheduled queues */
     int32_t runners;      /* workers that have it */
     double begun_seconds; /* when the last of them began */
+    bool sleeps, woken;   /* what waits in it is not run before queue_wake() */
     queue *next_scheduled;
 };
 
@@ -116,6 +118,8 @@ struct server {
     queue store_queue, store_reads;
     queue reading; /* requests whose bodies take long to read or to check */
     atomic_bool ready, draining;
+    follower *follower; /* NULL: nothing is followed */
+    queue behind;       /* requests that wait for a place in the followed database's log */
     bool stopping;
     pthread_t *workers;
     int32_t worker_count;
@@ -153,6 +157,11 @@ void queue_relieve(queue *q, double now);
 /* Puts a request whose connection is suspended into a queue. If the queue is full or the server is stopping, the request
  * fails. */
 void queue_submit(queue *q, request *r);
+
+/* Puts a request into a queue that sleeps, and makes a worker look at all that waits in it. The caller of the first holds the
+ * server's lock. */
+void queue_park(queue *q, request *r);
+void queue_wake(queue *q);
 
 /* Starts and ends the workers. */
 ww_status workers_start(server *s);
@@ -195,6 +204,17 @@ bool store_run(queue *q, request *taken);
 
 /* Prepares requests, and sends them on to their queues. */
 bool reading_run(queue *q, request *taken);
+
+/* ---- following PostgreSQL (cluster/following.c) ---------------------------------------------------------------------------------- */
+
+ww_status following_start(server *s);
+void following_stop(server *s);
+
+/* Reads the header x-warpwave-min-lsn, and refuses changes of a followed collection. False: the request has been answered. */
+bool following_begin(request *r);
+
+/* If the request asks for a place in the log that is not applied yet, makes it wait for it and returns true. */
+bool following_waits(request *r);
 
 /* ---- models (openai/) ---------------------------------------------------------------------------------------------------- */
 

@@ -187,7 +187,8 @@ static void *watch(void *argument)
         for (int i = 0; i < count; i++)
             client_left(s, events[i].data.u64);
         for (request *late; (late = next_late(s, server_seconds()));) {
-            request_fail(late, 504, "the request waited for %g seconds, which is its deadline (--timeout)", late->seconds);
+            request_fail(late, late->lsn_min > 0 && late->lsn[0] == '\0' ? 503 : 504,
+                         "the request waited for %g seconds, which is its deadline (--timeout)", late->seconds);
             request_done(late);
         }
         if (server_seconds() > slow_seconds + SLOW_SECONDS) { /* goes through all connections */

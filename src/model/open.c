@@ -271,9 +271,6 @@ static ww_status name_file(ww_status status, const char *path)
 {
     char message[1024];
     text_copy(message, sizeof message, ww_error_message());
-    if (strstr(message, "not a GGUF file"))
-        return ww_fail(status, "%s; a model is a GGUF file, or a folder with config.json, tokenizer.json and *.safetensors",
-                       message);
     return strstr(message, path) ? status : ww_fail(status, "%s: %s", path, message);
 }
 

@@ -414,7 +414,7 @@ _warpwave()
             esac
             ;;
         'serve')
-            options='--model --chat-template --listen --device --api-key-file --read-only-key-file --no-auth --tls-cert --tls-key --host --cors --access-log --queue-limit --body-limit --body-memory --disk-reserve --connections --timeout --drain --http-threads --workers'
+            options='--model --chat-template --listen --device --api-key-file --read-only-key-file --no-auth --follow --table --vector --text --payload --metric --publication --tls-cert --tls-key --host --cors --access-log --queue-limit --body-limit --body-memory --disk-reserve --connections --timeout --drain --http-threads --workers'
             case $previous in
             --model) compopt +o default 2>/dev/null; return ;;
             --chat-template) return ;;
@@ -422,6 +422,13 @@ _warpwave()
             --device) choices='auto cpu cuda rocm' ;;
             --api-key-file) return ;;
             --read-only-key-file) return ;;
+            --follow) compopt +o default 2>/dev/null; return ;;
+            --table) compopt +o default 2>/dev/null; return ;;
+            --vector) compopt +o default 2>/dev/null; return ;;
+            --text) compopt +o default 2>/dev/null; return ;;
+            --payload) compopt +o default 2>/dev/null; return ;;
+            --metric) choices='cosine l2 dot' ;;
+            --publication) compopt +o default 2>/dev/null; return ;;
             --tls-cert) return ;;
             --tls-key) return ;;
             --host) compopt +o default 2>/dev/null; return ;;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "server/follow_config.h"
 #include "server/server.h"
 #include "warpwave/command.h"
 #include "warpwave/operands.h"
@@ -18,7 +19,9 @@ enum { ADDRESS_BYTES = 64, NAME_BYTES = 128 };
 
 typedef struct serve_settings {
     const char *device, *listen;
-    text_list models, hosts, origins;
+    text_list models, hosts, origins, tables, vectors, texts, payloads;
+    const char *follow, *publication;
+    int metric;
     const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log;
     bool no_auth;
     int64_t queue_limit, body_mib, body_memory_mib, disk_reserve_mib, connections, timeout, drain, http_threads, workers;
@@ -36,6 +39,19 @@ static const option options[] = {
     OPTION_IS_TEXT(serve_settings, read_only_key_file, false, "--read-only-key-file", "FILE",
                    "keys that may only read, one per line"),
     OPTION_IS_FLAG(serve_settings, no_auth, "--no-auth", "permit a public address without keys"),
+    OPTION_IS_TEXT(serve_settings, follow, false, "--follow", "CONNECTION",
+                   "follow tables of PostgreSQL, as in \"host=db dbname=app\": each is a read-only collection"),
+    OPTION_IS_LIST(serve_settings, tables, false, "--table", "[NAME=]TABLE",
+                   "a table to follow, as in public.docs; may be repeated. The default NAME is the table's"),
+    OPTION_IS_LIST(serve_settings, vectors, false, "--vector", "COLUMN",
+                   "the column with the vector; once for all tables, or once for each"),
+    OPTION_IS_LIST(serve_settings, texts, false, "--text", "COLUMN",
+                   "a column whose words can be searched; once for all tables, or once for each"),
+    OPTION_IS_LIST(serve_settings, payloads, false, "--payload", "COLUMNS",
+                   "columns for the payload, separated by commas, \"*\": all others; once for all tables, or once for each"),
+    OPTION_IS_CHOICE(serve_settings, metric, false, "--metric", "cosine|l2|dot", "of followed tables; default: cosine"),
+    OPTION_IS_TEXT(serve_settings, publication, false, "--publication", "NAME",
+                   "a publication to follow, if this user may not make one"),
     OPTION_IS_TEXT(serve_settings, certificate, false, "--tls-cert", "FILE", "the certificate (PEM), for HTTPS"),
     OPTION_IS_TEXT(serve_settings, private_key, false, "--tls-key", "FILE", "the certificate's private key (PEM)"),
     OPTION_IS_LIST(serve_settings, hosts, false, "--host", "NAME",
@@ -111,6 +127,63 @@ static void read_lists(const serve_settings *s, server_config *config)
         config->origins[config->origin_count++] = s->origins.texts[i];
 }
 
+/* The text for table number `i`: the only one, or the one at the same place. */
+static const char *text_for(const text_list *list, int64_t i)
+{
+    return list->count == 0 ? NULL : list->count == 1 ? list->texts[0] : list->texts[i];
+}
+
+static ww_status check_count(const text_list *list, const char *name, int64_t tables)
+{
+    if (list->count <= 1 || list->count == tables)
+        return WW_OK;
+    return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT,
+                                      "%s: give it once for all tables, or once for each; it was given %lld times "
+                                      "for %lld tables",
+                                      name, (long long)list->count, (long long)tables));
+}
+
+/* Splits NAME=TABLE. */
+static ww_status read_table(const char *text, char name[NAME_BYTES], table_config *table)
+{
+    const char *equals = strchr(text, '=');
+    table->collection = NULL;
+    table->table = equals ? equals + 1 : text;
+    if (!equals)
+        return WW_OK;
+    if (equals == text || equals - text >= NAME_BYTES || equals[1] == '\0')
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--table: '%s' is neither TABLE nor NAME=TABLE", text));
+    memcpy(name, text, (size_t)(equals - text));
+    name[equals - text] = '\0';
+    table->collection = name;
+    return WW_OK;
+}
+
+static ww_status read_follow(const serve_settings *s, table_config *tables, char (*names)[NAME_BYTES], server_config *config)
+{
+    if (!s->follow && (s->tables.count > 0 || s->vectors.count > 0 || s->publication))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--table, --vector and --publication need --follow"));
+    if (!s->follow)
+        return WW_OK;
+    if (s->tables.count == 0 || s->vectors.count == 0)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--follow needs --table and --vector"));
+    ww_status status = check_count(&s->vectors, "--vector", s->tables.count);
+    if (status == WW_OK)
+        status = check_count(&s->texts, "--text", s->tables.count);
+    if (status == WW_OK)
+        status = check_count(&s->payloads, "--payload", s->tables.count);
+    for (int64_t i = 0; status == WW_OK && i < s->tables.count; i++) {
+        tables[i] = (table_config){.vector = text_for(&s->vectors, i),
+                                   .text = text_for(&s->texts, i),
+                                   .payload = text_for(&s->payloads, i),
+                                   .metric = (ww_metric)s->metric};
+        status = read_table(s->tables.texts[i], names[i], &tables[i]);
+    }
+    config->follow = (follow_config){
+        .conninfo = s->follow, .publication = s->publication, .tables = tables, .table_count = (size_t)s->tables.count};
+    return status;
+}
+
 /* Waits for signals: SIGHUP reloads keys and certificates, SIGTERM and ctrl-C end the server. */
 static void serve(server *s, const sigset_t *signals)
 {
@@ -173,6 +246,7 @@ static exit_code run(const char *const *arguments, size_t count)
     server_config config = server_config_default();
     serve_settings s = {.listen = "127.0.0.1:6333",
                         .device = NULL,
+                        .metric = WW_COSINE,
                         .queue_limit = config.queue_limit,
                         .body_mib = config.body_bytes >> 20,
                         .body_memory_mib = config.all_bodies_bytes >> 20,
@@ -205,7 +279,11 @@ static exit_code run(const char *const *arguments, size_t count)
     config.http_threads = (int32_t)s.http_threads;
     config.workers = (int32_t)s.workers;
     read_lists(&s, &config);
+    table_config tables[FOLLOW_TABLES_MAX];
+    char collections[FOLLOW_TABLES_MAX][NAME_BYTES];
     ww_status status = read_listen(s.listen, address, &config);
+    if (status == WW_OK)
+        status = read_follow(&s, tables, collections, &config);
     for (int64_t i = 0; status == WW_OK && i < s.models.count; i++)
         status = read_model(s.models.texts[i], names[i], &config);
     if (status == WW_OK && s.chat_template)

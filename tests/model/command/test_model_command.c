@@ -88,17 +88,6 @@ static void embed_counts_texts_that_are_cut(void **state)
                  scratch_path("long.txt"), "--out", scratch_path("long.npy"), "--device", "cpu", "--prompt", "nothing");
 }
 
-static void a_file_that_cannot_be_used_says_what_can(void **state)
-{
-    (void)state;
-    scratch_write("model.onnx", "\x08\x07 of another program, which is no model here", 48);
-    COMMAND_SAYS(3, "a folder with config.json, tokenizer.json and *.safetensors", "model", "info", scratch_path("model.onnx"),
-                 "--device", "cpu");
-    scratch_write("texts.txt", "a\n", 2);
-    COMMAND_SAYS(3, "--pooling last", "model", "embed", scratch_path("decoder.gguf"), "--in", scratch_path("texts.txt"),
-                 "--out", scratch_path("vectors.npy"), "--device", "cpu");
-}
-
 static void rerank_prints_the_best_first(void **state)
 {
     (void)state;
@@ -358,7 +347,6 @@ int main(void)
         cmocka_unit_test(tokenize_prints_a_line_for_each_text),
         cmocka_unit_test(embed_and_logits_write_arrays),
         cmocka_unit_test(embed_counts_texts_that_are_cut),
-        cmocka_unit_test(a_file_that_cannot_be_used_says_what_can),
         cmocka_unit_test(rerank_prints_the_best_first),
         cmocka_unit_test(embeddings_are_shortened),
         cmocka_unit_test(generate_prints_the_same_for_the_same_seed),

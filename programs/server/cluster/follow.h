@@ -1,0 +1,59 @@
+/* A follower: collections that are read-only copies of tables of a PostgreSQL database, kept up to date by logical replication.
+ *
+ * One thread owns the connections. It copies the tables at an exported snapshot in one transaction of the store, then applies
+ * the stream of changes: each visible state is one that the database had after a commit. When the connection, the slot or the
+ * database is lost, the collections keep answering, and the follower connects again or copies anew.
+ */
+#ifndef WW_SERVER_CLUSTER_FOLLOW_H
+#define WW_SERVER_CLUSTER_FOLLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <warpwave/store.h>
+
+#include "server/follow_config.h"
+
+struct out;
+
+typedef enum follow_state {
+    FOLLOW_CONNECTING, /* the collections may be empty or stale */
+    FOLLOW_COPYING,
+    FOLLOW_FOLLOWING
+} follow_state;
+
+typedef struct follower follower;
+
+/* Starts the thread; the store and what `config` points at must live longer. `changed` is called from it after each commit. */
+ww_status follower_start(ww_store *store, const follow_config *config, void (*changed)(void *user), void *user,
+                         follower **started);
+
+/* Ends the thread; what it had not committed is rolled back. Accepts NULL. */
+void follower_stop(follower *f);
+
+/* Is this the name of a followed collection? */
+bool follower_has(follower *f, const char *collection);
+
+typedef enum follow_health {
+    FOLLOW_FRESH, /* everything is followed; `why` is empty */
+    FOLLOW_STALE, /* the collections answer from what they have */
+    FOLLOW_BROKEN /* they were never copied, or a table has changed so that it cannot be followed */
+} follow_health;
+
+/* How the collections are, and why in `why`. */
+follow_health follower_health(follower *f, char *why, size_t capacity);
+
+/* Asks the database at once how far it is, until `lsn` is reached. */
+void follower_hurry(follower *f, uint64_t lsn);
+
+/* The place in the database's log up to which the collections have everything: "0/0" at first. */
+uint64_t follower_lsn(follower *f);
+
+/* Appends the state as a JSON object, for GET /collections/NAME/follow; `collection` NULL: of all. */
+void follower_describe(follower *f, const char *collection, struct out *o);
+
+/* Appends the metrics. */
+void follower_metrics(follower *f, struct out *o);
+
+#endif

@@ -1,0 +1,94 @@
+/* Followed collections in the server: requests that wait for a place in the database's log, refused changes, what is shown. */
+#include "server/cluster/values.h"
+#include "server/route.h"
+#include "server/state.h"
+
+/* On the follower's thread, after each commit: collections may be new, and requests may have waited for it. */
+static void changed(void *user)
+{
+    queue_wake(&((server *)user)->behind);
+}
+
+static bool behind_run(queue *q, request *taken)
+{
+    (void)q;
+    for (request *r = taken, *next; r; r = next) {
+        next = r->next;
+        if (atomic_load(&r->gone) && !request_fail(r, 503, "the place in the log was not reached in time"))
+            request_done(r);
+        else
+            request_dispatch(r);
+    }
+    return false;
+}
+
+ww_status following_start(server *s)
+{
+    queue_init(&s->behind, s, "follow", behind_run);
+    s->behind.all = s->behind.sleeps = true;
+    if (!s->config.follow.conninfo)
+        return WW_OK;
+    return follower_start(s->store, &s->config.follow, changed, s, &s->follower);
+}
+
+void following_stop(server *s)
+{
+    follower_stop(s->follower);
+    s->follower = NULL;
+}
+
+bool following_begin(request *r)
+{
+    server *s = r->server;
+    const char *wanted = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-min-lsn");
+    if (!s->follower)
+        return wanted ? request_fail(r, 400, "x-warpwave-min-lsn: this server follows no database") : true;
+    if (wanted && !pg_lsn_read(wanted, &r->lsn_min))
+        return request_fail(r, 400, "x-warpwave-min-lsn: '%.40s' is not a place in PostgreSQL's log, as in 16/B374D848",
+                            wanted);
+    entry *e = r->route->right == RIGHT_WRITE && r->names[0] ? entry_find(s, r->names[0]) : NULL; /* the name may be an alias */
+    const bool followed = r->route->right == RIGHT_WRITE && r->names[0] && follower_has(s->follower, e ? e->name : r->names[0]);
+    if (e)
+        entry_release(s, e);
+    if (followed)
+        return request_fail(r, 403,
+                            "the collection '%s' follows a table of PostgreSQL and cannot be changed here; change the table",
+                            r->names[0]);
+    return true;
+}
+
+bool following_waits(request *r)
+{
+    server *s = r->server;
+    if (!s->follower)
+        return false;
+    pthread_mutex_lock(&s->lock);
+    const pg_lsn lsn = follower_lsn(s->follower);
+    const bool waits = lsn < r->lsn_min;
+    if (waits)
+        queue_park(&s->behind, r);
+    pthread_mutex_unlock(&s->lock);
+    if (waits)
+        follower_hurry(s->follower, r->lsn_min);
+    else
+        pg_lsn_write(lsn, r->lsn);
+    return waits;
+}
+
+static bool show(request *r)
+{
+    if (!r->server->follower || !follower_has(r->server->follower, r->names[0]))
+        return request_fail(r, 404, "the collection '%s' follows no table", r->names[0]);
+    request_result_begin(r);
+    follower_describe(r->server->follower, r->names[0], &r->answer);
+    request_result_end(r);
+    return true;
+}
+
+static const route routes[] = {
+    {"GET", "/collections/{name}/follow", RIGHT_READ, WORK_HERE, show, NULL,
+     "How a collection follows its table of PostgreSQL: the state, the lag, rows that were left out", NULL, "An object.",
+     false},
+};
+
+const route_table routes_following = {routes, sizeof routes / sizeof *routes};

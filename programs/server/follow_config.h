@@ -1,0 +1,27 @@
+/* What a server follows: tables of a PostgreSQL database, as the command line describes them. */
+#ifndef WW_SERVER_FOLLOW_CONFIG_H
+#define WW_SERVER_FOLLOW_CONFIG_H
+
+#include <stddef.h>
+
+#include <warpwave/vectors.h>
+
+enum { FOLLOW_TABLES_MAX = 32 };
+
+typedef struct table_config {
+    const char *collection; /* NULL: the table's name without its schema */
+    const char *table;      /* "public.docs", or as it is written in SQL with quotes */
+    const char *vector;     /* a column */
+    const char *text;       /* a column whose words can be searched; NULL: none */
+    const char *payload;    /* columns, separated by commas; "*": all others; NULL: none */
+    ww_metric metric;
+} table_config;
+
+typedef struct follow_config {
+    const char *conninfo;    /* of libpq: "host=db dbname=app" or a URL; NULL: nothing is followed */
+    const char *publication; /* an existing one to use; NULL: the follower makes its own */
+    const table_config *tables;
+    size_t table_count;
+} follow_config;
+
+#endif
