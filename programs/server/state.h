@@ -205,7 +205,8 @@ bool store_run(queue *q, request *taken);
 /* Prepares requests, and sends them on to their queues. */
 bool reading_run(queue *q, request *taken);
 
-/* ---- following PostgreSQL (cluster/following.c) ---------------------------------------------------------------------------------- */
+/* ---- following PostgreSQL (cluster/following.c)
+ * ---------------------------------------------------------------------------------- */
 
 ww_status following_start(server *s);
 void following_stop(server *s);
