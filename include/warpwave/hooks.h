@@ -28,6 +28,7 @@ typedef struct ww_hooks {
     void (*failed)(ww_status status, const char *message, void *user);
 } ww_hooks;
 
+/* No hooks; device.h says how ..._default() and ..._init() differ. */
 WW_API ww_status ww_hooks_init(void *value, size_t struct_size);
 static inline ww_hooks ww_hooks_default(void)
 {
