@@ -35,7 +35,7 @@ endfunction()
 # warpwave_add_kernels(TARGET SOURCE [CHIPS gfx90a sm_75 ...] [FOLDER folder] [OPTIONS ...])
 # Compiles the kernels of SOURCE (in the words of kernels/simt/simt.h, or in any other that clang knows) for each chip, without a
 # vendor's SDK: FOLDER/NAME.CHIP.hsaco for AMD, FOLDER/NAME.CHIP.ptx for NVIDIA, to be given to ww_module_load(). TARGET builds them; its
-# property KERNEL_FILES lists them. The clang is KERNEL_CLANG, or the first of clang-17 and later that is found.
+# property KERNEL_FILES lists them. The clang is that of the library's kernels (Kernels.cmake), or the first of clang-17 and later that is found.
 function(warpwave_add_kernels target source)
     cmake_parse_arguments(PARSE_ARGV 2 own "" "FOLDER" "CHIPS;OPTIONS")
     get_filename_component(source ${source} ABSOLUTE)
@@ -43,17 +43,22 @@ function(warpwave_add_kernels target source)
     if(NOT own_FOLDER)
         set(own_FOLDER ${CMAKE_CURRENT_BINARY_DIR})
     endif()
-    set(clang ${KERNEL_CLANG})
-    if(NOT clang AND own_CHIPS)
+    set(amd_clang ${KERNEL_CLANG})
+    set(nvidia_clang ${NVIDIA_CLANG})
+    if(own_CHIPS AND NOT amd_clang AND NOT nvidia_clang)
         find_program(WARPWAVE_OWN_CLANG NAMES clang-19 clang-20 clang-21 clang-22 clang-18 clang-17 clang amdclang REQUIRED
                      PATHS $ENV{ROCM_PATH}/llvm/bin $ENV{ROCM_HOME}/llvm/bin /opt/rocm/llvm/bin
                      DOC "Compiles kernels for GPUs: 17 or later, with its lld")
-        set(clang ${WARPWAVE_OWN_CLANG})
+        set(amd_clang ${WARPWAVE_OWN_CLANG})
     endif()
     file(MAKE_DIRECTORY ${own_FOLDER})
     set(files "")
     foreach(chip ${own_CHIPS})
         chip_options(${chip} options extension)
+        set(clang ${amd_clang})
+        if(nvidia_clang AND (chip MATCHES "^sm_" OR NOT clang))
+            set(clang ${nvidia_clang})
+        endif()
         set(file ${own_FOLDER}/${name}.${chip}.${extension})
         add_custom_command(OUTPUT ${file} COMMAND ${clang} ${options} ${own_OPTIONS} -Xclang -dependency-file -Xclang ${file}.d -Xclang -MT -Xclang ${file} ${source} -o ${file}
                            DEPENDS ${source} DEPFILE ${file}.d COMMENT "Compiling ${name} for ${chip}" VERBATIM)

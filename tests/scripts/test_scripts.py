@@ -99,7 +99,7 @@ class Evidence(Tree):
             self.commit()
         status, said = self.run_script("evidence.py", "check")
         self.assertEqual(status, 0)
-        self.assertIn("warning: docs/evidence/codeobjects.md", said)
+        self.assertIn("warning: docs/evidence/resources.md", said)
         self.assertNotIn("accuracy.md", said)
 
 

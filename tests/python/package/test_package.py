@@ -135,12 +135,12 @@ def test_the_types_of_asynchronous_classes_are_those_of_the_synchronous_ones():
     subprocess.run([sys.executable, ROOT / "scripts" / "python-aio.py", "--check"], check=True)
 
 
-PEERS = ("haystack", "langchain", "llamaindex", "sklearn")  # modules over other libraries
+PEERS = ("haystack", "langchain", "llamaindex", "ray", "sklearn")  # modules over other libraries
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.check) if name in PEERS else name for name in MODULES])
 def test_docstrings_run(name):
-    for large, needs in (("haystack", "haystack"), ("llamaindex", "llama_index.core")):
+    for large, needs in (("haystack", "haystack"), ("llamaindex", "llama_index.core"), ("ray", "ray")):
         if name == large:
             pytest.importorskip(needs, reason=f"SKIP: {needs} is not installed; make check-python installs it")
     module = importlib.import_module(f"warpwave.{name}" if name != "__init__" else "warpwave")
