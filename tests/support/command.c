@@ -29,7 +29,8 @@ static char *take_text(FILE *file)
     return text;
 }
 
-/* These tests start hundreds of processes. Where each would need seconds to look for leaks, they do so in `make check-all` only.
+/* These tests start hundreds of processes. Where each would need seconds to look for leaks, they do so in `make check-all`
+ * only.
  */
 static void spare_leak_detection(void)
 {

@@ -261,7 +261,7 @@ static uint32_t *place_of(const grouping *g, value_counted key)
 /* Makes room for one more group. */
 static bool reserve_group(grouping *g)
 {
-    if (g->count < g->capacity)
+    if (g->places && g->count < g->capacity)
         return true;
     const int64_t larger = g->capacity > 0 ? 2 * g->capacity : 16;
     group *moved = memory_resize(g->groups, (size_t)larger * sizeof *moved);

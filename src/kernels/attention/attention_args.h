@@ -1,4 +1,5 @@
-/* Arguments of the attention kernels. arithmetic/attention.h defines what they compute; src/gpu/tensor/attention.c launches them:
+/* Arguments of the attention kernels. arithmetic/attention.h defines what they compute; src/gpu/tensor/attention.c launches
+ * them:
  *
  *   attention_store        rotates queries; rotates and rounds keys and values and puts them into the pages
  *   attention_chunk_TYPE   few queries that share keys, as in a step of decoding: a block has one token, one key head with

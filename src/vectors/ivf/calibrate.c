@@ -365,7 +365,7 @@ ww_status memory_calibrate(ww_collection *c, const ww_calibrate_config *config)
     ivf_calibration learnt = {0};
     collection_lock_write(c);
     const ww_status status = c->index ? ivf_calibrate(c, config, &learnt) : ivf_not_found(c, "ww_collection_calibrate");
-    if (status == WW_OK) {
+    if (status == WW_OK && c->index) {
         memory_free(c->index->calibration.rules);
         c->index->calibration = learnt;
     }
