@@ -35,8 +35,9 @@ __attribute__((format(printf, 2, 3))) static void put(text *t, const char *forma
     assert_true(count < sizeof piece);
     if (t->length + count >= t->capacity) {
         t->capacity = 2 * t->capacity + sizeof piece;
-        t->bytes = realloc(t->bytes, t->capacity);
-        assert_non_null(t->bytes);
+        char *larger = realloc(t->bytes, t->capacity);
+        assert_non_null(larger);
+        t->bytes = larger;
     }
     memcpy(t->bytes + t->length, piece, count + 1);
     t->length += count;
