@@ -116,14 +116,14 @@ static void *leave(void *user)
 {
     (void)user;
     static const char *const requests[] = {
-        "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Type: "
-        "application/json\r\nContent-Length: 82\r\n\r\n"
-        "{\"model\": \"decoder\", \"prompt\": \"a fox dogs a\", \"max_tokens\": 200, \"stream\": true    }",
-        "POST /collections/docs/points/query HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Type: "
-        "application/json\r\nContent-Length: 17\r\n\r\n"
-        "{\"query\": [1, 0]}",
-        "PUT /collections/docs/points HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Type: "
-        "application/json\r\nContent-Length: 500\r\n\r\n{\"po"};
+        ("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Type: application/json\r\n"
+         "Content-Length: 82\r\n\r\n"
+         "{\"model\": \"decoder\", \"prompt\": \"a fox dogs a\", \"max_tokens\": 200, \"stream\": true    }"),
+        ("POST /collections/docs/points/query HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Type: "
+         "application/json\r\n"
+         "Content-Length: 17\r\n\r\n{\"query\": [1, 0]}"),
+        ("PUT /collections/docs/points HTTP/1.1\r\nHost: localhost\r\napi-key: secret\r\nContent-Type: application/json\r\n"
+         "Content-Length: 500\r\n\r\n{\"po")};
     for (int i = 0; !atomic_load(&done); i++) {
         const int connection = http_try_connect(port);
         const char *request = requests[i % 3];
