@@ -116,7 +116,7 @@ for name in ("a.db", "b.db", "a.db"):
         docs.add(points, payloads=[{{"n": i}} for i in range(5)])
         again["docs"].add(points)
         print(len(docs), docs.search(points[2], k=1, where="payload->>'$.n' = :n", parameters={{"n": 4}}).ids[0])
-        store.check(); store.backup({str(tmp_path)!r} + "/copy.db")
+        store.check(); store.backup({str(tmp_path)!r} + "/copy.db", replace=True)
 import os
 del docs, store, again
 print(len([1 for name in os.listdir("/proc/self/fd") if ".db" in os.path.realpath("/proc/self/fd/" + name)]))
