@@ -35,10 +35,10 @@ static int end(void **state)
 /* Sends a request with more headers, each with its line's end, and returns the status. */
 static int status_with(const char *method, const char *path, const char *headers, const char *body)
 {
-    char request[1024];
-    snprintf(request, sizeof request, "%s %s HTTP/1.1\r\nConnection: close\r\n%sContent-Length: %zu\r\n\r\n%s", method, path,
-             headers, strlen(body), body);
-    return http_raw_status(port, request);
+    char sent_text[1024];
+    snprintf(sent_text, sizeof sent_text, "%s %s HTTP/1.1\r\nConnection: close\r\n%sContent-Length: %zu\r\n\r\n%s", method,
+             path, headers, strlen(body), body);
+    return http_raw_status(port, sent_text);
 }
 
 #define DELETE_POINTS "/collections/docs/points/delete"
