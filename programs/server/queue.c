@@ -237,6 +237,8 @@ void request_dispatch(request *r)
 bool reading_run(queue *q, request *taken)
 {
     (void)q;
+    if (!taken) /* its client left before a worker came */
+        return false;
     job_begin(taken);
     const bool wanted = !atomic_load(&taken->gone) || request_fail(taken, 499, "the client has left");
     const bool prepared = wanted && request_prepare(taken);
