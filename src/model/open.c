@@ -183,6 +183,8 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
     const model_sizes *s = &model->sizes;
     ww_device_info device = ww_device_info_default();
     ww_status status = ww_device_describe(model->device, &device);
+    if (status != WW_OK)
+        return status; /* with its own message: keys that are missing would have theirs */
     *info = (ww_model_info){.struct_size = sizeof *info,
                             .kind = model->architecture->kind,
                             .parameters = model->weights.parameters,
@@ -215,8 +217,7 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
     info->pooling_assumed = !s->pooling_given && file_assumes_pooling(gguf);
     if (model->prompts.usual)
         text_copy(info->default_prompt, sizeof info->default_prompt, model->prompts.usual->name);
-    if (status == WW_OK)
-        status = fingerprint_of(gguf, info->fingerprint);
+    status = fingerprint_of(gguf, info->fingerprint);
     if (s->pooling_given) /* vectors of another pooling must not be compared with the file's */
         text_append(info->fingerprint, sizeof info->fingerprint, POOLING_MARKS[s->pooling]);
     return status;
@@ -243,7 +244,7 @@ static ww_status open_file(ww_gguf *gguf, const ww_model_options *options, ww_mo
 {
     ww_status status = check_options(model, options);
     model->context = options->context ? options->context : model->sizes.context;
-    if (!options->context && model->architecture->kind == WW_MODEL_ENCODER)
+    if (status == WW_OK && !options->context && model->architecture->kind == WW_MODEL_ENCODER)
         model->context = embedding_tokens(gguf, model->context);
     const weights_source source = {.gguf = gguf,
                                    .device = model->device,

@@ -31,7 +31,7 @@ typedef struct pair_tokens {
 
 /* Appends the tokens of the query followed by a text, at most the model's context: an encoder truncates the longer of the two,
  * a decoder the text. */
-ww_status pair_encode(const pair_query *pair, const char *text, size_t bytes, const pair_tokens *out);
+ww_status pair_encode(const pair_query *pair, const char *text, size_t bytes, const pair_tokens *to);
 
 /* Does the model distinguish the two texts by token types? False for NULL. */
 bool pair_has_types(const pair_query *pair);

@@ -19,8 +19,7 @@ __attribute__((format(printf, 3, 4))) ww_status filter_refuse(const filter_reade
 /* Returns the value of a key, or NULL if it is missing or null. */
 const char *filter_given(const char *object, const char *key);
 
-/* Reads the numbers of "geo_radius", "geo_bounding_box" or "geo_polygon" (memory_free(), also after a failure). */
-ww_status filter_read_places(filter_reader *r, const char *value, ww_filter_test test, ww_filter_value **numbers,
-                             int64_t *count);
+/* Reads the numbers of "geo_radius", "geo_bounding_box" or "geo_polygon" into `list` (memory_free(), also after a failure). */
+ww_status filter_read_places(filter_reader *r, const char *value, ww_filter_test test, ww_filter_value **list, int64_t *count);
 
 #endif

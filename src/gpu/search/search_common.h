@@ -32,7 +32,7 @@ ww_status scan_run(search *s);
 
 /* In screen.c: the same with fewer scores. A query that keeps too many rows is searched again with a better threshold, and then
  * scanned. Waits. */
-ww_status screen_run(search *s);
+ww_status screen_run(search *whole);
 
 /* In search_one.c: scans for the job's only query. The table is on the device, too. */
 ww_status search_for_one(search *s);

@@ -108,11 +108,6 @@ static bool read_point(sqlite3_stmt *row, map_point *point)
     return sound;
 }
 
-static ww_status make_room(kept_map *map, int64_t *capacity)
-{
-    return array_reserve(&map->points, &*capacity, map->count + 1, sizeof *map->points, "a map");
-}
-
 /* Reads the points in order of handles. An invalid point makes the whole map invalid. */
 static ww_status read_points(sqlite3 *db, int64_t uid, kept_map *map)
 {
@@ -124,7 +119,7 @@ static ww_status read_points(sqlite3 *db, int64_t uid, kept_map *map)
                                         "%lld ORDER BY handle",
                                         (long long)uid);
     while (status == WW_OK && map->version > 0 && (code = sqlite3_step(found)) == SQLITE_ROW) {
-        status = make_room(map, &capacity);
+        status = array_reserve(&map->points, &capacity, map->count + 1, sizeof *map->points, "a map");
         if (status == WW_OK && !read_point(found, &map->points[map->count++]))
             map->version = 0;
     }

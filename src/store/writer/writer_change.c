@@ -98,7 +98,7 @@ static ww_status partly_new_entry(writer *w, const writer_row *row, int what, co
         checksum_parts parts = {id, (size_t)sqlite3_column_bytes(s, 0), payload, (size_t)sqlite3_column_bytes(s, 1), old->text};
         if (checksum_entry(&parts) != old->entry)
             status = row_damaged(w->name, "the row with handle", old->handle);
-        if (what & WRITER_ID)
+        if ((what & WRITER_ID) && row->id)
             parts.id = row->id, parts.id_bytes = strlen(row->id);
         if (what & WRITER_PAYLOAD)
             parts.payload = row->payload, parts.payload_bytes = writer_payload_bytes(row);

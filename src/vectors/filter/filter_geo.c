@@ -25,7 +25,8 @@ static bool on_earth(const filter_operand *operands)
 static const char *ring_wrong(const filter_operand *operands, int64_t count, int64_t *taken)
 {
     const double corners = operands[0].number.real;
-    if (!(corners >= 4) || corners > (double)((count - 1) / 2) || corners != floor(corners))
+    const int64_t places = (count - 1) / 2;
+    if (!(corners >= 4) || corners > (double)places || corners != floor(corners))
         return "a ring needs at least four places, the last of which is the first";
     *taken = 1 + 2 * (int64_t)corners;
     for (int64_t i = 1; i < *taken; i += 2)
