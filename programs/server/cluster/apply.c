@@ -32,6 +32,7 @@ struct applier {
     struct {
         const followed_table *table;
         ww_collection *collection;
+        int32_t dim; /* of the collection; the table may be described anew with another one */
     } followed[FOLLOWED_MAX];
     int32_t followed_count;
     bool open;
@@ -104,6 +105,11 @@ ww_status applier_collection(applier *a, const followed_table *table, ww_collect
 {
     for (int32_t i = 0; i < a->followed_count; i++)
         if (a->followed[i].table == table) {
+            if (a->followed[i].dim != table->dim)
+                return ww_fail(WW_UNSUPPORTED,
+                               "table %s.%s: vectors now have dimension %d, and the collection '%s' has %d; drop the "
+                               "collection or the server's file, and start the server again",
+                               table->schema, table->name, (int)table->dim, table->collection, (int)a->followed[i].dim);
             *collection = a->followed[i].collection;
             return WW_OK;
         }
@@ -125,6 +131,7 @@ ww_status applier_collection(applier *a, const followed_table *table, ww_collect
         return status;
     }
     a->followed[a->followed_count].table = table;
+    a->followed[a->followed_count].dim = table->dim;
     a->followed[a->followed_count++].collection = opened;
     *collection = opened;
     return WW_OK;
@@ -301,9 +308,10 @@ static ww_status batch_reserve(applier *a, const followed_table *table, const ch
 {
     row_batch *b = &a->batch;
     ww_status status = WW_OK;
-    if (b->count == BATCH_ROWS || b->bytes.length > BATCH_BYTES || b->table != table || *find_slot(b, id, length) != 0)
+    if (b->count == BATCH_ROWS || b->bytes.length > BATCH_BYTES || b->table != table || b->dim != table->dim ||
+        *find_slot(b, id, length) != 0)
         status = flush(a);
-    if (status == WW_OK && b->table != table) {
+    if (status == WW_OK && (b->table != table || b->dim != table->dim)) {
         float *vectors = memory_resize(b->vectors, BATCH_ROWS * (size_t)table->dim * sizeof *vectors);
         if (!vectors)
             return memory_failed("rows of a table", BATCH_ROWS * (size_t)table->dim * sizeof *vectors);
