@@ -29,11 +29,14 @@ install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} CO
 if(WARPWAVE_SERVER)
     install(FILES ${CMAKE_SOURCE_DIR}/data/warpwave.service DESTINATION lib/systemd/system COMPONENT command)
 endif()
-install(FILES ${CMAKE_SOURCE_DIR}/programs/warpwave/completion/warpwave.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-        RENAME warpwave COMPONENT command)
-install(FILES ${CMAKE_SOURCE_DIR}/programs/warpwave/completion/_warpwave DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
-install(FILES ${CMAKE_SOURCE_DIR}/programs/warpwave/completion/warpwave.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
-        COMPONENT command)
+if(COMPLETIONS)
+    list(GET COMPLETIONS 0 for_bash)
+    list(GET COMPLETIONS 1 for_zsh)
+    list(GET COMPLETIONS 2 for_fish)
+    install(FILES ${for_bash} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME warpwave COMPONENT command)
+    install(FILES ${for_zsh} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT command)
+    install(FILES ${for_fish} DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT command)
+endif()
 install(FILES ${CMAKE_SOURCE_DIR}/docs/reference/warpwave.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command)
 
 # What kernels of one's own are written with: the words of simt.h, and what those stand on.

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What is written about the options of `warpwave` and `warpwave-mpi`, made from the tables that the commands parse by: the tables of
-docs/reference/command.md, the synopsis and the lists of docs/reference/warpwave.1 and warpwave-mpi.1, and the completions in programs/warpwave/completion.
+docs/reference/command.md, the synopsis and the lists of docs/reference/warpwave.1 and warpwave-mpi.1, and the completions of shells.
 `warpwave help --json` prints the tables.
-    scripts/command-reference.py COMMAND           says what differs, and exits 1 if anything does
+    scripts/command-reference.py COMMAND           says what differs in the documents, and exits 1 if anything does
     scripts/command-reference.py COMMAND --write   writes it
+    scripts/command-reference.py --completions DIR <TABLES    writes the completions for bash, zsh and fish; the build does
 COMMAND is the path of either.
 In the documents the generated part of a command's section is between two comments; the text around it is written by hand.
 """
@@ -134,7 +135,7 @@ def manual_synopsis(commands):
 
 # ---- completions -----------------------------------------------------------------------------------------------------------------
 
-MADE = "Made by scripts/command-reference.py from the command's own tables; do not edit."
+MADE = "Made from the command's own tables by scripts/command-reference.py."
 
 
 def ways(commands):
@@ -272,12 +273,18 @@ def made_for_one(commands):
         if command.options or command.actions:
             page = replaced(page, command.name, page_table(command), "<!-- {} -->")
             manual = replaced(manual, command.name, manual_list(command), '.\\" {}')
-    folder = ROOT / "programs/warpwave/completion"
-    return {page_path: page, manual_path: manual, folder / "warpwave.bash": bash(commands), folder / "_warpwave": zsh(commands),
-            folder / "warpwave.fish": fish(commands)}
+    return {page_path: page, manual_path: manual}
+
+
+def write_completions(folder, commands):
+    for name, text in (("warpwave.bash", bash(commands)), ("_warpwave", zsh(commands)), ("warpwave.fish", fish(commands))):
+        (folder / name).write_text(text, encoding="utf-8")
+    return 0
 
 
 def main():
+    if sys.argv[1] == "--completions":
+        return write_completions(pathlib.Path(sys.argv[2]), [Command(one) for one in json.load(sys.stdin)["commands"]])
     told = json.loads(subprocess.run([sys.argv[1], "help", "--json"], check=True, capture_output=True, text=True).stdout)
     commands = [Command(one) for one in told["commands"]]
     made = made_for_mpi(commands) if pathlib.Path(sys.argv[1]).name.startswith("warpwave-mpi") else made_for_one(commands)
