@@ -67,8 +67,8 @@ static ww_status open_entry(server *s, const char *name, const char *shown, entr
     e->dim = info.dim;
     e->metric = info.metric;
     e->type = info.type;
-    queue_init(&e->queue, s, e->name, collection_run);
-    queue_init(&e->reads, s, e->name, collection_run);
+    queue_init(&e->queue, s, e->name, requests_run);
+    queue_init(&e->reads, s, e->name, requests_run);
     e->reads.parallel = true;
     return status;
 }
@@ -90,6 +90,12 @@ static ww_status open_parts(server *s, entry *e)
     }
     ww_results_destroy(list);
     return status;
+}
+
+bool request_open_collection(request *r)
+{
+    r->entry = entry_open(r->server, r->names[0]);
+    return r->entry ? true : request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
 }
 
 const entry *entry_part(const entry *e, const char *name)

@@ -14,11 +14,11 @@
 #include "base/memory.h"
 #include "server/body/encoding.h"
 #include "server/http.h"
-#include "server/openai/documents.h"
 #include "server/route.h"
 #include "server/state.h"
 #include "server/stream.h"
 #include "server/tls.h"
+#include "server/work/documents.h"
 
 double server_seconds(void)
 {

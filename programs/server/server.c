@@ -85,8 +85,8 @@ ww_status server_start(const server_config *config, server **started)
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->notes_lock, NULL);
     pthread_cond_init(&s->work, NULL);
-    queue_init(&s->store_queue, s, "store", store_run);
-    queue_init(&s->store_reads, s, "store", store_run);
+    queue_init(&s->store_queue, s, "store", requests_run);
+    queue_init(&s->store_reads, s, "store", requests_run);
     queue_init(&s->reading, s, "reading", reading_run);
     s->store_reads.parallel = s->reading.parallel = true;
     const ww_status status = open_all(s);

@@ -12,10 +12,10 @@
 #include "server/access.h"
 #include "server/cluster/follow.h"
 #include "server/health.h"
-#include "server/job.h"
 #include "server/metrics.h"
 #include "server/request.h"
 #include "server/server.h"
+#include "server/work/job.h"
 
 enum { PREFIX_BYTES = 256 }; /* as in ww_store_model */
 
@@ -132,21 +132,9 @@ struct server {
     int64_t maps_running;    /* threads that make maps */
 };
 
-/* ---- queues (queue.c) ---------------------------------------------------------------------------------------------------- */
+/* ---- queues (work/queue.c) ----------------------------------------------------------------------------------------------- */
 
 void queue_init(queue *q, server *s, const char *name, bool (*run)(queue *q, request *taken));
-
-/* Checks a request with the prepare() of its route. False: it is answered. */
-bool request_prepare(request *r);
-
-/* Must a worker prepare it, because that can take longer than the other connections of the thread should wait? */
-bool request_prepares_long(const request *r);
-
-/* Puts a prepared request, whose connection is suspended, into its queue. */
-void request_dispatch(request *r);
-
-/* The queue of a collection, or of the store while the collection is not known, for a request. */
-queue *collection_queue(request *r);
 
 /* Takes a waiting request out of its queue; then it is the caller's. Called with the lock. */
 void queue_remove(request *r);
@@ -163,9 +151,36 @@ void queue_submit(queue *q, request *r);
 void queue_park(queue *q, request *r);
 void queue_wake(queue *q);
 
-/* Starts and ends the workers. */
+/* Runs what waits in the first scheduled queue. Called with the lock, which it releases meanwhile. */
+void queue_run_first(server *s);
+
+/* ---- workers (work/worker.c) --------------------------------------------------------------------------------------------- */
+
 ww_status workers_start(server *s);
 void workers_stop(server *s);
+
+/* Checks a request with the prepare() of its route. False: it is answered. */
+bool request_prepare(request *r);
+
+/* Must a worker prepare it, because that can take longer than the other connections of the thread should wait? */
+bool request_prepares_long(const request *r);
+
+/* Puts a prepared request, whose connection is suspended, into its queue. */
+void request_dispatch(request *r);
+
+/* The queue of a collection, or of the store while the collection is not known, for a request. */
+queue *collection_queue(request *r);
+
+typedef enum readiness {
+    REQUEST_READY,
+    REQUEST_REFUSED, /* it is answered */
+    REQUEST_SENT_ON  /* it waits in another queue */
+} readiness;
+
+/* Run what was taken out of a queue: requests that are prepared, of the store and of collections; and those that must be
+ * prepared, which go on to their queues. */
+bool requests_run(queue *q, request *taken);
+bool reading_run(queue *q, request *taken);
 
 /* ---- clients that leave, and deadlines (watch.c) ------------------------------------------------------------------------- */
 
@@ -186,6 +201,8 @@ entry *entry_find(server *s, const char *name);
 
 /* The same, but looks into the store if it is not known: another process may have created it. NULL after a failure. */
 entry *entry_open(server *s, const char *name);
+/* The same for the collection that the path names. False: the request failed. */
+bool request_open_collection(request *r);
 /* The part with a vector's name; the entry itself if vectors have no names and none is given. NULL: there is none. */
 const entry *entry_part(const entry *e, const char *name);
 void entry_release(server *s, entry *e);
@@ -195,15 +212,6 @@ ww_status alias_set(server *s, const char *name, const char *collection);
 bool alias_forget(server *s, const char *name); /* false: there is none */
 ww_status entries_load(server *s);
 void entries_free(server *s);
-
-/* Runs the requests for a collection that were taken together. */
-bool collection_run(queue *q, request *taken);
-
-/* Runs the store's own requests, and sends requests for collections on to their queues. */
-bool store_run(queue *q, request *taken);
-
-/* Prepares requests, and sends them on to their queues. */
-bool reading_run(queue *q, request *taken);
 
 /* ---- following PostgreSQL (cluster/following.c)
  * ---------------------------------------------------------------------------------- */

@@ -11,10 +11,10 @@
 #include "base/json/json.h"
 #include "base/memory.h"
 #include "server/http.h"
-#include "server/openai/documents.h"
 #include "server/qdrant/settings.h"
 #include "server/route.h"
 #include "server/state.h"
+#include "server/work/documents.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -3,8 +3,8 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/openai/documents.h"
 #include "server/openai/openai.h"
+#include "server/work/documents.h"
 
 typedef struct embedding_plan {
     embedding_inputs inputs;

@@ -12,38 +12,6 @@
 #include "server/route.h"
 #include "server/state.h"
 
-/* ---- the store's worker -------------------------------------------------------------------------------------------------- */
-
-/* Finds the collection that the path names. False: the request failed. */
-static bool find_collection(request *r)
-{
-    r->entry = entry_open(r->server, r->names[0]);
-    return r->entry ? true : request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
-}
-
-bool store_run(queue *q, request *taken)
-{
-    (void)q;
-    for (request *r = taken, *next; r; r = next) {
-        next = r->next;
-        if (atomic_load(&r->gone)) {
-            request_fail(r, 499, "the client has left, or the deadline has passed");
-        } else if (r->route->work == WORK_COLLECTION || r->route->work == WORK_READ) { /* its collection was not known */
-            if (find_collection(r)) {
-                queue_submit(collection_queue(r), r);
-                continue;
-            }
-        } else {
-            r->next = NULL;
-            job_begin(r);
-            r->route->run(r);
-            job_end(r);
-        }
-        request_done(r);
-    }
-    return false;
-}
-
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
 
 static const char *const distances[] = {[WW_COSINE] = "Cosine", [WW_L2] = "Euclid", [WW_DOT] = "Dot"};
@@ -204,7 +172,7 @@ static bool prepare_patch(request *r)
 
 static void run_patch(request *r)
 {
-    if (!find_collection(r))
+    if (!request_open_collection(r))
         return;
     const ww_status status = settings_keep(r->server, r->entry, json_root(r->body));
     if (status == WW_OK)
@@ -367,7 +335,7 @@ static void put_description(request *r, const entry *e, const ww_collection_info
 static void run_describe(request *r)
 {
     ww_collection_info info = ww_collection_info_default();
-    if (!find_collection(r))
+    if (!request_open_collection(r))
         return;
     const ww_status status = ww_collection_describe(r->entry->collection, &info);
     if (status != WW_OK) {
@@ -407,7 +375,7 @@ static void put_changed(request *r, ww_status status)
 
 static void run_index(request *r)
 {
-    if (!find_collection(r))
+    if (!request_open_collection(r))
         return;
     out name = {0}, value = {0};
     const char *body = json_root(r->body), *schema = json_given(body, "field_schema");
@@ -432,7 +400,7 @@ static void run_index(request *r)
 static void run_unindex(request *r)
 {
     out note = {0};
-    if (!find_collection(r))
+    if (!request_open_collection(r))
         return;
     out_format(&note, "index/%s/%s", r->entry->name, r->names[1]);
     put_changed(r, note.failed ? memory_failed("an index", note.length) : notes_remove(r->server, note.bytes));
@@ -473,7 +441,7 @@ static void reopen(request *r)
 static void run_add_vector(request *r)
 {
     create_plan *p = r->plan;
-    if (!find_collection(r))
+    if (!request_open_collection(r))
         return;
     const entry *e = r->entry;
     if (e->part_count == 0) {
@@ -499,7 +467,7 @@ static void run_add_vector(request *r)
 static void run_remove_vector(request *r)
 {
     char name[300];
-    if (!find_collection(r))
+    if (!request_open_collection(r))
         return;
     if (r->entry->part_count == 0 || !entry_part(r->entry, r->names[1])) {
         request_fail(r, 404, "Not found: Vector `%s` doesn't exist!", r->names[1]);

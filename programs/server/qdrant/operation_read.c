@@ -5,9 +5,9 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/openai/documents.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"
+#include "server/work/documents.h"
 
 void operation_free(operation *o)
 {

@@ -4,10 +4,10 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/openai/documents.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/payload.h"
 #include "server/qdrant/select.h"
+#include "server/work/documents.h"
 
 /* ---- upserts ------------------------------------------------------------------------------------------------------------- */
 

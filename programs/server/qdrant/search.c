@@ -6,8 +6,6 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/openai/documents.h"
-#include "server/qdrant/settings.h"
 #include "server/route.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
@@ -492,47 +490,6 @@ static void run_searches(request *list)
     }
     memory_free(searches);
     kept_free(&kept);
-}
-
-/* ---- a collection's worker ----------------------------------------------------------------------------------------------- */
-
-/* Runs requests that are computed together as one job. */
-static void run_together(request *list)
-{
-    job_begin(list);
-    list->route->run(list);
-    job_end(list);
-    for (request *r = list, *next; r; r = next) {
-        next = r->next;
-        request_done(r);
-    }
-}
-
-bool collection_run(queue *q, request *taken)
-{
-    request *batch = NULL, **batch_end = &batch;
-    (void)q;
-    for (request *r = taken, *next; r; r = next) {
-        next = r->next;
-        r->next = NULL;
-        if (atomic_load(&r->gone)) {
-            request_fail(r, 499, "the client has left, or the deadline has passed");
-            request_done(r);
-            continue;
-        }
-        const documents_state texts = settings_obeyed(r) ? documents_check(r) : DOCUMENTS_REFUSED;
-        if (texts == DOCUMENTS_REFUSED) {
-            request_done(r);
-        } else if (texts == DOCUMENTS_READY && r->route->batched) {
-            *batch_end = r;
-            batch_end = &r->next;
-        } else if (texts == DOCUMENTS_READY) {
-            run_together(r);
-        }
-    }
-    if (batch)
-        run_together(batch);
-    return false;
 }
 
 /* ---- the table ----------------------------------------------------------------------------------------------------------- */

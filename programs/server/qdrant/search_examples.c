@@ -6,8 +6,8 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/openai/documents.h"
 #include "server/qdrant/search.h"
+#include "server/work/documents.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 

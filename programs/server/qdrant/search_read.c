@@ -3,8 +3,8 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/openai/documents.h"
 #include "server/qdrant/search.h"
+#include "server/work/documents.h"
 
 enum { PREFETCH_DEPTH_MAX = 8 };
 

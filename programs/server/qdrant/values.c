@@ -7,7 +7,7 @@
 #include "base/instant.h"
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/job.h"
+#include "server/work/job.h"
 
 bool values_key_read(request *r, const char *value, const char *what, values_key *key)
 {

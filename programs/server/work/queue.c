@@ -1,12 +1,6 @@
-/* Queues and the workers that run them. A queue that has work is in the list of scheduled queues once; a worker takes the first
- * queue, and from it everything that waits or, in a parallel queue, one job. */
+/* Queues. One that has work is in the list of scheduled queues once; a worker takes the first queue, and from it everything
+ * that waits or, in a parallel queue, one job. */
 #include "server/state.h"
-
-#include "base/memory.h"
-#include "base/system/threads.h"
-#include "server/body/encoding.h"
-#include "server/openai/documents.h"
-#include "server/route.h"
 
 static const double RELIEF_SECONDS = 0.01; /* a shorter job ends before another worker would have helped much */
 
@@ -121,8 +115,7 @@ static request *take(queue *q)
     return taken;
 }
 
-/* Runs the first scheduled queue. The caller holds the lock. */
-static void run_first(server *s)
+void queue_run_first(server *s)
 {
     queue *q = s->first_scheduled;
     s->first_scheduled = q->next_scheduled;
@@ -145,106 +138,4 @@ static void run_first(server *s)
     if (held)
         entry_release(s, held); /* after this the queue may no longer exist */
     pthread_mutex_lock(&s->lock);
-}
-
-static void *worker_main(void *argument)
-{
-    server *s = argument;
-    running_job own;
-    if (job_create(&own) != WW_OK)
-        job_destroy(&own); /* jobs of this worker are not stopped early */
-    pthread_mutex_lock(&s->lock);
-    while (!s->stopping) {
-        if (s->first_scheduled)
-            run_first(s);
-        else
-            pthread_cond_wait(&s->work, &s->lock);
-    }
-    pthread_mutex_unlock(&s->lock);
-    job_destroy(&own);
-    return NULL;
-}
-
-ww_status workers_start(server *s)
-{
-    s->workers = memory_alloc_zeroed((size_t)s->config.workers, sizeof *s->workers);
-    if (!s->workers)
-        return memory_failed("workers", (size_t)s->config.workers * sizeof *s->workers);
-    for (; s->worker_count < s->config.workers; s->worker_count++) {
-        const int code = thread_start(&s->workers[s->worker_count], "ww-worker", worker_main, s);
-        if (code != 0)
-            return ww_fail_errno(WW_IO_ERROR, code, "a worker could not be started");
-    }
-    return WW_OK;
-}
-
-void workers_stop(server *s)
-{
-    pthread_mutex_lock(&s->lock);
-    s->stopping = true;
-    pthread_cond_broadcast(&s->work);
-    pthread_mutex_unlock(&s->lock);
-    for (int32_t i = 0; i < s->worker_count; i++)
-        pthread_join(s->workers[i], NULL);
-    memory_free(s->workers);
-    s->workers = NULL;
-    s->worker_count = 0;
-}
-
-/* ---- from reading to running --------------------------------------------------------------------------------------------- */
-
-bool request_prepare(request *r)
-{
-    return !r->route->prepare || (encoding_read(r) && r->route->prepare(r));
-}
-
-bool request_prepares_long(const request *r)
-{
-    enum { BODY_BYTES = 16 << 10 }; /* checked as JSON and read in a fraction of a millisecond */
-    const bool model = r->route->work == WORK_MODEL || (r->route->work == WORK_HERE && r->body_length > 0);
-    const bool packed = r->body_length > 0 && MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "content-encoding");
-    return r->route->prepare &&
-           (model || packed || r->body_length > BODY_BYTES); /* models tokenize, and evaluate templates and grammars */
-}
-
-queue *collection_queue(request *r)
-{
-    const bool read = r->route->work == WORK_READ;
-    if (r->entry)
-        return read ? &r->entry->reads : &r->entry->queue;
-    return read ? &r->server->store_reads : &r->server->store_queue;
-}
-
-void request_dispatch(request *r)
-{
-    server *s = r->server;
-    queue *q = r->route->work == WORK_STORE_READ ? &s->store_reads : &s->store_queue;
-    if (following_waits(r))
-        return;
-    if (r->route->work == WORK_COLLECTION || r->route->work == WORK_READ) {
-        r->entry = entry_find(s, r->names[0]);
-        q = collection_queue(r); /* if it is not known, the store looks for the collection first */
-    } else if (r->route->work == WORK_MODEL) {
-        q = r->queue;
-    }
-    if (r->documents && !documents_prefix(r)) {
-        request_done(r);
-        return;
-    }
-    queue_submit(r->documents ? &r->documents->model->queue : q, r); /* the model's worker sends it on to the collection */
-}
-
-bool reading_run(queue *q, request *taken)
-{
-    (void)q;
-    if (!taken) /* its client left before a worker came */
-        return false;
-    job_begin(taken);
-    const bool wanted = !atomic_load(&taken->gone) || request_fail(taken, 499, "the client has left");
-    const bool prepared = wanted && request_prepare(taken);
-    if (prepared && taken->route->work != WORK_HERE)
-        request_dispatch(taken);
-    else
-        request_done(taken);
-    return false;
 }

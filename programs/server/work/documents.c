@@ -1,5 +1,5 @@
 /* Texts in place of vectors. */
-#include "server/openai/documents.h"
+#include "server/work/documents.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -177,29 +177,29 @@ static ww_status read_model(const request *r, ww_store_model *kept)
     return r->route->right == RIGHT_WRITE ? ww_store_set_model(r->server->store, r->entry->name, kept) : WW_OK;
 }
 
-documents_state documents_check(request *r)
+readiness documents_check(request *r)
 {
     documents *d = r->documents;
     ww_store_model kept = ww_store_model_default();
     char prefix[PREFIX_BYTES];
     if (!d)
-        return DOCUMENTS_READY;
+        return REQUEST_READY;
     const ww_status status = read_model(r, &kept);
     if (status != WW_OK) {
         request_fail_status(r, status);
-        return DOCUMENTS_REFUSED;
+        return REQUEST_REFUSED;
     }
     if (strcmp(kept.fingerprint, d->model->info.fingerprint) != 0) {
         request_fail(r, 400, "text: the vectors of '%s' were made by the model '%s', not by '%s'", r->entry->name, kept.name,
                      d->model->name);
-        return DOCUMENTS_REFUSED;
+        return REQUEST_REFUSED;
     }
     entry_set_prefixes(r->server, r->entry, &kept);
     find_prefix(r, prefix);
     if (strcmp(prefix, d->prefix) == 0)
-        return DOCUMENTS_READY;
+        return REQUEST_READY;
     if (!documents_prefix(r))
-        return DOCUMENTS_REFUSED;
+        return REQUEST_REFUSED;
     queue_submit(&d->model->queue, r);
-    return DOCUMENTS_SENT_BACK;
+    return REQUEST_SENT_ON;
 }

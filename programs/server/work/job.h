@@ -1,8 +1,8 @@
 /* What a worker computes at a time: one request, or several that are computed together. When the clients of all of them have
  * left or their deadlines have passed, the job is over: its token stops the call of the library that runs, and loops of the
  * server look at job_is_over(). */
-#ifndef WW_SERVER_JOB_H
-#define WW_SERVER_JOB_H
+#ifndef WW_SERVER_WORK_JOB_H
+#define WW_SERVER_WORK_JOB_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Jobs, and what ends them. */
-#include "server/job.h"
+#include "server/work/job.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Texts in place of vectors, {"text": "a fox", "model": "minilm"}: the request first waits for the model, which embeds the
  * texts of all requests together, and then for its collection. */
-#ifndef WW_SERVER_OPENAI_DOCUMENTS_H
-#define WW_SERVER_OPENAI_DOCUMENTS_H
+#ifndef WW_SERVER_WORK_DOCUMENTS_H
+#define WW_SERVER_WORK_DOCUMENTS_H
 
 #include "server/state.h"
 
@@ -46,14 +46,8 @@ const char *document_text(const documents *d, int64_t number);
 /* Replaces the prefix of each text by the one that the collection's model needs. False: the request failed. */
 bool documents_prefix(request *r);
 
-typedef enum documents_state {
-    DOCUMENTS_READY,    /* there are no texts, or their vectors are right */
-    DOCUMENTS_REFUSED,  /* the request failed */
-    DOCUMENTS_SENT_BACK /* the texts had the wrong prefix: the request waits for the model again */
-} documents_state;
-
-/* Did the collection's model embed the texts, with its prefix? A collection without a model gets this one when something is
- * written. */
-documents_state documents_check(request *r);
+/* Did the collection's model embed the texts, with its prefix? If not with its prefix, the request waits for the model again. A
+ * collection without a model gets this one when something is written. */
+readiness documents_check(request *r);
 
 #endif
