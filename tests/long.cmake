@@ -133,6 +133,7 @@ set(LONG_FORMS
 set(SLOW_TESTS
     "python: it installs packages, and has 400 tests"
     "rust: it compiles the crates and their tests"
+    "rocm_numbers_packages: the first time it fetches packages of 350 MB; later it takes a second"
     "ranks_openmpi_commands: it starts about 20 runs of up to 3 ranks"
     "kernels_search: every kernel of search on an emulated device"
     "screen: every type of rows with every metric"

@@ -1,8 +1,8 @@
 /* The part of HIP that this library uses, declared here so that no ROCm header is needed to build.
  *
- * Names and numbers are AMD's, with the prefix AMD_, and the same from ROCm 5.2 to 7; tests/rocm/test_rocm_numbers.c compares
- * them with hip_runtime_api.h if that is installed. HIP's numbers look like CUDA's and often are not: the same number is a
- * different device attribute.
+ * Names and numbers are AMD's, with the prefix AMD_, and the same from ROCm 5.2 to 10: tests/rocm/check-hip-python compares
+ * them with those that AMD compiled into its Python packages, and test_rocm_numbers.c with hip_runtime_api.h if that is
+ * installed. HIP's numbers look like CUDA's and often are not: the same number is a different device attribute.
  */
 #ifndef WW_GPU_DRIVER_HIP_API_H
 #define WW_GPU_DRIVER_HIP_API_H
