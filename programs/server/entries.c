@@ -67,6 +67,7 @@ static ww_status open_entry(server *s, const char *name, const char *shown, entr
     e->dim = info.dim;
     e->metric = info.metric;
     e->type = info.type;
+    e->by_id = following_has(s, name);
     queue_init(&e->queue, s, e->name, requests_run);
     queue_init(&e->reads, s, e->name, requests_run);
     e->reads.parallel = true;

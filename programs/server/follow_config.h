@@ -2,6 +2,7 @@
 #ifndef WW_SERVER_FOLLOW_CONFIG_H
 #define WW_SERVER_FOLLOW_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <warpwave/vectors.h>
@@ -16,6 +17,9 @@ typedef struct table_config {
     const char *payload;    /* columns, separated by commas; "*": all others; NULL: none */
     ww_metric metric;
 } table_config;
+
+/* Is this the name of the table's collection? (cluster/following.c) */
+bool table_config_is(const table_config *table, const char *collection);
 
 typedef struct follow_config {
     const char *conninfo;    /* of libpq: "host=db dbname=app" or a URL; NULL: nothing is followed */

@@ -47,6 +47,7 @@ struct entry {
     int32_t dim;
     ww_metric metric;
     ww_vector_type type;
+    bool by_id;  /* rows of equal score come in the order of their ids: it is followed by several servers */
     queue queue; /* changes, one after the other, and what must not run beside them */
     queue reads; /* run beside each other and beside changes: each sees one snapshot */
     int64_t references;
@@ -221,6 +222,9 @@ void following_stop(server *s);
 
 /* Reads the header x-warpwave-min-lsn, and refuses changes of a followed collection. False: the request has been answered. */
 bool following_begin(request *r);
+
+/* Is this the name of a collection that follows a table? */
+bool following_has(const server *s, const char *collection);
 
 /* If the request asks for a place in the log that is not applied yet, makes it wait for it and returns true. */
 bool following_waits(request *r);

@@ -17,11 +17,6 @@ void follower_stop(follower *f)
     (void)f;
 }
 
-bool follower_has(follower *f, const char *collection)
-{
-    return f && collection;
-}
-
 follow_health follower_health(follower *f, char *why, size_t capacity)
 {
     (void)f;

@@ -206,25 +206,6 @@ void follower_stop(follower *f)
 
 /* ---- what others ask ----------------------------------------------------------------------------------------------------- */
 
-/* A collection's name as its configuration gives it. */
-static bool is_name_of(const table_config *table, const char *collection)
-{
-    if (table->collection)
-        return strcmp(table->collection, collection) == 0;
-    const char *dot = strrchr(table->table, '.'), *name = dot ? dot + 1 : table->table;
-    const size_t length = strlen(name);
-    return strcmp(name, collection) == 0 ||
-           (name[0] == '"' && length == strlen(collection) + 2 && strncmp(name + 1, collection, length - 2) == 0);
-}
-
-bool follower_has(follower *f, const char *collection)
-{
-    for (size_t i = 0; f && i < f->config.table_count; i++)
-        if (is_name_of(&f->config.tables[i], collection))
-            return true;
-    return false;
-}
-
 uint64_t follower_lsn(follower *f)
 {
     pthread_mutex_lock(&f->lock);
@@ -302,7 +283,7 @@ void follower_describe(follower *f, const char *collection, out *o)
     if (shown->why[0] != '\0')
         put_text(o, "why", shown->why);
     for (size_t i = 0; i < f->config.table_count; i++)
-        if (f->tables[i].stopped[0] != '\0' && (!collection || is_name_of(&f->config.tables[i], collection)))
+        if (f->tables[i].stopped[0] != '\0' && (!collection || table_config_is(&f->config.tables[i], collection)))
             put_text(o, "stopped", f->tables[i].stopped);
     put_refused(shown, collection, o);
     pthread_mutex_unlock(&f->lock);

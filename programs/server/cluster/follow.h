@@ -32,9 +32,6 @@ ww_status follower_start(ww_store *store, const follow_config *config, void (*ch
 /* Ends the thread; what it had not committed is rolled back. Accepts NULL. */
 void follower_stop(follower *f);
 
-/* Is this the name of a followed collection? */
-bool follower_has(follower *f, const char *collection);
-
 typedef enum follow_health {
     FOLLOW_FRESH, /* everything is followed; `why` is empty */
     FOLLOW_STALE, /* the collections answer from what they have */

@@ -1,7 +1,27 @@
 /* Followed collections in the server: requests that wait for a place in the database's log, refused changes, what is shown. */
+#include <string.h>
+
 #include "server/cluster/values.h"
 #include "server/route.h"
 #include "server/state.h"
+
+bool table_config_is(const table_config *table, const char *collection)
+{
+    if (table->collection)
+        return strcmp(table->collection, collection) == 0;
+    const char *dot = strrchr(table->table, '.'), *name = dot ? dot + 1 : table->table;
+    const size_t length = strlen(name);
+    return strcmp(name, collection) == 0 ||
+           (name[0] == '"' && length == strlen(collection) + 2 && strncmp(name + 1, collection, length - 2) == 0);
+}
+
+bool following_has(const server *s, const char *collection)
+{
+    for (size_t i = 0; i < s->config.follow.table_count; i++)
+        if (table_config_is(&s->config.follow.tables[i], collection))
+            return true;
+    return false;
+}
 
 /* On the follower's thread, after each commit: collections may be new, and requests may have waited for it. */
 static void changed(void *user)
@@ -47,7 +67,7 @@ bool following_begin(request *r)
         return request_fail(r, 400, "x-warpwave-min-lsn: '%.40s' is not a place in PostgreSQL's log, as in 16/B374D848",
                             wanted);
     entry *e = r->route->right == RIGHT_WRITE && r->names[0] ? entry_find(s, r->names[0]) : NULL; /* the name may be an alias */
-    const bool followed = r->route->right == RIGHT_WRITE && r->names[0] && follower_has(s->follower, e ? e->name : r->names[0]);
+    const bool followed = r->route->right == RIGHT_WRITE && r->names[0] && following_has(s, e ? e->name : r->names[0]);
     if (e)
         entry_release(s, e);
     if (followed)
@@ -77,7 +97,7 @@ bool following_waits(request *r)
 
 static bool show(request *r)
 {
-    if (!r->server->follower || !follower_has(r->server->follower, r->names[0]))
+    if (!r->server->follower || !following_has(r->server, r->names[0]))
         return request_fail(r, 404, "the collection '%s' follows no table", r->names[0]);
     request_result_begin(r);
     follower_describe(r->server->follower, r->names[0], &r->answer);

@@ -85,8 +85,9 @@ struct search {
     search *children; /* what is prefetched */
     size_t child_count;
 
-    bool ready;   /* a leaf with a vector, computed together with others */
-    listing list; /* of SEARCH_LIST and SEARCH_SAMPLE */
+    bool only_ids; /* `results` have no payloads and vectors */
+    bool ready;    /* a leaf with a vector, computed together with others */
+    listing list;  /* of SEARCH_LIST and SEARCH_SAMPLE */
     ww_results *results;
     int64_t query;
     found_point *found;
@@ -151,6 +152,14 @@ void searches_run(entry *e, search **searches, size_t count, kept_results *kept)
 
 /* Fuses the hits of the children by SEARCH_RRF or SEARCH_DBSF into `found`. The ids stay the children's. */
 ww_status search_fuse(search *s);
+
+/* The number of hits that the search may have to look at. */
+int64_t search_depth(const search *s);
+
+/* In a collection whose ties are in the order of ids (entry.by_id): makes sure that the results of a leaf have all rows with
+ * the score of the last hit that is needed, and lists its hits in their final order. The caller frees `order`; NULL: they are
+ * in it already (search_ties.c). */
+ww_status ties_order(search *s, kept_results *kept, int64_t **order);
 
 /* Searches by several examples: every row gets a score from each, and these are combined into one. */
 ww_status examples_score(search *s, kept_results *kept);

@@ -6,6 +6,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/qdrant/point_id.h"
 #include "server/qdrant/search.h"
 #include "server/work/documents.h"
 
@@ -415,7 +416,18 @@ static ww_status best_rows(const search *s, const scored_rows *all, found_point 
     const int64_t wanted = s->limit + s->offset + (int64_t)s->example_count;
     *best = made;
     *count = found < wanted ? found : wanted;
+    while (s->target->by_id && *count > 0 && *count < found && made[*count].score == made[*count - 1].score)
+        ++*count;
     return status;
+}
+
+/* Compares by score, the best first; ties by id. */
+static int compare_by_id(const void *first, const void *second)
+{
+    const found_point *a = first, *b = second;
+    if (a->score != b->score)
+        return (a->score < b->score) - (a->score > b->score);
+    return point_id_compare(a->id ? a->id : "", b->id ? b->id : "");
 }
 
 /* Finds the ids of the best rows, and leaves out the examples. */
@@ -439,8 +451,12 @@ static ww_status take_best(search *s, const scored_rows *all, kept_results *kept
     memory_free(handles);
     if (status == WW_OK && !kept_add(kept, named))
         status = memory_failed("results", sizeof named);
+    for (int64_t i = 0; status == WW_OK && i < count; i++)
+        s->found[i].id = ww_results_id(named, 0, i);
+    if (status == WW_OK && s->target->by_id)
+        status = job_sort(s->found, (size_t)count, sizeof *s->found, compare_by_id);
     for (int64_t i = 0; status == WW_OK && i < count && s->found_count < s->limit; i++) {
-        const char *id = ww_results_id(named, 0, i);
+        const char *id = s->found[i].id;
         if (id && !example_is(s, id) && passed++ >= s->offset)
             s->found[s->found_count++] = (found_point){.id = id, .score = s->found[i].score, .hit = s->found[i].hit};
     }

@@ -49,10 +49,15 @@ static void search_failed(search *s, ww_status status)
 
 /* ---- one call for searches that are alike -------------------------------------------------------------------------------- */
 
-/* The number of hits that the search may have to look at. */
-static int64_t depth_of(const search *s)
+int64_t search_depth(const search *s)
 {
     return s->limit + s->offset + (s->excludes_examples ? (int64_t)s->example_count : 0);
+}
+
+/* One more where ties are ordered by ids: it shows whether the last hits have the score of others. */
+static int64_t depth_of(const search *s)
+{
+    return search_depth(s) + (s->target && s->target->by_id ? 1 : 0);
 }
 
 static int compare_numbers(int64_t a, int64_t b)
@@ -220,23 +225,26 @@ bool score_is_within(const search *s, double score)
 }
 
 /* Takes the hits that the search asks for from those of a leaf or a rescoring. */
-static ww_status take_hits(search *s)
+static ww_status take_hits(search *s, kept_results *kept)
 {
+    int64_t *order = NULL, skipped = 0;
+    const ww_status status = s->target->by_id ? ties_order(s, kept, &order) : WW_OK;
+    if (status != WW_OK)
+        return status;
     const int64_t hits = ww_results_count(s->results, s->query);
     const float *scores = ww_results_scores(s->results, s->query);
-    int64_t skipped = 0;
     s->found = memory_alloc((size_t)(hits + 1) * sizeof *s->found);
-    if (!s->found)
-        return memory_failed("hits", (size_t)hits * sizeof *s->found);
-    for (int64_t i = 0; i < hits && s->found_count < s->limit && !job_is_over(); i++) {
-        const char *id = ww_results_id(s->results, s->query, i);
-        if (!id || example_is(s, id) || !score_is_within(s, (double)scores[i]))
+    for (int64_t i = 0; s->found && i < hits && s->found_count < s->limit && !job_is_over(); i++) {
+        const int64_t hit = order ? order[i] : i;
+        const char *id = ww_results_id(s->results, s->query, hit);
+        if (!id || example_is(s, id) || !score_is_within(s, (double)scores[hit]))
             continue;
         if (skipped++ < s->offset)
             continue;
-        s->found[s->found_count++] = (found_point){id, (double)scores[i], s->results, s->query, i, 0};
+        s->found[s->found_count++] = (found_point){id, (double)scores[hit], s->results, s->query, hit, 0};
     }
-    return WW_OK;
+    memory_free(order);
+    return s->found ? WW_OK : memory_failed("hits", (size_t)hits * sizeof *s->found);
 }
 
 /* A search without a vector: by ids, by values or at random, all with score 1. */
@@ -295,7 +303,7 @@ static ww_status rescore(search *s, kept_results *kept)
     if (status == WW_OK && !kept_add(kept, results))
         status = memory_failed("results", sizeof results);
     s->results = results;
-    return status == WW_OK ? take_hits(s) : status;
+    return status == WW_OK ? take_hits(s, kept) : status;
 }
 
 /* Chooses among the nearest points those that are not like the ones before, by maximal marginal relevance. */
@@ -318,7 +326,15 @@ static ww_status diversify(search *s, kept_results *kept)
     if (status == WW_OK && !kept_add(kept, results))
         status = memory_failed("results", sizeof results);
     s->results = results;
-    return status == WW_OK ? take_hits(s) : status;
+    return status == WW_OK ? take_hits(s, kept) : status;
+}
+
+/* May there be more rows with the score of the last hit that is needed, in a collection that orders these by ids? */
+static bool cuts_ties(const search *s, const ww_results *results, int64_t k)
+{
+    const int64_t count = ww_results_count(results, 0), depth = search_depth(s);
+    const float *scores = ww_results_scores(results, 0);
+    return s->target->by_id && count == k && depth > 0 && depth <= count && scores[count - 1] == scores[depth - 1];
 }
 
 /* Finds the points whose texts have the words, the best by BM25. */
@@ -338,11 +354,17 @@ static ww_status find_words(search *s, kept_results *kept)
     query.filter = s->filter.filter;
     query.fetch = WW_FETCH_IDS;
     ww_status status = ww_collection_query(s->target->collection, &query, &results);
+    while (status == WW_OK && cuts_ties(s, results, query.k) && query.k < WW_K_MAX) {
+        ww_results_destroy(results);
+        results = NULL;
+        query.k = query.k < WW_K_MAX / 4 ? 4 * query.k : WW_K_MAX;
+        status = ww_collection_query(s->target->collection, &query, &results);
+    }
     atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
     if (status == WW_OK && !kept_add(kept, results))
         status = memory_failed("results", sizeof results);
     s->results = results;
-    return status == WW_OK ? take_hits(s) : status;
+    return status == WW_OK ? take_hits(s, kept) : status;
 }
 
 /* Fetches the selected parts of points of which only the id was found. */
@@ -379,7 +401,7 @@ static ww_status compute_one(entry *e, search *s, kept_results *kept)
         return examples_score(s, kept);
     if (s->diverse)
         return diversify(s, kept);
-    return s->child_count > 0 || s->filter.by_vector ? rescore(s, kept) : take_hits(s);
+    return s->child_count > 0 || s->filter.by_vector ? rescore(s, kept) : take_hits(s, kept);
 }
 
 /* Replaces conditions on named vectors by the ids of the points that have them. There may be many, so the filter is made when
@@ -423,7 +445,7 @@ static void finish(entry *e, search *s, kept_results *kept, bool top)
     if (s->failure_status != 0)
         return;
     ww_status status = finish_one(e, s, kept);
-    if (status == WW_OK && top && s->kind != SEARCH_NEAREST)
+    if (status == WW_OK && top && (s->kind != SEARCH_NEAREST || s->only_ids))
         status = complete(e, s, kept);
     if (status != WW_OK)
         search_failed(s, status);
