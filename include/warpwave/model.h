@@ -262,7 +262,8 @@ WW_API ww_status ww_grammar_accept(ww_grammar *grammar, int32_t token);
  */
 
 /* How a token is chosen, in this order. Logits of the last `repetition_window` tokens are divided (negative ones multiplied) by
- * `repetition_penalty`. The `top_k` largest logits stay; of equal ones those of smaller tokens come first. Of these the fewest
+ * `repetition_penalty`; then each is reduced by `presence_penalty`, and by `frequency_penalty` for each time that the token is
+ * in the window. The `top_k` largest logits stay; of equal ones those of smaller tokens come first. Of these the fewest
  * stay that together have the probability `top_p`, and of these the ones with at least `min_p` times the probability of the
  * first. The remaining logits are divided by `temperature`, and one is drawn. The random number depends only on the seed and
  * the position in the text, so the same text with the same seed continues in the same way on every device. */
@@ -275,7 +276,8 @@ typedef struct ww_sampling {
     double repetition_penalty; /* 1: none */
     int32_t repetition_window; /* tokens; -1: all */
     uint64_t seed;
-    ww_grammar *grammar; /* permits only tokens that can come next; NULL: none */
+    ww_grammar *grammar;                        /* permits only tokens that can come next; NULL: none */
+    double frequency_penalty, presence_penalty; /* 0: none; negative ones make repetitions likelier */
 } ww_sampling;
 
 /* The default chooses the largest logit, without a penalty. */

@@ -1128,7 +1128,9 @@ class ww_sampling(Structure):
                 ("repetition_penalty", c_double),
                 ("repetition_window", c_int32),
                 ("seed", c_uint64),
-                ("grammar", c_void_p)]
+                ("grammar", c_void_p),
+                ("frequency_penalty", c_double),
+                ("presence_penalty", c_double)]
 
 
 @struct

@@ -384,7 +384,7 @@ class Model(NotPicklable):
         the result is an iterator over pieces of text as they are generated; leaving the loop or Ctrl-C stops the computation. `on_text` is
         called with each piece and stops it by returning True. `grammar`, a GBNF text, or `schema`, a JSON schema as a dict or a text,
         constrains the result; if the tokens run out, the result is the beginning of a valid text. Sampling options: temperature, top_k,
-        top_p, min_p, repetition_penalty, repetition_window, seed.
+        top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty, repetition_window, seed.
         """
         most = tokens if max_tokens is None else max_tokens
         if isinstance(prompt, (list, tuple)) and prompt and not isinstance(prompt[0], dict):

@@ -7,6 +7,7 @@
 
 #include <warpwave/model.h>
 
+#include "model/session/text_stream.h"
 #include "server/client.h"
 #include "support/models/tiny.h"
 
@@ -126,9 +127,15 @@ static void requests_that_a_model_cannot_serve_are_refused(void **state)
     ASK_STATUS(port, 400, "POST", "/v1/completions", "{\"model\": \"decoder\", \"prompt\": \"a\", \"temperature\": 3}");
     ASK_STATUS(port, 400, "POST", "/v1/chat/completions",
                "{\"model\": \"decoder\", \"messages\": [{\"role\": \"somebody\", \"content\": \"a\"}]}");
-    static const char *const unsupported[] = {
-        "\"frequency_penalty\": 0.5", "\"presence_penalty\": -1", "\"logit_bias\": {\"5\": 1}", "\"echo\": true",
-        "\"suffix\": \"a\"",          "\"best_of\": 2",           "\"functions\": [{}]"};
+    static const char *const unsupported[] = {"\"frequency_penalty\": 2.5",
+                                              "\"presence_penalty\": -3",
+                                              "\"repetition_penalty\": 0",
+                                              "\"logit_bias\": {\"5\": 1}",
+                                              "\"echo\": true",
+                                              "\"suffix\": \"a\"",
+                                              "\"best_of\": 2",
+                                              "\"functions\": [{}]",
+                                              "\"reasoning_effort\": \"low\""};
     for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
         char body[128];
         snprintf(body, sizeof body, "{\"model\": \"decoder\", \"prompt\": \"a\", %s}", unsupported[i]);
@@ -251,6 +258,31 @@ static void generate_here(const char *prompt, text *out)
     ww_session_destroy(session);
 }
 
+/* Chooses tokens with penalties for those that were generated before. */
+static void generate_penalised(const char *prompt, ww_sampling sampling, text *out)
+{
+    ww_session *session = NULL;
+    int32_t ids[64], chosen[TOKENS];
+    size_t count = 0;
+    *out = (text){0};
+    CHECK_OK(ww_model_tokenize(decoder, prompt, strlen(prompt), WW_TOKENS_PLAIN, ids, 64, &count));
+    CHECK_OK(ww_session_create(decoder, &session));
+    CHECK_OK(ww_session_feed(session, ids, count));
+    for (int i = 0; i < TOKENS; i++) {
+        sampling.repetition_window = i;
+        CHECK_OK(ww_session_sample(session, &sampling, &chosen[i]));
+        CHECK_OK(ww_session_feed(session, &chosen[i], 1));
+    }
+    char bytes[sizeof out->bytes];
+    text_stream whole = {0}; /* the tokens are not all whole characters */
+    CHECK_OK(ww_model_detokenize(decoder, chosen, TOKENS, bytes, sizeof bytes, &count));
+    CHECK_OK(text_stream_add(&whole, bytes, count));
+    text_stream_finish(&whole);
+    (void)collect(whole.text, whole.bytes, out);
+    text_stream_free(&whole);
+    ww_session_destroy(session);
+}
+
 static const char *const prompts[CLIENTS] = {"a", "fox and dog", "zebra?", "the longest of these prompts"};
 static text expected_texts[CLIENTS], answered_texts[CLIENTS];
 
@@ -292,6 +324,25 @@ static void texts_of_four_clients_at_once_are_those_of_the_library(void **state)
         pthread_join(threads[i], NULL);
         check_same(&answered_texts[i], &expected_texts[i]);
     }
+}
+
+static void penalties_are_those_of_the_library(void **state)
+{
+    (void)state;
+    text expected, plain, answered;
+    ww_sampling sampling = ww_sampling_default();
+    sampling.frequency_penalty = 1.5;
+    sampling.presence_penalty = 0.5;
+    sampling.repetition_penalty = 1.25;
+    generate_penalised("fox and dog", sampling, &expected);
+    generate_here("fox and dog", &plain);
+    assert_true(plain.length != expected.length || memcmp(plain.bytes, expected.bytes, plain.length) != 0);
+    json_t *answer = ASK(port, 200, "POST", "/v1/completions",
+                         "{\"model\": \"decoder\", \"prompt\": \"fox and dog\", \"max_tokens\": 12, \"temperature\": 0, "
+                         "\"frequency_penalty\": 1.5, \"presence_penalty\": 0.5, \"repetition_penalty\": 1.25}");
+    keep(json_object_get(json_array_get(json_object_get(answer, "choices"), 0), "text"), &answered);
+    json_decref(answer);
+    check_same(&answered, &expected);
 }
 
 /* Puts the pieces of a stream together; returns how many events there were before [DONE]. */
@@ -442,6 +493,7 @@ int main(void)
         SERVED(texts_take_the_place_of_vectors),
         SERVED(prefixes_of_a_collection_are_put_before_its_texts),
         SERVED(texts_of_four_clients_at_once_are_those_of_the_library),
+        SERVED(penalties_are_those_of_the_library),
         SERVED(a_stream_has_the_same_text_in_pieces),
         SERVED(a_stop_ends_the_text_before_it),
         SERVED(an_answer_has_the_format_that_is_asked_for),

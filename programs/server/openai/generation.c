@@ -79,6 +79,7 @@ static ww_status sample(generation *g)
     const generation_plan *p = g->answer->plan;
     ww_sampling sampling = p->sampling;
     sampling.seed += g->number;
+    sampling.repetition_window = (int32_t)g->generated; /* penalties are for what was generated, not for the prompt */
     sampling.grammar = p->grammars[g->number];
     return ww_session_sample(g->session, &sampling, &g->token);
 }

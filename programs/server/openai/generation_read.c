@@ -45,6 +45,21 @@ static bool read_stops(request *r, const char *body, generation_plan *p)
     return true;
 }
 
+static bool read_penalties(request *r, const char *body, ww_sampling *s)
+{
+    if (!request_read_number(r, body, "frequency_penalty", &s->frequency_penalty) ||
+        !request_read_number(r, body, "presence_penalty", &s->presence_penalty) ||
+        !request_read_number(r, body, "repetition_penalty", &s->repetition_penalty))
+        return false;
+    if (s->frequency_penalty < -2 || s->frequency_penalty > 2)
+        return request_fail(r, 400, "frequency_penalty: is %g; it must be -2 to 2", s->frequency_penalty);
+    if (s->presence_penalty < -2 || s->presence_penalty > 2)
+        return request_fail(r, 400, "presence_penalty: is %g; it must be -2 to 2", s->presence_penalty);
+    return s->repetition_penalty > 0 && s->repetition_penalty <= 2
+               ? true
+               : request_fail(r, 400, "repetition_penalty: is %g; it must be above 0 and at most 2", s->repetition_penalty);
+}
+
 static bool read_sampling(request *r, const char *body, generation_plan *p)
 {
     ww_sampling *s = &p->sampling;
@@ -54,7 +69,8 @@ static bool read_sampling(request *r, const char *body, generation_plan *p)
     if (!json_given(body, "seed"))
         (void)!getrandom(&seed, sizeof seed, 0); /* any seed will do */
     if (!request_read_integer(r, body, "seed", INT64_MIN, &seed) ||
-        !request_read_number(r, body, "temperature", &s->temperature) || !request_read_number(r, body, "top_p", &s->top_p))
+        !request_read_number(r, body, "temperature", &s->temperature) || !request_read_number(r, body, "top_p", &s->top_p) ||
+        !read_penalties(r, body, s))
         return false;
     s->seed = (uint64_t)seed;
     if (s->temperature < 0 || s->temperature > 2)
@@ -111,7 +127,10 @@ static bool is_neutral(const char *value)
 /* Refuses parameters of OpenAI's API that would change the text and that are not supported. */
 static bool refuse_others(request *r, const char *body)
 {
-    static const char *const names[] = {"frequency_penalty", "presence_penalty", "logit_bias", "echo", "suffix", "functions"};
+    if (json_given(body, "reasoning_effort"))
+        return request_fail(r, 400,
+                            "reasoning_effort: is not supported; leave it out, and the model decides how long it thinks");
+    static const char *const names[] = {"logit_bias", "echo", "suffix", "functions"};
     int64_t best_of = 1, choices = 1;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = json_given(body, names[i]);

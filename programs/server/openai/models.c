@@ -143,8 +143,10 @@ static bool get_model(request *r)
 
 #define SAMPLING                                                                                                               \
     "\"model\":{\"type\":\"string\"},\"max_tokens\":{\"type\":\"integer\"},\"temperature\":{\"type\":\"number\"},\"top_p\":{"  \
-    "\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},\"stop\":{},\"response_format\":{\"type\":\"object\"},\"grammar\":{" \
-    "\"type\":\"string\"},\"stream\":{\"type\":\"boolean\"},\"n\":{\"type\":\"integer\"},\"logprobs\":{}"
+    "\"type\":\"number\"},\"frequency_penalty\":{\"type\":\"number\"},\"presence_penalty\":{\"type\":\"number\"},"             \
+    "\"repetition_penalty\":{\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},\"stop\":{},\"response_format\":{"           \
+    "\"type\":\"object\"},\"grammar\":{\"type\":\"string\"},\"stream\":{\"type\":\"boolean\"},\"n\":{\"type\":\"integer\"},"   \
+    "\"logprobs\":{}"
 
 static const route routes[] = {
     {"GET", "/v1/models", RIGHT_READ, WORK_HERE, list_models, NULL, "List models", NULL, "The models.", false},

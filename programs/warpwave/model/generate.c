@@ -241,6 +241,8 @@ ww_sampling model_sampling(const model_settings *s)
     sampling.top_p = s->top_p;
     sampling.min_p = s->min_p;
     sampling.repetition_penalty = s->repetition_penalty;
+    sampling.frequency_penalty = s->frequency_penalty;
+    sampling.presence_penalty = s->presence_penalty;
     sampling.repetition_window = (int32_t)s->repetition_window;
     sampling.seed = (uint64_t)s->seed;
     return sampling;

@@ -65,8 +65,12 @@ static const option logits_options[] = {
                "choose among tokens with at least X times the best one's probability; default: 0"),                            \
         NUMBER(repetition_penalty, "--repetition-penalty", "X", 0, 1000000,                                                    \
                "divide the logits of tokens that occurred before by X; default: 1"),                                           \
+        NUMBER(frequency_penalty, "--frequency-penalty", "X", -1000000, 1000000,                                               \
+               "reduce the logit of a token by X for each time that it occurred before; default: 0"),                          \
+        NUMBER(presence_penalty, "--presence-penalty", "X", -1000000, 1000000,                                                 \
+               "reduce the logits of tokens that occurred before by X; default: 0"),                                           \
         INTEGER(repetition_window, false, "--repetition-window", "N", -1, INT32_MAX,                                           \
-                "tokens that the penalty looks back; -1: all; default: 64"),                                                   \
+                "tokens that the penalties look back; -1: all; default: 64"),                                                  \
         INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, "seed of the random choice; default: 0"),                            \
         TEXT(grammar, false, "--grammar", "FILE", "generate only text that this grammar (GBNF) permits"),                      \
         TEXT(json_schema, false, "--json-schema", "FILE", "generate only JSON that fits this schema")

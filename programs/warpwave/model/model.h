@@ -13,7 +13,7 @@ typedef struct model_settings {
         *prompt_name;
     int64_t tokens; /* -1: not given */
     int64_t dimensions, top, seed, top_k, repetition_window;
-    double temperature, top_p, min_p, repetition_penalty;
+    double temperature, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty;
     int cache; /* index in "f16|f32|q8_0" */
     bool json, quiet, precise, plain, chat, ignore_eos;
     int pooling; /* a ww_pooling */

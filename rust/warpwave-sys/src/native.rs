@@ -1367,6 +1367,8 @@ mod model {
         pub repetition_window: i32,
         pub seed: u64,
         pub grammar: *mut ww_grammar,
+        pub frequency_penalty: f64,
+        pub presence_penalty: f64,
     }
     impl Default for ww_sampling {
         fn default() -> Self {

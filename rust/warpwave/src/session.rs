@@ -40,6 +40,10 @@ pub struct Sampling {
     pub min_p: f64,
     /// Divides the logits of recent tokens; 1: no effect.
     pub repetition_penalty: f64,
+    /// Subtracted from the logit of a recent token for each time that it occurs; 0: no effect.
+    pub frequency_penalty: f64,
+    /// Subtracted from the logits of recent tokens; 0: no effect.
+    pub presence_penalty: f64,
     /// How many tokens count as recent; -1: all.
     pub repetition_window: i32,
     /// The same text with the same seed continues the same way on every device.
@@ -55,6 +59,8 @@ impl Default for Sampling {
             top_p: raw.top_p,
             min_p: raw.min_p,
             repetition_penalty: raw.repetition_penalty,
+            frequency_penalty: raw.frequency_penalty,
+            presence_penalty: raw.presence_penalty,
             repetition_window: raw.repetition_window,
             seed: raw.seed,
         }
@@ -66,6 +72,7 @@ impl Sampling {
         let mut raw = sys::ww_sampling::default();
         (raw.temperature, raw.top_k, raw.top_p, raw.min_p) = (self.temperature, self.top_k, self.top_p, self.min_p);
         (raw.repetition_penalty, raw.repetition_window) = (self.repetition_penalty, self.repetition_window);
+        (raw.frequency_penalty, raw.presence_penalty) = (self.frequency_penalty, self.presence_penalty);
         raw.seed = self.seed;
         raw
     }

@@ -40,6 +40,12 @@ ww_status sampling_read(const ww_sampling *callers, const char *call, ww_samplin
     if (s.repetition_window < -1)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: repetition_window is %d; it must be -1 (all) or more", call,
                        (int)s.repetition_window);
+    if (!(fabs(s.frequency_penalty) <= 1e6))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: frequency_penalty is %g; it must be -1000000 to 1000000", call,
+                       s.frequency_penalty);
+    if (!(fabs(s.presence_penalty) <= 1e6))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: presence_penalty is %g; it must be -1000000 to 1000000", call,
+                       s.presence_penalty);
     *out = s;
     return WW_OK;
 }
@@ -73,15 +79,17 @@ static int32_t first_largest(const float *logits, int64_t count)
     return (int32_t)from;
 }
 
-/* Penalizes each token of the window once, even if it occurs several times. */
-static void penalise(float *adjusted, const ww_sampling *s, const sampled_text *t)
+/* Penalizes the tokens of the window. Each time that a token occurs, its logit is computed from the text's own one, so the last
+ * time counts and the order of the tokens does not. `counts` are zeros, one per token. */
+static void penalise(float *adjusted, uint32_t *counts, const ww_sampling *s, const sampled_text *t)
 {
     const size_t window = s->repetition_window < 0 ? t->length : min_size(t->length, (size_t)s->repetition_window);
     const float penalty = (float)s->repetition_penalty;
     for (size_t i = t->length - window; i < t->length; i++) {
         const int32_t token = t->tokens[i];
-        const float x = t->logits[token]; /* not the adjusted one: the token may occur twice */
-        adjusted[token] = x > 0.0f ? x / penalty : x * penalty;
+        const float x = t->logits[token], divided = x > 0.0f ? x / penalty : x * penalty;
+        const double less = s->presence_penalty + (double)++counts[token] * s->frequency_penalty;
+        adjusted[token] = (float)((double)divided - less);
     }
 }
 
@@ -238,26 +246,29 @@ static int32_t draw_token(const draw *d, double share)
 
 /* The logits to choose from, and their tokens if not all are allowed. */
 typedef struct candidates {
-    float *adjusted; /* NULL: the text's own logits */
-    int32_t *tokens; /* ascending; NULL: all */
-    int32_t *ids;    /* memory for a heap; NULL: not needed */
-    double *weights; /* memory for a draw; NULL: not needed */
+    float *adjusted;  /* NULL: the text's own logits */
+    uint32_t *counts; /* how often each token is in the window; NULL: there are no penalties */
+    int32_t *tokens;  /* ascending; NULL: all */
+    int32_t *ids;     /* memory for a heap; NULL: not needed */
+    double *weights;  /* memory for a draw; NULL: not needed */
     int64_t count;
 } candidates;
 
-static ww_status candidates_reserve(candidates *c, const sampled_text *t, bool adjusted, bool ordered, bool drawn)
+static ww_status candidates_reserve(candidates *c, const sampled_text *t, bool penalised, bool ordered, bool drawn)
 {
     const size_t count = (size_t)t->vocabulary;
     if (drawn)
         c->weights = memory_alloc(count * sizeof *c->weights);
-    if (adjusted || t->allowed)
+    if (penalised || t->allowed)
         c->adjusted = memory_alloc(count * sizeof *c->adjusted);
+    if (penalised)
+        c->counts = memory_alloc_zeroed(count, sizeof *c->counts);
     if (t->allowed)
         c->tokens = memory_alloc(count * sizeof *c->tokens);
     if (ordered)
         c->ids = memory_alloc(count * sizeof *c->ids);
-    const bool there = (c->adjusted || !(adjusted || t->allowed)) && (c->tokens || !t->allowed) && (c->ids || !ordered) &&
-                       (c->weights || !drawn);
+    const bool there = (c->adjusted || !(penalised || t->allowed)) && (c->counts || !penalised) && (c->tokens || !t->allowed) &&
+                       (c->ids || !ordered) && (c->weights || !drawn);
     return there ? WW_OK : memory_failed("sampling", count * sizeof *c->weights);
 }
 
@@ -289,7 +300,8 @@ static int32_t choose(const ww_sampling *s, const candidates *c, const float *lo
 ww_status sampling_choose(const ww_sampling *s, const sampled_text *t, int32_t *token)
 {
     const int64_t count = t->vocabulary;
-    const bool penalised = s->repetition_penalty != 1.0 && s->repetition_window != 0;
+    const bool penalties = s->repetition_penalty != 1.0 || s->frequency_penalty != 0.0 || s->presence_penalty != 0.0;
+    const bool penalised = penalties && s->repetition_window != 0;
     const bool ordered = s->temperature > 0.0 && ((s->top_k > 0 && s->top_k < count) || s->top_p < 1.0);
     candidates c = {.count = count};
     const ww_status status = candidates_reserve(&c, t, penalised, ordered, s->temperature > 0.0);
@@ -297,7 +309,7 @@ ww_status sampling_choose(const ww_sampling *s, const sampled_text *t, int32_t *
         if (c.adjusted)
             memcpy(c.adjusted, t->logits, (size_t)count * sizeof *c.adjusted);
         if (penalised)
-            penalise(c.adjusted, s, t);
+            penalise(c.adjusted, c.counts, s, t);
         if (t->allowed)
             keep_allowed(&c, t->allowed);
         const int32_t chosen = choose(s, &c, c.adjusted ? c.adjusted : t->logits, t->length);
@@ -306,6 +318,7 @@ ww_status sampling_choose(const ww_sampling *s, const sampled_text *t, int32_t *
     memory_free(c.weights);
     memory_free(c.ids);
     memory_free(c.tokens);
+    memory_free(c.counts);
     memory_free(c.adjusted);
     return status;
 }

@@ -80,6 +80,7 @@ static void a_step_that_failed_can_be_made_again_and_gives_the_same_token(void *
     CHECK_OK(ww_session_feed(session, (const int32_t[]){5}, 1));
     sampling.temperature = 1.0;
     sampling.top_k = 3;
+    sampling.frequency_penalty = 0.5;
     for (int step = 0; step < STEPS; step++) {
         int32_t token = -1, expected = -1;
         ww_status sampled = WW_OUT_OF_MEMORY, accepted = WW_OUT_OF_MEMORY;

@@ -111,6 +111,35 @@ static void recent_tokens_are_less_likely(void **state)
     assert_int_equal(choose(&s, text, 5), 1);
 }
 
+/* Logits: 1 and 3 have 3, 7 has 2.5, 2 has 2. */
+static void frequent_tokens_are_less_likely(void **state)
+{
+    (void)state;
+    ww_sampling s = ww_sampling_default();
+    const int32_t text[] = {1, 3, 3, 1, 3};
+    s.frequency_penalty = 0.25;
+    assert_int_equal(choose(&s, text, 5), 1); /* 3 - 2 * 0.25 is as large as the 2.5 of 7, and earlier */
+    s.frequency_penalty = 0.26;
+    assert_int_equal(choose(&s, text, 5), 7);
+    s.repetition_window = 3; /* 3, 1, 3 */
+    assert_int_equal(choose(&s, text, 5), 1);
+    s.frequency_penalty = 0.0;
+    s.presence_penalty = 0.5; /* however often a token occurs */
+    s.repetition_window = 64;
+    assert_int_equal(choose(&s, text, 5), 1);
+    s.presence_penalty = 0.6;
+    assert_int_equal(choose(&s, text, 5), 7);
+    s.frequency_penalty = -0.5; /* likelier by 0.5 each time: 3.4 and 3.9 */
+    assert_int_equal(choose(&s, text, 5), 3);
+    s.frequency_penalty = 0.0;
+    s.repetition_window = 0;
+    assert_int_equal(choose(&s, text, 5), 1);
+    s = ww_sampling_default();
+    s.repetition_penalty = 1.5; /* first: 3 / 1.5 - 0.1 is below 2 */
+    s.presence_penalty = 0.1;
+    assert_int_equal(choose(&s, (const int32_t[]){1, 3, 7}, 3), 2);
+}
+
 /* These tokens are a promise: a text that was generated can be generated again. */
 static void a_seed_gives_one_sequence_for_ever(void **state)
 {
@@ -145,6 +174,8 @@ static void numbers_that_make_no_sense_are_refused(void **state)
         {{.top_p = 1, .min_p = 2, .repetition_penalty = 1}, "min_p"},
         {{.top_p = 1, .repetition_penalty = 0}, "repetition_penalty"},
         {{.top_p = 1, .repetition_penalty = 1, .repetition_window = -2}, "repetition_window"},
+        {{.top_p = 1, .repetition_penalty = 1, .frequency_penalty = NAN}, "frequency_penalty"},
+        {{.top_p = 1, .repetition_penalty = 1, .presence_penalty = -INFINITY}, "presence_penalty"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ww_sampling value = wrong[i].value;
@@ -238,6 +269,7 @@ int main(void)
         cmocka_unit_test(tokens_are_drawn_as_often_as_they_are_likely),
         cmocka_unit_test(top_k_top_p_and_min_p_leave_the_likeliest),
         cmocka_unit_test(recent_tokens_are_less_likely),
+        cmocka_unit_test(frequent_tokens_are_less_likely),
         cmocka_unit_test(a_seed_gives_one_sequence_for_ever),
         cmocka_unit_test(numbers_that_make_no_sense_are_refused),
         cmocka_unit_test(whole_characters_are_reported_and_invalid_bytes_as_a_replacement),
