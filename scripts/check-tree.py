@@ -122,6 +122,9 @@ MANY_PARAMETERS = {
 ROOT_FILES = {".clang-format", ".clang-tidy", ".containerignore", ".gitignore", "CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "Containerfile",
               "LICENSE", "Makefile", "README.md", "SECURITY.md", "pyproject.toml"}
 ROOMS = ("src/", "programs/", "mpi/", "testing/")  # where C of the project lies, but for tests, benchmarks and examples
+# Sources of tests that a script compiles, or that other folders name.
+SOURCES_NAMED_ELSEWHERE = {"tests/codeobjects/emuloop.c", "tests/gpu/cuda_numbers.c", "tests/codeobjects/hooks.c", "tests/memcheck/jansson.c",
+                           "tests/room/room.c", "tests/seams/wrong_thresholds.c", "tests/seams/wrong_thresholds_gpu.c"}
 FILE_LINES_MAX = 700
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
 ENDS_OR_PRINTS = re.compile(r"(?<![\w.>])(abort|exit|_exit|assert|printf|puts|perror)\s*\(")
@@ -279,17 +282,18 @@ def check_root():
 
 
 def check_sources(paths):
-    """Every source is named by the CMakeLists.txt of its folder, or of one above it."""
+    """Every source is named by the CMakeLists.txt of its folder, or of one above it; those of fuzzers without .c."""
     texts = {}
     for path in paths:
         pure = pathlib.PurePosixPath(path)
-        if not path.startswith(ROOMS) or pure.suffix not in (".c", ".S"):
+        if not path.startswith((*ROOMS, "tests/")) or pure.suffix not in (".c", ".S") or path in SOURCES_NAMED_ELSEWHERE:
             continue
+        name = pure.with_suffix("") if pure.match("tests/fuzz/*") else pure
         for folder in list(pure.parents)[:-1]:
             listing = str(folder / "CMakeLists.txt")
             if listing not in texts:
                 texts[listing] = (ROOT / listing).read_text(encoding="utf-8") if (ROOT / listing).exists() else ""
-            if re.search(rf"(?<![\w/.-]){re.escape(str(pure.relative_to(folder)))}(?![\w.-])", texts[listing]):
+            if re.search(rf"(?<![\w/.-]){re.escape(str(name.relative_to(folder)))}(?![\w.-])", texts[listing]):
                 break
         else:
             offend(path, 1, "no CMakeLists.txt above it names this file")

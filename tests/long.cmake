@@ -140,6 +140,10 @@ set(SLOW_TESTS
     "faults_device: every call of a device fails in turn"
     "sqlite_faults: every allocation fails in turn")
 
+# What else looks at kernels, some of it alone: it has the label kernels.
+set(KERNEL_TESTS embedded gpu_errors model_driver_faults model_launches own_kernel rocm_code rocm_device rocm_fast rocm_life rocm_runtime
+    faults_rocm_tensor)
+
 function(test_is_long test)
     set_property(TEST ${test} APPEND PROPERTY LABELS long)
     set_tests_properties(${test} PROPERTIES COST 100) # they start first, so that none is left over at the end

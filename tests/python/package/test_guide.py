@@ -27,7 +27,7 @@ DECLARED = {
                + "".join(f" ww_tensor {name} = {{0}};" for name in "x y w1 w2 h z p x_t h_t w2_t e d on dh g1 g2".split()),
 }
 # What the blocks of Python use and do not define. The pages name models; small ones with random weights stand for them. from-sql runs where Python
-# can load extensions; the client of the server's page is tested by tests/server/nightly-server.
+# can load extensions; the client of the server's page is tested by tests/server/clients/nightly-server.
 VECTORS = """
 import numpy as np
 import warpwave
