@@ -54,6 +54,24 @@ WW_API ww_status ww_collection_select(ww_collection *collection, const ww_select
 /* Returns in `count` how many rows a selection has. Otherwise as ww_collection_select(). */
 WW_API ww_status ww_collection_select_count(ww_collection *collection, const ww_selection *selection, int64_t *count);
 
+/* A cursor reads a snapshot of rows in pages, while others write: rows that are added, changed or removed after it was
+ * created come as they were, once each. In a store it keeps a read transaction, so the file does not shrink and cannot be
+ * compacted until it is destroyed. In memory, the first write after its creation waits until the rows that the cursor has not
+ * returned yet are copied. */
+typedef struct ww_cursor ww_cursor;
+
+/* Creates a cursor over the rows of a selection in order of handles, or, if it is NULL, over all rows in their order. `fetch`
+ * is as for ww_collection_select(). In the thread of a ww_store_begin(), it has the transaction's own writes if there is no
+ * selection. Destroy the cursor before its collection. Refuses what ww_collection_select() refuses. May wait for a writer. */
+WW_API ww_status ww_cursor_create(ww_collection *collection, const ww_selection *selection, uint32_t fetch, ww_cursor **cursor);
+
+/* Returns the next rows as results of one query: at most `count` (1 to WW_ROWS_MAX), none at the end. After a failure the same
+ * rows can be asked for again. If their copy failed before a write, every call fails as it did. May wait for a writer. */
+WW_API ww_status ww_cursor_next(ww_cursor *cursor, int64_t count, ww_results **results);
+
+/* Frees the cursor, and ends its read transaction. Accepts NULL. */
+WW_API void ww_cursor_destroy(ww_cursor *cursor);
+
 /* Removes the rows of a selection, all or none, and returns their number in `removed` (may be NULL). Refuses a selection
  * with neither a filter nor a where: ww_collection_clear() removes all rows. Waits for readers. */
 WW_API ww_status ww_collection_select_remove(ww_collection *collection, const ww_selection *selection, int64_t *removed);

@@ -467,8 +467,8 @@ WW_API ww_status ww_collection_payload(ww_collection *collection, int64_t row, c
 
 /* Returns the first live row after `row` (-1 to begin), or -1 at the end, to visit all rows in order. If other threads write
  * meanwhile, it visits rows that were added, visits rows that an upsert replaced a second time, and skips rows that were
- * removed. After compact and clear, which renumber rows, it may skip rows or visit them again. For a snapshot use
- * ww_collection_get() without a list, which returns the handles of all rows, and then with lists of these handles. */
+ * removed. After compact and clear, which renumber rows, it may skip rows or visit them again. A cursor (selection.h) visits
+ * a snapshot. */
 WW_API int64_t ww_collection_next(ww_collection *collection, int64_t row);
 
 /* The canonical score of two vectors on the CPU: the bits that every device computes. Refuses values that are not finite. */

@@ -1276,6 +1276,9 @@ class ww_selection(Structure):
 ww_selection_init = function("", "ww_selection_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_collection_select = function("", "ww_collection_select", c_int, c_void_p, POINTER(ww_selection), ("fetch", c_uint32), c_void_p)
 ww_collection_select_count = function("", "ww_collection_select_count", c_int, c_void_p, POINTER(ww_selection), c_void_p)
+ww_cursor_create = function("", "ww_cursor_create", c_int, c_void_p, POINTER(ww_selection), ("fetch", c_uint32), c_void_p)
+ww_cursor_next = function("", "ww_cursor_next", c_int, c_void_p, ("count", c_int64), c_void_p)
+ww_cursor_destroy = function("", "ww_cursor_destroy", None, c_void_p)
 ww_collection_select_remove = function("", "ww_collection_select_remove", c_int, c_void_p, POINTER(ww_selection), c_void_p)
 ww_collection_select_payload = function("", "ww_collection_select_payload", c_int, c_void_p, POINTER(ww_selection),
                                         ("payload", c_char_p), ("change", c_int), c_void_p)

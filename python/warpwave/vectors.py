@@ -497,19 +497,35 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
         return self._get(None, FETCH_IDS | FETCH_PAYLOADS | FETCH_VECTORS, handles=np.ascontiguousarray(wanted))
 
     def _live(self, fetch: int, where: Optional[Where] = None, parameters: Any = None) -> Iterator[Results]:
-        """Yield a snapshot of the rows that match a where, or of all, in batches. Rows removed meanwhile are left out."""
-        found = self._get(None, 0) if where is None and parameters is None else self._select(where, parameters, 0)
-        handles = found._handles
-        for first in range(0, len(handles), _BATCH):
-            yield self._get(None, fetch, handles=np.ascontiguousarray(handles[first:first + _BATCH]))
+        """Yield the rows that match a where, or all, in batches, as they are when the first batch is asked for."""
+        opened, page = c_void_p(), c_void_p()
+        with self._handle as pointer:  # until the generator ends, so that the collection outlives the cursor
+            if where is None and parameters is None:
+                check(c.ww_cursor_create(pointer, None, fetch, byref(opened)))
+            else:
+                with self._selected(where, parameters) as selection:
+                    check(c.ww_cursor_create(pointer, byref(selection), fetch, byref(opened)))
+            try:
+                while True:
+                    check(c.ww_cursor_next(opened, _BATCH, byref(page)))
+                    batch = _taken(page, True, None, fetch | READ)
+                    if not len(batch._rows):
+                        return
+                    yield batch
+            finally:
+                c.ww_cursor_destroy(opened)
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the ids, in the order of the rows."""
+        """Iterate over the ids, in the order of the rows, as they are when the iteration begins."""
         for batch in self._live(FETCH_IDS):
             yield from (identifier for identifier in batch._all_ids() if identifier is not None)
 
     def iterate(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True, payloads: bool = True) -> Iterator[Row]:
-        """Iterate over a snapshot of the rows that match `where`, or of all, with only some of them in memory at a time."""
+        """Iterate over the rows that match `where`, or all, as they are when the iteration begins, whatever is written meanwhile.
+
+        Only some of them are in memory at a time, but a collection without a store copies the rest when one of its rows is changed. A store
+        cannot be compacted until the iteration ends.
+        """
         fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
         for batch in self._live(fetch, where, parameters):
             loaded, found = batch._all_payloads(), batch._vectors

@@ -2,8 +2,7 @@
 #include "base/status.h"
 #include "store/store_state.h"
 
-/* Finds the handles in the reader's transaction. */
-static ww_status find_handles(const stored *c, reader *r, const ww_selection *selection, filter_places *handles)
+ww_status stored_find_handles(const stored *c, reader *r, const ww_selection *selection, filter_places *handles)
 {
     const filter_where where = {selection->where, selection->parameters, selection->parameter_count, selection->filter};
     const filter_page page = {selection->first_handle, selection->limit > 0 ? selection->limit : -1};
@@ -25,7 +24,7 @@ ww_status stored_select_handles(stored *c, const ww_selection *selection, filter
     ww_status status = reading_begin(c, false, &r);
     if (status != WW_OK)
         return status;
-    status = find_handles(c, r, selection, handles);
+    status = stored_find_handles(c, r, selection, handles);
     reading_end(c, r);
     return status;
 }
@@ -38,7 +37,7 @@ ww_status stored_select(ww_collection *base, const ww_selection *selection, uint
     ww_status status = reading_begin(c, false, &r);
     if (status != WW_OK)
         return status;
-    status = find_handles(c, r, selection, &handles);
+    status = stored_find_handles(c, r, selection, &handles);
     const view_list list = {.by = VIEW_BY_HANDLE, .count = handles.count, .numbers = handles.places, .fetch = fetch};
     if (status == WW_OK)
         status = view_get(r->view, &list, results);

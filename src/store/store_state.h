@@ -132,8 +132,14 @@ extern const collection_operations STORED_OPERATIONS;
 /* ---- selecting.c ---- */
 ww_status stored_select(ww_collection *base, const ww_selection *selection, uint32_t fetch, ww_results **results);
 ww_status stored_select_count(ww_collection *base, const ww_selection *selection, int64_t *count);
-/* Finds the handles of the selected rows in the committed state. */
+/* Finds the handles of the selected rows in the reader's transaction, or in the committed state. */
+ww_status stored_find_handles(const stored *c, reader *r, const ww_selection *selection, filter_places *handles);
 ww_status stored_select_handles(stored *c, const ww_selection *selection, filter_places *handles);
+
+/* ---- cursor.c ---- */
+ww_status stored_cursor_open(ww_cursor *cursor, const ww_selection *selection);
+ww_status stored_cursor_read(ww_cursor *cursor, int64_t count, ww_results **results);
+void stored_cursor_close(ww_cursor *cursor);
 
 /* ---- writing.c ---- */
 ww_status stored_write(ww_collection *base, const ww_rows *rows, write_kind kind);

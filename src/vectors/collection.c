@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
+#include "vectors/internal/cursor.h"
 #include "vectors/ivf/ivf.h"
 #include "vectors/query/digest.h"
 #include "vectors/query/search.h"
@@ -77,6 +78,12 @@ void collection_lock_read(ww_collection *collection)
 void collection_lock_write(ww_collection *collection)
 {
     pthread_rwlock_wrlock(&collection->lock);
+}
+
+void collection_lock_rows(ww_collection *collection)
+{
+    collection_lock_write(collection);
+    cursors_keep(collection);
 }
 
 void collection_unlock(ww_collection *collection)
@@ -182,6 +189,7 @@ static void memory_destroy(ww_collection *c)
     id_table_destroy(&c->moved);
     id_table_destroy(&c->ids);
     c->device->backend->stream_destroy(c->device, c->stream);
+    pthread_mutex_destroy(&c->cursors_lock);
     pthread_rwlock_destroy(&c->lock);
     collection_release(c);
     memory_free(c);
@@ -213,6 +221,7 @@ ww_status ww_collection_create(ww_device *device, const ww_collection_config *co
         memory_free(made);
         return status;
     }
+    pthread_mutex_init(&made->cursors_lock, NULL);
     id_table_create(&made->ids);
     id_table_create(&made->moved);
     made->highest_number = -1;
@@ -355,6 +364,9 @@ static const collection_operations MEMORY_OPERATIONS = {
     .get = memory_get,
     .select = memory_select,
     .select_count = memory_select_count,
+    .cursor_open = memory_cursor_open,
+    .cursor_read = memory_cursor_read,
+    .cursor_close = memory_cursor_close,
     .find = memory_find,
     .find_handle = memory_find_handle,
     .row = memory_row,

@@ -42,7 +42,9 @@ struct ww_collection {
     int64_t highest_number; /* the largest number that a caller used as an id; -1: none */
     struct ivf *index;      /* NULL: no index */
     kept_map map;
-    int64_t epoch; /* incremented when rows are renumbered */
+    int64_t epoch;                /* incremented when rows are renumbered */
+    pthread_mutex_t cursors_lock; /* protects the list; taken after `lock` */
+    ww_cursor *cursors;           /* open ones */
 };
 
 /* Fills in what every collection has, from a checked config; the rest stays unchanged. Keeps `device` open. Nothing must be
@@ -57,6 +59,9 @@ ww_status collection_lock_create(pthread_rwlock_t *lock);
 void collection_lock_read(ww_collection *collection);
 void collection_lock_write(ww_collection *collection);
 void collection_unlock(ww_collection *collection);
+
+/* For writes that change rows: the writer's lock, after open cursors have copied what they need. */
+void collection_lock_rows(ww_collection *collection);
 
 /* What the collection's store keeps for each row while it is on `device`: on the CPU no second copy, because the rows are in
  * host memory. */

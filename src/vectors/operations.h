@@ -97,6 +97,11 @@ typedef struct collection_operations {
     ww_status (*get)(ww_collection *c, const ww_get *get, ww_results **results);
     ww_status (*select)(ww_collection *c, const ww_selection *selection, uint32_t fetch, ww_results **results);
     ww_status (*select_count)(ww_collection *c, const ww_selection *selection, int64_t *count);
+    /* Cursors (vectors/internal/cursor.h). A selection of NULL means all rows. Reading at the end gives results without hits.
+     * After a failed open nothing is closed. */
+    ww_status (*cursor_open)(ww_cursor *cursor, const ww_selection *selection);
+    ww_status (*cursor_read)(ww_cursor *cursor, int64_t count, ww_results **results);
+    void (*cursor_close)(ww_cursor *cursor);
     ww_status (*find)(ww_collection *c, const char *id, int64_t *row);
     ww_status (*find_handle)(ww_collection *c, int64_t handle, int64_t *row);
     /* Returns WW_NOT_FOUND if the row does not exist. */

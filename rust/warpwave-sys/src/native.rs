@@ -1533,6 +1533,10 @@ mod selection {
     pub const WW_PAYLOAD_SET: ww_payload_change = 0;
     pub const WW_PAYLOAD_MERGE: ww_payload_change = 1;
     #[repr(C)]
+    pub struct ww_cursor {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
     #[derive(Clone, Copy, Debug)]
     pub struct ww_selection {
         pub struct_size: usize,
@@ -1553,6 +1557,9 @@ mod selection {
         pub fn ww_selection_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_collection_select(collection: *mut ww_collection, selection: *const ww_selection, fetch: u32, results: *mut *mut ww_results) -> ww_status;
         pub fn ww_collection_select_count(collection: *mut ww_collection, selection: *const ww_selection, count: *mut i64) -> ww_status;
+        pub fn ww_cursor_create(collection: *mut ww_collection, selection: *const ww_selection, fetch: u32, cursor: *mut *mut ww_cursor) -> ww_status;
+        pub fn ww_cursor_next(cursor: *mut ww_cursor, count: i64, results: *mut *mut ww_results) -> ww_status;
+        pub fn ww_cursor_destroy(cursor: *mut ww_cursor);
         pub fn ww_collection_select_remove(collection: *mut ww_collection, selection: *const ww_selection, removed: *mut i64) -> ww_status;
         pub fn ww_collection_select_payload(collection: *mut ww_collection, selection: *const ww_selection, payload: *const c_char, change: ww_payload_change, changed: *mut i64) -> ww_status;
         pub fn ww_collection_merge_payloads(collection: *mut ww_collection, ids: *const *const c_char, payloads: *const *const c_char, count: i64) -> ww_status;

@@ -50,8 +50,8 @@ static const char *const TEXTS[VIEW_STATEMENT_COUNT] = {
     [READ_ENTRY] = "SELECT place, id, payload, checksum, text_checksum FROM \"%w\".\"%w_rows\" WHERE handle = ?1",
     [READ_VECTOR] = "SELECT handle, vector, checksum FROM \"%w\".\"%w_vectors\" WHERE place = ?1",
     [FIND_BY_ID] = "SELECT handle, place FROM \"%w\".\"%w_rows\" WHERE id = ?1",
-    [LIST_PLACES] = "SELECT v.place, v.handle FROM \"%w\".\"%w_vectors\" AS v WHERE v.place > ?1" HAS_ROW " ORDER BY v.place",
-    [FIND_PLACE] = "SELECT v.handle FROM \"%w\".\"%w_vectors\" AS v WHERE v.place = ?1" HAS_ROW,
+    [LIST_PLACES] = ("SELECT v.place, v.handle FROM \"%w\".\"%w_vectors\" AS v WHERE v.place > ?1" HAS_ROW " ORDER BY v.place"),
+    [FIND_PLACE] = ("SELECT v.handle FROM \"%w\".\"%w_vectors\" AS v WHERE v.place = ?1" HAS_ROW),
     [READ_GONE] = "SELECT place FROM \"%w\".\"%w_removed\" WHERE place >= ?1 ORDER BY place",
     [READ_TEXT] = "SELECT text FROM \"%w\".\"%w_fts\" WHERE rowid = ?1",
 };

@@ -379,7 +379,10 @@ ww_status memory_write(ww_collection *c, const ww_rows *rows, write_kind kind)
     ww_status status = WW_OK;
     if (rows->tensor)
         b.given.dense = *rows->tensor; /* the caller keeps the tensor */
-    collection_lock_write(c);
+    if (kind == WRITE_ADD)
+        collection_lock_write(c);
+    else
+        collection_lock_rows(c);
     b.without_ids = !rows->ids && !c->ids_are_stored;
     if (rows->tensor)
         status = place_tensor(&b, c);

@@ -96,7 +96,7 @@ ww_status memory_remove(ww_collection *c, const char *const *ids, int64_t count,
     r.rows = memory_alloc((size_t)count * sizeof *r.rows);
     if (!r.rows)
         return memory_failed("the list of rows to remove", (size_t)count * sizeof *r.rows);
-    collection_lock_write(c);
+    collection_lock_rows(c);
     const ww_status status = remove_rows(&r, c);
     collection_unlock(c);
     memory_free(r.rows);
@@ -109,7 +109,7 @@ ww_status memory_select_remove(ww_collection *c, const ww_selection *selection, 
 {
     removal r = {0};
     selected_rows found;
-    collection_lock_write(c);
+    collection_lock_rows(c);
     ww_status status = selected_rows_find(c, selection, &found);
     if (status == WW_OK && !(r.rows = memory_alloc((size_t)found.count * sizeof *r.rows)))
         status = memory_failed("the list of rows to remove", (size_t)found.count * sizeof *r.rows);
@@ -146,7 +146,7 @@ ww_status ww_collection_discard(ww_collection *collection, const char *const *id
 
 ww_status memory_clear(ww_collection *c)
 {
-    collection_lock_write(c);
+    collection_lock_rows(c);
     collection_empty(c);
     collection_unlock(c);
     return WW_OK;

@@ -151,7 +151,7 @@ ww_status memory_set_payloads(ww_collection *c, const payload_change *change, in
 {
     update_list list = {.merge = change->merge};
     int64_t bytes = 0;
-    collection_lock_write(c);
+    collection_lock_rows(c);
     ww_status status = find_rows(&list, c, change);
     if (status == WW_OK)
         status = make_pages(&list, &c->store, &bytes);

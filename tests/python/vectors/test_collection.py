@@ -154,15 +154,34 @@ def test_reading(device):
         c["id1":"id2":2]
 
 
-def test_iteration_leaves_out_what_is_removed_meanwhile():
-    c = warpwave.Collection(1, device="cpu")
-    c.add(np.ones((3000, 1)), ids=[f"r{i}" for i in range(3000)])
-    seen = []
-    for identifier in c:
-        if not seen:
-            c.remove([f"r{i}" for i in range(2000, 3000)])
-        seen.append(identifier)
-    assert "r1999" in seen and len(seen) < 3000
+def _in_memory(_):
+    return warpwave.Collection(1, device="cpu")
+
+
+def _in_a_store(folder):
+    return warpwave.Store(folder / "s.db", device="cpu").create("docs", 1)
+
+
+@pytest.mark.parametrize("make", [_in_memory, _in_a_store])
+@pytest.mark.parametrize("where", [None, {"round": 0}])
+def test_iteration_is_over_the_rows_of_one_moment(tmp_path, make, where):
+    ids = [f"r{i}" for i in range(3000)]
+    changes = [lambda c: c.remove(ids[2000:]), lambda c: c.clear(), lambda c: c.update(ids, vectors=np.full((3000, 1), 7)),
+               lambda c: c.upsert(np.full((3000, 1), 7), ids=ids, payloads=[{"round": 1}] * 3000)]
+    for i, change in enumerate(changes):
+        (tmp_path / str(i)).mkdir()
+        c = make(tmp_path / str(i))
+        c.add(np.ones((3000, 1)), ids=ids, payloads=[{"round": 0}] * 3000)
+        rows = c.iterate(where)
+        first = next(rows)
+        change(c)
+        seen = [first, *rows]
+        assert [row.id for row in seen] == ids
+        assert all(row.vector[0] == 1 and row.payload == {"round": 0} for row in seen)
+        left = c.items()
+        next(left, None)
+        c.close()  # before the iterator ends
+        del left
 
 
 def test_nothing_changes_when_a_call_is_refused(device):

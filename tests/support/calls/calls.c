@@ -311,6 +311,24 @@ static ww_status select_some(ww_collection *c)
     return status;
 }
 
+/* Pages of a cursor, before and after a write, which changes nothing here. */
+static ww_status read_by_a_cursor(ww_collection *c)
+{
+    enum { PAGES = 4, PAGE = 45 };
+    const char *nobody = "nobody";
+    ww_cursor *cursor = NULL;
+    ww_status status = ww_cursor_create(c, NULL, WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS, &cursor);
+    for (int i = 0; i < PAGES && status == WW_OK; i++) {
+        ww_results *page = NULL;
+        status = ww_cursor_next(cursor, PAGE, &page);
+        ww_results_destroy(page);
+        if (i == 0 && status == WW_OK)
+            status = ww_collection_discard(c, &nobody, 1, NULL);
+    }
+    ww_cursor_destroy(cursor);
+    return status;
+}
+
 static ww_status select_and_remove(ww_collection *c)
 {
     ww_selection selection = ww_selection_default();
@@ -396,6 +414,7 @@ const collection_call collection_calls[] = {
     {"find, id and payload", lookup, false, false, false},
     {"describe", describe, false, false, false},
     {"select and count", select_some, true, true, false},
+    {"read by a cursor", read_by_a_cursor, true, true, false},
     {"select and set payloads", select_and_set_payloads, true, false, false},
     {"select and remove", select_and_remove, true, true, false},
     {"clear", ww_collection_clear, false, false, false},
