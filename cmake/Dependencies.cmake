@@ -1,4 +1,4 @@
-# The libraries that the rooms stand on. The store needs SQLite, models PCRE2 and utf8proc, the server libmicrohttpd with GnuTLS; what is missing leaves
+# The libraries that the rooms stand on. The store needs SQLite, models PCRE2 and utf8proc, the server libmicrohttpd with GnuTLS and zlib; what is missing leaves
 # its room out, with one line. A builder who wants less says -DWARPWAVE_STORE=OFF or -DWARPWAVE_MODEL=OFF.
 option(WARPWAVE_STORE "Collections in SQLite files" ON)
 option(WARPWAVE_MODEL "Embedding and language models" ON)
@@ -56,11 +56,12 @@ if(WARPWAVE_STORE AND WARPWAVE_MODEL)
     if(PkgConfig_FOUND)
         pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.71)
         pkg_check_modules(GNUTLS QUIET IMPORTED_TARGET gnutls>=3.6.3)
+        find_package(ZLIB QUIET)
         pkg_check_modules(LIBPQ QUIET IMPORTED_TARGET libpq) # for warpwave serve --follow
     endif()
-    libraries_link(WARPWAVE_SERVER "#include <gnutls/gnutls.h>\n#include <microhttpd.h>
-        int main(void) { return MHD_get_version() == gnutls_check_version(0); }" PkgConfig::MICROHTTPD PkgConfig::GNUTLS)
+    libraries_link(WARPWAVE_SERVER "#include <gnutls/gnutls.h>\n#include <microhttpd.h>\n#include <zlib.h>
+        int main(void) { return MHD_get_version() == gnutls_check_version(zlibVersion()); }" PkgConfig::MICROHTTPD PkgConfig::GNUTLS ZLIB::ZLIB)
 endif()
 if(NOT WARPWAVE_SERVER)
-    message(NOTICE "warpwave: no server: it needs libmicrohttpd with GnuTLS (libmicrohttpd-dev), stores and models")
+    message(NOTICE "warpwave: no server: it needs libmicrohttpd with GnuTLS (libmicrohttpd-dev), zlib (zlib1g-dev), stores and models")
 endif()

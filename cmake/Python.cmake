@@ -1,7 +1,7 @@
 # The files of the Python wheel (pyproject.toml, `make wheel`): one shared library with everything in it, and the command, which is one call
 # of it, so that the kernels of all chips are in the wheel once. Both need a glibc of 2.28 or later only, if WARPWAVE_WHEEL_ZIG says so: then
 # the objects, which the usual compiler made, are linked by zig, which knows the symbols of old versions. What they need of other libraries
-# (jansson, zstd, PCRE2, utf8proc, SQLite, libmicrohttpd) is linked in where the distribution's archive can be; otherwise the shared library is needed, which
+# (jansson, zstd, PCRE2, utf8proc, SQLite, libmicrohttpd, zlib) is linked in where the distribution's archive can be; otherwise the shared library is needed, which
 # `make wheel` has auditwheel put into the wheel.
 option(WARPWAVE_WHEEL "Make the files of the Python wheel" OFF)
 set(WARPWAVE_WHEEL_ZIG "" CACHE STRING "The command of zig (a list) that links the wheel's files for an old glibc; empty: the usual linker")
@@ -40,7 +40,8 @@ set(wheel_link_options -Wl,-Bsymbolic -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 
 # What pulls in the parts of each archive that we use.
 set(WHEEL_USES_jansson json_loadb json_loads json_dumps)
-set(WHEEL_USES_zstd ZSTD_decompressDCtx ZSTD_DCtx_refPrefix ZSTD_getErrorName)
+set(WHEEL_USES_zstd ZSTD_decompressDCtx ZSTD_DCtx_refPrefix ZSTD_getErrorName ZSTD_compressStream2)
+set(WHEEL_USES_z inflate deflate)
 set(WHEEL_USES_sqlite3 sqlite3_open_v2)
 set(WHEEL_USES_pcre2-8 pcre2_compile_8 pcre2_jit_compile_8 pcre2_match_8)
 set(WHEEL_USES_utf8proc utf8proc_decompose_char utf8proc_normalize_utf32)
@@ -80,7 +81,7 @@ if(WARPWAVE_SERVER AND MICROHTTPD_ARCHIVE AND CMAKE_OBJCOPY)
     endif()
 endif()
 if(wheel_server)
-    list(APPEND wheel_wants microhttpd)
+    list(APPEND wheel_wants microhttpd z)
     target_sources(wheel_command_objects PRIVATE ${CMAKE_SOURCE_DIR}/python/no_tls.c ${CMAKE_SOURCE_DIR}/python/no_gnutls.c
                    ${CMAKE_SOURCE_DIR}/programs/server/cluster/absent.c)
     list(APPEND wheel_objects $<TARGET_OBJECTS:warpwave_server_objects> $<TARGET_OBJECTS:warpwave_serve_objects>)

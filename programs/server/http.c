@@ -100,6 +100,7 @@ static request *request_create(server *s, struct MHD_Connection *connection, con
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     r->client = info ? info->socket_context : NULL;
     set_id(r);
+    r->accepted = encoding_accepted(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "accept-encoding"));
     if (r->client)
         watch_client_request(r->client, r);
     return r;
@@ -175,6 +176,9 @@ static struct MHD_Response *make_response(request *r)
     return response;
 }
 
+/* What a thread that reads connections may compress: some milliseconds of work. */
+enum { PACKED_HERE_BYTES_MAX = 256 << 10 };
+
 static enum MHD_Result respond(request *r)
 {
     server *s = r->server;
@@ -183,6 +187,8 @@ static enum MHD_Result respond(request *r)
     pthread_mutex_unlock(&s->lock);
     if (r->answer.failed && !r->stream)
         r->status = 507; /* no memory for the answer */
+    if (r->answer.length <= PACKED_HERE_BYTES_MAX)
+        encoding_write(r); /* what was answered immediately */
     struct MHD_Response *response = make_response(r);
     if (!response)
         return MHD_NO;
@@ -191,6 +197,10 @@ static enum MHD_Result respond(request *r)
     MHD_add_response_header(response, "content-type", type);
     MHD_add_response_header(response, "x-content-type-options", "nosniff");
     MHD_add_response_header(response, "x-request-id", r->id);
+    if (!r->stream)
+        MHD_add_response_header(response, "vary", "accept-encoding");
+    if (r->encoding)
+        MHD_add_response_header(response, "content-encoding", r->encoding);
     if (r->lsn[0] != '\0')
         MHD_add_response_header(response, "x-warpwave-lsn", r->lsn);
     for (size_t i = 0; r->headers && r->headers[i][0]; i++)

@@ -10,6 +10,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "server/body/encoding.h"
 #include "server/state.h"
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------- */
@@ -79,6 +80,7 @@ void request_done(request *r)
 {
     server *s = r->server;
     struct MHD_Connection *connection = r->connection;
+    encoding_write(r);
     pthread_mutex_lock(&s->lock);
     r->state = REQUEST_DONE;
     job_leave(r);

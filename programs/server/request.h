@@ -81,6 +81,8 @@ struct request {
     const char *content_type;        /* NULL: JSON */
     const char *const (*headers)[2]; /* additional headers, names and values, ended by a NULL name; NULL: none */
     stream *stream;                  /* instead of `answer` */
+    const char *accepted;            /* the encoding that the client wants; NULL: none */
+    const char *encoding;            /* of `answer`; NULL: it is not compressed */
 };
 
 /* Answers with a failure, in the form of the route's API. Returns false, for `return request_fail(...)` in functions that say

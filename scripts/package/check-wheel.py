@@ -95,7 +95,7 @@ def check_contents(wheel, folder):
     for wanted in (LIBRARY, COMMAND, "warpwave/py.typed", "warpwave/__init__.py", "warpwave/_native.py"):
         if wanted not in names:
             complain(f"{wanted} is not in it")
-    for library in ("jansson", "libmicrohttpd", "pcre2", "sqlite", "utf8proc", "zstd"):
+    for library in ("jansson", "libmicrohttpd", "pcre2", "sqlite", "utf8proc", "zlib", "zstd"):
         if not any(name.endswith(f"{library}.txt") for name in names):
             complain(f"the license of {library} is not in it")
     bundled = [name for name in names if name.startswith(BUNDLED) and not name.endswith("/")]

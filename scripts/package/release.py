@@ -42,6 +42,7 @@ LIBRARIES = {
     "pcre2": ("libpcre2-dev", "BSD-3-Clause"),
     "utf8proc": ("libutf8proc-dev", "MIT"),
     "libmicrohttpd": ("libmicrohttpd-dev", "LGPL-2.1-or-later"),
+    "zlib": ("zlib1g-dev", "Zlib"),
     "gnutls": ("libgnutls28-dev", "LGPL-2.1-or-later"),
 }
 

@@ -434,7 +434,7 @@ static ww_status finish_one(entry *e, search *s, kept_results *kept)
 
 static void finish(entry *e, search *s, kept_results *kept, bool top)
 {
-    for (size_t i = 0; i < s->child_count; i++) {
+    for (size_t i = 0; s->failure_status == 0 && i < s->child_count; i++) {
         finish(e, &s->children[i], kept, false);
         if (s->children[i].failure_status != 0 && s->failure_status == 0) {
             s->failure_status = s->children[i].failure_status;

@@ -1,5 +1,6 @@
 /* Requests while allocations fail in turn: each request gets an answer, and the server continues. */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "server/client.h"
@@ -112,9 +113,33 @@ static void every_request_is_answered_whichever_allocation_fails(void **state)
     json_decref(answer);
 }
 
+/* Without memory for compressing it, an answer is sent as it is. */
+static void an_answer_that_cannot_be_compressed_is_sent_nevertheless(void **state)
+{
+    (void)state;
+    int packed = 0, plain = 0;
+    for (int n = 1; n <= FAILURES; n++) {
+        static const char asked[] = "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                                    "Accept-Encoding: gzip\r\n\r\n";
+        const int connection = http_connect(port);
+        memory_fail_at(n);
+        http_send(connection, asked, sizeof asked - 1);
+        http_answer a = http_receive(connection);
+        memory_fail_at(0);
+        close(connection);
+        if (a.status != 0 && a.status != 200 && a.status != 507)
+            fail_msg("allocation %d: status %d", n, a.status);
+        packed += a.status == 200 && strstr(a.head, "content-encoding: gzip");
+        plain += a.status == 200 && !strstr(a.head, "content-encoding");
+        http_free(&a);
+    }
+    assert_true(packed > 0 && plain > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_answer_that_cannot_be_compressed_is_sent_nevertheless, begin, end),
         cmocka_unit_test_setup_teardown(every_request_is_answered_whichever_allocation_fails, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,51 +93,6 @@ static void a_body_that_is_not_declared_as_json_is_refused(void **state)
     assert_int_equal(status_with("POST", "/collections/docs/points/count", "Host: localhost\r\n", ""), 200);
 }
 
-/* Sends a compressed body, and returns the status. */
-static int status_packed(const char *encoding, const void *bytes, size_t count)
-{
-    char head[256];
-    const int connection = http_connect(port);
-    const int length = snprintf(head, sizeof head,
-                                "POST /collections/docs/points/count HTTP/1.1\r\nConnection: close\r\n" JSON
-                                "Content-Encoding: %s\r\nContent-Length: %zu\r\n\r\n",
-                                encoding, count);
-    http_send(connection, head, (size_t)length);
-    http_send(connection, bytes, count);
-    http_answer a = http_receive(connection);
-    const int status = a.status;
-    http_free(&a);
-    close(connection);
-    return status;
-}
-
-static void compressed_bodies_are_read_and_limited(void **state)
-{
-    (void)state;
-    static const unsigned char gzipped[] = {31,  139, 8,  0,  0,  0,  0,   0, 2, 3,  171, 86,  74, 173, 72, 76, 46, 81,
-                                            178, 82,  40, 41, 42, 77, 173, 5, 0, 20, 181, 162, 13, 15,  0,  0,  0};
-    static const unsigned char zstd[] = {40,  181, 47, 253, 0,  88, 121, 0,   0,   123, 34,  101,
-                                         120, 97,  99, 116, 34, 58, 32,  116, 114, 117, 101, 125};
-    static unsigned char bomb[512];
-    assert_int_equal(status_packed("gzip", gzipped, sizeof gzipped), 200);
-    assert_int_equal(status_packed("zstd", zstd, sizeof zstd), 200);
-    assert_int_equal(status_packed("zstd", gzipped, sizeof gzipped), 400);
-    assert_int_equal(status_packed("gzip", gzipped, sizeof gzipped - 1), 400);
-    assert_int_equal(status_packed("br", gzipped, sizeof gzipped), 415);
-    /* 8 MiB of spaces, as 64 blocks of zstd that repeat one byte */
-    static const unsigned char head[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x58};
-    size_t count = sizeof head;
-    memcpy(bomb, head, sizeof head);
-    for (int block = 0; block < 64; block++) {
-        const unsigned header = (1U << 17) << 3 | 1U << 1 | (block == 63);
-        bomb[count++] = (unsigned char)header;
-        bomb[count++] = (unsigned char)(header >> 8);
-        bomb[count++] = (unsigned char)(header >> 16);
-        bomb[count++] = ' ';
-    }
-    assert_int_equal(status_packed("zstd", bomb, count), 413);
-}
-
 static void health_checks_of_proxies_are_answered(void **state)
 {
     (void)state;
@@ -282,7 +237,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SERVED(a_page_of_another_site_can_neither_read_nor_change),
         SERVED(a_body_that_is_not_declared_as_json_is_refused),
-        SERVED(compressed_bodies_are_read_and_limited),
         SERVED(health_checks_of_proxies_are_answered),
         cmocka_unit_test_setup_teardown(a_server_with_keys_answers_to_any_name, scratch_setup, scratch_teardown),
         SERVED(unfinished_bodies_together_have_a_limit),
