@@ -106,7 +106,7 @@ wheel:
 	scripts/package/make-wheel.sh '$(BUILD)-wheel' '$(or $(CHIPS),all)' '$(KERNELS)'
 
 release:
-	$(setup_all) build package wheel
+	$(setup_all) build package wheel release
 	scripts/package/release.py '$(BUILD)' $(if $(CHIPS),'$(CHIPS)')
 
 clean:

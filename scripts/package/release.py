@@ -5,7 +5,8 @@
     scripts/package/release.py --check           only compares the versions that the tree states
 
 Refuses a tree with changes that are not committed, versions that disagree, a version whose section in CHANGELOG.md has no date, a commit whose
-tag is that of another version, and machine code that was not executed for a chip that README calls emulated. Wheel and packages are of this machine's architecture: run it on each.
+tag is that of another version, a library that breaks programs without another SONAME (abi.py), and machine code that was not executed for a chip that
+README calls emulated. Wheel and packages are of this machine's architecture: run it on each.
 """
 import datetime
 import hashlib
@@ -91,6 +92,14 @@ def check_kernels(folder):
         raise Refused(checked.stderr.strip())
 
 
+def check_interface():
+    """Programs that were linked with the release before work with this one, or its SONAME is another."""
+    checked = subprocess.run([ROOT / "scripts/package/abi.py"], capture_output=True, text=True, check=False)
+    if checked.returncode != 0:
+        raise Refused(checked.stderr.strip())
+    print(checked.stdout.strip())
+
+
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -158,6 +167,7 @@ def main(arguments):
     name, chips = arguments if len(arguments) == 2 else (arguments[0], "")
     check_changelog(version)
     check_commit(version)
+    check_interface()
     folder = ROOT / f"{name}-release"
     build(folder, version, [f"BUILD={name}"] + ([f"CHIPS={chips}"] if chips else []))
     print(f"release: {version} is in {folder.name}:", *sorted(path.name for path in folder.iterdir()), sep="\n  ")

@@ -214,6 +214,63 @@ class Release(unittest.TestCase):
                 release.check_commit("1.2.3")
 
 
+class Interface(Tree):
+    """scripts/package/abi.py, which compares the headers of a release with those of the one before."""
+
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("abidiff"):
+            print("SKIP: abidiff is not installed")
+            self.skipTest("abidiff is not installed")
+        self.abi = load(ROOT / "scripts/package/abi.py")
+        shutil.copytree(ROOT / "include", self.root / "include")
+
+    def change(self, header, old, new):
+        path = self.root / "include/warpwave" / header
+        text = path.read_text(encoding="utf-8")
+        self.assertEqual(text.count(old), 1)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def test_what_is_added_breaks_no_program(self):
+        self.change("device.h", "} ww_memory_info;", "    int64_t more_bytes;\n} ww_memory_info;")
+        self.change("filter.h", "WW_FILTER_NONE = 2,", "WW_FILTER_NONE = 2, WW_FILTER_MORE = 3,")
+        self.change("status.h", "WW_API ww_status ww_error_set(", "WW_API ww_status ww_error_more(void);\nWW_API ww_status ww_error_set(")
+        self.assertIn("work with this one", self.abi.compare(ROOT / "include", self.root / "include"))
+
+    def test_a_program_that_would_break_is_refused_until_the_soname_changes(self):
+        breaks = [("device.h", "    int64_t free_bytes;", "    int32_t free_bytes;"),
+                  ("device.h", "    int64_t free_bytes;", "    int64_t first_bytes;\n    int64_t free_bytes;"),
+                  ("filter.h", "} ww_filter_value;", "    int64_t more;\n} ww_filter_value;"),
+                  ("filter.h", "WW_FILTER_ANY = 1,", "WW_FILTER_ANY = 7,"),
+                  ("status.h", "WW_API ww_status ww_error_set(ww_status status, const char *message);", ""),
+                  ("status.h", "ww_error_set(ww_status status, const char *message);", "ww_error_set(ww_status status);")]
+        for header, old, new in breaks:
+            before = (self.root / "include/warpwave" / header).read_text(encoding="utf-8")
+            self.change(header, old, new)
+            with self.assertRaisesRegex(self.abi.Broken, "libwarpwave.so.* would break"):
+                self.abi.compare(ROOT / "include", self.root / "include")
+            (self.root / "include/warpwave" / header).write_text(before, encoding="utf-8")
+        self.change(*breaks[0])
+        text = (self.root / "include/warpwave/status.h").read_text(encoding="utf-8")
+        text = re.sub(r"(define WW_VERSION_MINOR\s+)(\d+)", lambda found: f"{found[1]}{int(found[2]) + 1}", text)
+        (self.root / "include/warpwave/status.h").write_text(text, encoding="utf-8")
+        self.assertIn("linked anew", self.abi.compare(ROOT / "include", self.root / "include"))
+
+    def test_the_reference_is_the_newest_tag_before_the_commit(self):
+        self.abi.ROOT = self.root
+        self.commit()
+        self.assertIn("no release", self.abi.main([]))
+        self.git("tag", "v0.1.9")
+        self.assertIn("no release", self.abi.main([]))
+        self.commit()
+        self.git("tag", "v0.1.10")
+        self.commit()
+        self.assertIn("since v0.1.10", self.abi.main([]))
+        self.change("device.h", "    int64_t free_bytes;", "    int32_t free_bytes;")
+        with self.assertRaisesRegex(self.abi.Broken, "free_bytes"):
+            self.abi.main([])
+
+
 class Reference(unittest.TestCase):
     def test_a_public_function_without_a_comment_is_refused(self):
         reference = load(ROOT / "scripts/api-reference.py")
