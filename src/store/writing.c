@@ -9,6 +9,7 @@
 
 #include "arithmetic/row_types.h"
 #include "base/float_guard.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/ivf/tables.h"
@@ -147,25 +148,42 @@ static ww_status replace_row(change *w, const ww_rows *rows, writer_row *row, wr
     return status == WW_OK && kind == WRITE_UPSERT ? writer_upsert(to, row) : status;
 }
 
-static ww_status put_row(change *w, const ww_rows *rows, int64_t i, write_kind kind)
+static ww_status make_row(const change *w, const ww_rows *rows, int64_t i, writer_row *row)
 {
-    writer_row row = {.id = rows->ids ? rows->ids[i] : NULL,
-                      .payload = rows->payloads ? rows->payloads[i] : NULL,
-                      .payload_checked = true,
-                      .text = rows->texts ? rows->texts[i] : NULL,
-                      .handle = -1,
-                      .batch_row = i + 1};
+    *row = (writer_row){.id = rows->ids ? rows->ids[i] : NULL,
+                        .payload = rows->payloads ? rows->payloads[i] : NULL,
+                        .payload_checked = true,
+                        .text = rows->texts ? rows->texts[i] : NULL,
+                        .handle = -1,
+                        .batch_row = i + 1};
     if (rows->elements)
-        row.elements = (const char *)rows->elements + i * rows->row_stride * (int64_t)row_type_bytes((int32_t)w->before.type);
+        row->elements = (const char *)rows->elements + i * rows->row_stride * (int64_t)row_type_bytes((int32_t)w->before.type);
     else
-        row.vector = rows->vectors + i * rows->row_stride;
-    if (rows->ids && !row.id)
-        return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch is NULL", w->c->base.name,
-                       (long long)i);
-    const ww_status status = kind == WRITE_ADD ? writer_insert(w->c->writer, &row) : replace_row(w, rows, &row, kind);
-    if (status == WW_OK && w->loaded) {
-        w->places[i] = row.place;
-        w->handles[i] = row.handle;
+        row->vector = rows->vectors + i * rows->row_stride;
+    return !rows->ids || row->id ? WW_OK
+                                 : ww_fail(WW_INVALID_ARGUMENT, "collection '%s': the id of row %lld of the batch is NULL",
+                                           w->c->base.name, (long long)i);
+}
+
+/* Writes the next rows, from number `first` on; `count` gets how many. */
+static ww_status put_rows(change *w, const ww_rows *rows, int64_t first, write_kind kind, int64_t *count)
+{
+    writer_row list[WRITER_ROWS_AT_ONCE];
+    const int64_t count_max = kind == WRITE_ADD ? min_i64(rows->count - first, WRITER_ROWS_AT_ONCE) : 1;
+    ww_status made = WW_OK;
+    *count = 0;
+    while (*count < count_max && (made = make_row(w, rows, first + *count, &list[*count])) == WW_OK)
+        ++*count;
+    ww_status status = WW_OK;
+    if (kind == WRITE_ADD)
+        status = writer_insert_many(w->c->writer, list, *count);
+    else if (made == WW_OK)
+        status = replace_row(w, rows, &list[0], kind);
+    if (status == WW_OK && made != WW_OK) /* rows before the bad one may have replaced its message */
+        status = make_row(w, rows, first + *count, &list[0]);
+    for (int64_t i = 0; status == WW_OK && w->loaded && i < *count; i++) {
+        w->places[first + i] = list[i].place;
+        w->handles[first + i] = list[i].handle;
     }
     return status;
 }
@@ -191,10 +209,10 @@ ww_status stored_write(ww_collection *base, const ww_rows *rows, write_kind kind
         status = told(&w, rows, 0);
         for (int64_t i = 0; status == WW_OK && i < rows->discard_count; i++)
             status = remove_row(&w, rows->discard_ids[i], &found);
-        for (int64_t i = 0; status == WW_OK && i < rows->count; i++) {
-            status = put_row(&w, rows, i, kind);
+        for (int64_t i = 0, put = 0; status == WW_OK && i < rows->count; i += put) {
+            status = put_rows(&w, rows, i, kind, &put);
             if (status == WW_OK)
-                status = told(&w, rows, i + 1);
+                status = told(&w, rows, i + put);
         }
         status = change_end(&w, status, rows);
     }

@@ -13,7 +13,7 @@
 #include "support/collections.h"
 #include "vectors/collection.h"
 
-enum { WORK_DIM = 8, WORK_ROWS_MAX = 12, WORK_IDS = 60, WORK_QUERIES = 2 };
+enum { WORK_DIM = 8, WORK_ROWS_MAX = 12, WORK_IDS = 60, WORK_ROWS_MANY = 70, WORK_QUERIES = 2 };
 
 /* The workload builds indexes, too, and adds rows that have their lists split. Answers do not show them, but a check of the
  * store does. */
@@ -54,7 +54,8 @@ static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_
 {
     test_random random = {seed * 1000003 + (uint64_t)number};
     const uint64_t kind = random_below(&random, 20);
-    const int64_t count = 1 + (int64_t)random_below(&random, WORK_ROWS_MAX);
+    /* Enough, in some operations, that a store inserts them together. */
+    const int64_t count = 1 + (int64_t)random_below(&random, WORK_ROWS_MAX) + (kind == 8 ? WORK_ROWS_MANY : 0);
     const int64_t first = (int64_t)random_below(&random, WORK_IDS);
     ww_status built = WW_OK;
     if (work_builds(collection, number, &built))

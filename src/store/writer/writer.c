@@ -35,6 +35,7 @@ void writer_close(writer *w)
         return;
     for (int i = 0; i < STATEMENT_COUNT; i++)
         sqlite3_finalize(w->statements[i]);
+    bulk_writer_close(&w->bulk);
     text_writer_close(&w->texts);
     index_writer_close(&w->index);
     sqlite3_finalize(w->find);
@@ -71,7 +72,8 @@ ww_status writer_read(writer *w)
 
 int64_t writer_preparations(const writer *w)
 {
-    int64_t count = sqlite_preparations(w->update) + text_writer_preparations(&w->texts) + index_writer_preparations(&w->index);
+    int64_t count = sqlite_preparations(w->update) + sqlite_preparations(w->bulk.rows) + sqlite_preparations(w->bulk.places) +
+                    text_writer_preparations(&w->texts) + index_writer_preparations(&w->index);
     for (int i = 0; i < STATEMENT_COUNT; i++)
         count += sqlite_preparations(w->statements[i]);
     return count;

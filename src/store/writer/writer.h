@@ -30,6 +30,8 @@ typedef struct writer_row {
     int64_t batch_row;    /* for messages: from 1 in a batch; 0: not in a batch */
 } writer_row;
 
+enum { WRITER_ROWS_AT_ONCE = 64 };
+
 /* What writer_update() changes. */
 enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4, WRITER_TEXT = 8 };
 
@@ -54,6 +56,10 @@ ww_status writer_check_handle(const writer *w, int64_t handle);
 /* Adds a row. WW_DUPLICATE_ID if the id exists, WW_INVALID_ARGUMENT for a bad id, payload or vector, or a handle that was used
  * before. */
 ww_status writer_insert(writer *w, writer_row *row);
+
+/* Adds rows, fastest with WRITER_ROWS_AT_ONCE. It has the effect of as many calls of writer_insert(), up to the first failure.
+ */
+ww_status writer_insert_many(writer *w, writer_row *rows, int64_t count);
 
 /* Adds a row, or gives the row with this id a new vector, payload and text; it keeps its handle. */
 ww_status writer_upsert(writer *w, writer_row *row);

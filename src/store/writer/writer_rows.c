@@ -12,7 +12,7 @@
 #include "vectors/collection.h"
 #include "vectors/write/payloads.h"
 
-enum { HANDLE_TEXT_BYTES = 24, ROW_TEXT_BYTES = 64 };
+enum { ROW_TEXT_BYTES = 64 };
 
 /* Each takes the database and the collection, in this order, once. */
 static const char *const TEXTS[STATEMENT_COUNT] = {
@@ -180,18 +180,46 @@ static uint64_t new_entry_checksum(const writer_row *row, const char *id)
     return checksum_entry(&parts);
 }
 
+uint64_t writer_bind_entry(sqlite3_stmt *s, int first, const writer_row *row, const char *id)
+{
+    const uint64_t checksum = new_entry_checksum(row, id);
+    sqlite3_bind_int64(s, first, row->handle);
+    sqlite3_bind_int64(s, first + 1, row->place);
+    sqlite3_bind_text(s, first + 2, id, -1, SQLITE_STATIC);
+    writer_bind_payload(s, first + 3, row);
+    sqlite3_bind_int64(s, first + 4, (int64_t)(checksum ^ checksum_mark(row->handle, row->place)));
+    writer_bind_text_checksum(s, first + 5, checksum_text(row->text));
+    return checksum;
+}
+
 /* Tries to add the row's entry; `taken` says that another row has its id or handle. */
 static ww_status insert_entry(writer *w, const writer_row *row, const char *id, bool *taken)
 {
-    sqlite3_stmt *s = w->statements[INSERT_ROW];
-    sqlite3_bind_int64(s, 1, row->handle);
-    sqlite3_bind_int64(s, 2, row->place);
-    sqlite3_bind_text(s, 3, id, -1, SQLITE_STATIC);
-    writer_bind_payload(s, 4, row);
-    w->entry_checksum = new_entry_checksum(row, id);
-    sqlite3_bind_int64(s, 5, (int64_t)(w->entry_checksum ^ checksum_mark(row->handle, row->place)));
-    writer_bind_text_checksum(s, 6, checksum_text(row->text));
+    w->entry_checksum = writer_bind_entry(w->statements[INSERT_ROW], 1, row, id);
     return writer_run(w, INSERT_ROW, taken);
+}
+
+uint64_t writer_bind_vector(const writer *w, sqlite3_stmt *s, int first, const writer_row *row)
+{
+    const size_t bytes = (size_t)record_vector_bytes(&w->record);
+    const uint64_t checksum = checksum_bytes(row->elements, bytes);
+    sqlite3_bind_int64(s, first, row->place);
+    sqlite3_bind_int64(s, first + 1, row->handle);
+    sqlite3_bind_blob64(s, first + 2, row->elements, bytes, SQLITE_STATIC);
+    sqlite3_bind_int64(s, first + 3, (int64_t)(checksum ^ checksum_mark(row->handle, row->place)));
+    return checksum;
+}
+
+ww_status writer_place_taken(const writer *w, int64_t place)
+{
+    return ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never assigned", w->name,
+                   (long long)place);
+}
+
+ww_status writer_index_vector(writer *w, const writer_row *row)
+{
+    const ivf_tables tables = ivf_tables_of(w);
+    return ivf_is_there(&w->record) ? index_writer_add(&w->index, &tables, row->place, row->elements) : WW_OK;
 }
 
 ww_status writer_insert_vector(writer *w, const writer_row *row, uint64_t *checksum)
@@ -200,20 +228,11 @@ ww_status writer_insert_vector(writer *w, const writer_row *row, uint64_t *check
     ww_status status = writer_ready(w, INSERT_VECTOR);
     if (status != WW_OK)
         return status;
-    sqlite3_stmt *s = w->statements[INSERT_VECTOR];
-    sqlite3_bind_int64(s, 1, row->place);
-    sqlite3_bind_int64(s, 2, row->handle);
-    const size_t bytes = (size_t)record_vector_bytes(&w->record);
-    *checksum = checksum_bytes(row->elements, bytes);
-    sqlite3_bind_blob64(s, 3, row->elements, bytes, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 4, (int64_t)(*checksum ^ checksum_mark(row->handle, row->place)));
+    *checksum = writer_bind_vector(w, w->statements[INSERT_VECTOR], 1, row);
     status = writer_run(w, INSERT_VECTOR, &taken);
     if (taken)
-        status = ww_fail(WW_CORRUPT_FILE, "collection '%s': there is a vector at place %lld, which was never assigned", w->name,
-                         (long long)row->place);
-    const ivf_tables tables = ivf_tables_of(w);
-    return status == WW_OK && ivf_is_there(&w->record) ? index_writer_add(&w->index, &tables, row->place, row->elements)
-                                                       : status;
+        status = writer_place_taken(w, row->place);
+    return status == WW_OK ? writer_index_vector(w, row) : status;
 }
 
 /* Inserts the entry with the caller's id. */

@@ -21,6 +21,15 @@ typedef enum statement {
     STATEMENT_COUNT
 } statement;
 
+/* Statements that insert WRITER_ROWS_AT_ONCE rows, and what is known of these rows. */
+typedef struct bulk_writer {
+    sqlite3_stmt *rows, *places;
+    void *elements; /* vectors that were converted to the collection's type */
+    uint64_t entries[WRITER_ROWS_AT_ONCE], vectors[WRITER_ROWS_AT_ONCE]; /* checksums */
+} bulk_writer;
+
+enum { HANDLE_TEXT_BYTES = 24 };
+
 struct writer {
     sqlite3 *db;
     char *schema;
@@ -35,6 +44,7 @@ struct writer {
     uint64_t entry_checksum;    /* of the entry that was inserted last */
     int64_t change_first_place; /* the current change assigned the places from here on */
     int64_t logged;             /* removals since the length of the log was looked at */
+    bulk_writer bulk;
     text_writer texts;
     index_writer index;
 };
@@ -65,7 +75,16 @@ ww_status writer_duplicate(const writer *w, const char *id, int64_t place);
 size_t writer_payload_bytes(const writer_row *row);
 void writer_bind_payload(sqlite3_stmt *s, int number, const writer_row *row);
 void writer_bind_text_checksum(sqlite3_stmt *s, int number, uint64_t checksum); /* 0: NULL, there is no text */
+/* Bind the columns of a row's entry, and of its vector, to the parameters from `first` on. Return its checksum. */
+uint64_t writer_bind_entry(sqlite3_stmt *s, int first, const writer_row *row, const char *id);
+uint64_t writer_bind_vector(const writer *w, sqlite3_stmt *s, int first, const writer_row *row);
+ww_status writer_place_taken(const writer *w, int64_t place); /* WW_CORRUPT_FILE */
+/* Adds the row's vector, which is inserted, to the index if there is one. */
+ww_status writer_index_vector(writer *w, const writer_row *row);
 /* Adds the row's vector at row->place, and returns its checksum. */
 ww_status writer_insert_vector(writer *w, const writer_row *row, uint64_t *checksum);
+
+/* ---- writer_bulk.c ---- */
+void bulk_writer_close(bulk_writer *b);
 
 #endif
