@@ -44,8 +44,10 @@ static void texts_that_leave_their_brackets_are_refused(void **state)
     refused("id = `abc", "does not end");
     refused("[id = 1", "does not end");
     refused("id = $a(b) OR 1", "does not end");
-    refused("", "syntax error");
-    refused("-- nothing", "syntax error");
+    refused("", "syntax error: the expression is empty or not complete");
+    refused("-- nothing", "syntax error: the expression is empty or not complete");
+    refused("id = ", "syntax error: the expression is empty or not complete");
+    refused("id IN (1,)", "near \")\": syntax error");
     refused("1 ORDER BY 1", "syntax error");
     refused("DELETE FROM docs_rows", "syntax error");
     refused("1 FROM secret", "syntax error");

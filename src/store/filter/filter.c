@@ -172,8 +172,11 @@ static ww_status prepare(const filter_target *target, const filter_where *where,
         return ww_fail(WW_OUT_OF_MEMORY, "where: out of memory");
     const char *rest = NULL;
     const int code = sqlite3_prepare_v2(target->db, sql, -1, statement, &rest);
+    const int64_t behind = (int64_t)strlen(sql) - (int64_t)(strlen(also) + strlen(end) + strlen("\n)")); /* the text's end */
     ww_status status = WW_OK;
-    if (code != SQLITE_OK)
+    if (code == SQLITE_ERROR && sqlite3_error_offset(target->db) >= behind) /* SQLite would name the bracket that is ours */
+        status = ww_fail(WW_INVALID_ARGUMENT, "where: syntax error: the expression is empty or not complete");
+    else if (code != SQLITE_OK)
         status = fail_sqlite(target->db, code, target->guard);
     else if (!*statement || (rest && *rest))
         status = ww_fail(WW_INVALID_ARGUMENT, "where: it is not one expression");
