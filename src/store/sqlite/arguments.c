@@ -94,18 +94,31 @@ static ww_status read_rows(const char *value, table_arguments *arguments)
     return ww_fail(WW_INVALID_ARGUMENT, "rows is %s; it must be device or host", value);
 }
 
+static ww_status read_vectors(const char *value, table_arguments *arguments)
+{
+    if (arguments->vectors_given)
+        return ww_fail(WW_INVALID_ARGUMENT, "vectors is given twice");
+    arguments->vectors_given = true;
+    arguments->vectors_as_json = strcasecmp(value, "json") == 0;
+    if (arguments->vectors_as_json || strcasecmp(value, "blob") == 0)
+        return WW_OK;
+    return ww_fail(WW_INVALID_ARGUMENT, "vectors is %s; it must be blob or json", value);
+}
+
 static ww_status read_one(const char *text, table_arguments *arguments)
 {
     static const struct {
         const char *name;
         ww_status (*read)(const char *value, table_arguments *arguments);
-    } KNOWN[] = {{"dim", read_dim}, {"metric", read_metric}, {"type", read_type}, {"device", read_device}, {"rows", read_rows}};
+    } KNOWN[] = {{"dim", read_dim},       {"metric", read_metric}, {"type", read_type},
+                 {"device", read_device}, {"rows", read_rows},     {"vectors", read_vectors}};
     char name[NAME_BYTES], value[VALUE_BYTES];
     const char *equals = strchr(text, '=');
     if (!equals)
-        return ww_fail(WW_INVALID_ARGUMENT,
-                       "argument \"%.60s\" has no value; write dim=384, metric=cosine, type=f32, device=auto, rows=device",
-                       text);
+        return ww_fail(
+            WW_INVALID_ARGUMENT,
+            "argument \"%.60s\" has no value; write dim=384, metric=cosine, type=f32, device=auto, rows=device, vectors=blob",
+            text);
     ww_status status = copy_part(text, 0, (size_t)(equals - text), name, sizeof name);
     if (status == WW_OK)
         status = copy_part(equals + 1, 0, strlen(equals + 1), value, sizeof value);
@@ -114,7 +127,8 @@ static ww_status read_one(const char *text, table_arguments *arguments)
     for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
         if (strcasecmp(name, KNOWN[i].name) == 0)
             return KNOWN[i].read(value, arguments);
-    return ww_fail(WW_INVALID_ARGUMENT, "unknown argument %s; the arguments are dim, metric, type, device and rows", name);
+    return ww_fail(WW_INVALID_ARGUMENT, "unknown argument %s; the arguments are dim, metric, type, device, rows and vectors",
+                   name);
 }
 
 ww_status arguments_read(const char *const *texts, int count, table_arguments *arguments)

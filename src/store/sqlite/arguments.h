@@ -1,5 +1,5 @@
 /* The arguments of CREATE VIRTUAL TABLE docs USING warpwave(...): dim=384, metric=cosine, type=f32, device=auto,
- * rows=device. */
+ * rows=device, vectors=blob. */
 #ifndef WW_STORE_SQLITE_ARGUMENTS_H
 #define WW_STORE_SQLITE_ARGUMENTS_H
 
@@ -16,7 +16,8 @@ typedef struct table_arguments {
     ww_vector_type type;
     char device[256];
     ww_row_place rows;
-    bool metric_given, type_given, device_given, rows_given;
+    bool vectors_as_json; /* the column vector comes out as text */
+    bool metric_given, type_given, device_given, rows_given, vectors_given;
 } table_arguments;
 
 /* Reads `count` arguments, each NAME=VALUE, with or without quotes around the value. Refuses unknown names, a name given twice,

@@ -344,6 +344,18 @@ static bool is_given(const cursor *c, int column)
     return !(is_argument || column == COLUMN_NPROBE || column == COLUMN_RECALL) || c->plan & bit;
 }
 
+static void give_vector(sqlite3_context *context, const table *t, const float *vector)
+{
+    const int32_t dim = t->arguments.dim;
+    char *json = t->arguments.vectors_as_json ? vector_to_json(vector, dim) : NULL;
+    if (json)
+        sqlite3_result_text(context, json, -1, sqlite3_free);
+    else if (t->arguments.vectors_as_json)
+        sqlite3_result_error_nomem(context);
+    else
+        sqlite3_result_blob64(context, vector, (sqlite3_uint64)dim * sizeof *vector, SQLITE_TRANSIENT);
+}
+
 /* Columns that are not set are NULL: query, k, radius and filter are arguments, and a row that was not searched for has no
  * score. */
 int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int column)
@@ -361,7 +373,7 @@ int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int colum
     else if (column == COLUMN_TEXT)
         give_text(context, ww_results_text(c->results, 0, c->at));
     else if (vector)
-        sqlite3_result_blob64(context, vector, (sqlite3_uint64)t->arguments.dim * sizeof *vector, SQLITE_TRANSIENT);
+        give_vector(context, t, vector);
     else if (c->plan & PLAN_MATCH && !is_given(c, column))
         sqlite3_result_error(
             context,

@@ -304,6 +304,8 @@ static void wrong_arguments_make_no_table(void **state)
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, colour=red)", "unknown argument colour");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, rows=disk)", "it must be device or host");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, rows=host, rows=host)", "rows is given twice");
+    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, vectors=hex)", "it must be blob or json");
+    sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, vectors=json, vectors=json)", "vectors is given twice");
     sql_fails(db, "CREATE VIRTUAL TABLE t USING warpwave(embedding float[3])", "has no value; write dim=384");
     sql_fails(db, "CREATE VIRTUAL TABLE warpwave_x USING warpwave(dim=3)", "warpwave_");
     sql_run(db, "CREATE TABLE taken_rows(x)");
@@ -313,6 +315,23 @@ static void wrong_arguments_make_no_table(void **state)
     sql_fails(db, "SELECT * FROM t WHERE vector MATCH '[1,2,3]' AND k = 1", "nosuch"); /* opened with the first search */
     sql_run(db, "INSERT INTO t(vector) VALUES ('[1,2,3]')");
     sql_gives(db, "SELECT count(*) FROM t", "1");
+    sqlite3_close(db);
+}
+
+static void vectors_come_out_as_json_if_the_table_says_so(void **state)
+{
+    (void)state;
+    const char *path = scratch_path("json.db");
+    sqlite3 *db = sql_open(path);
+    sql_run(db, "CREATE VIRTUAL TABLE t USING warpwave(dim=3, metric=l2, vectors=json)");
+    sql_run(db, "INSERT INTO t(id, vector, payload) VALUES ('a', '[0.1,-2,3e-7]', '{}'), ('b', ww_vector('[1,0,0]'), NULL)");
+    sql_gives(db, "SELECT * FROM t", "a|[0.1,-2,3e-07]|{} b|[1,0,0]|");
+    sql_run(db, "UPDATE t SET payload = '[]' WHERE id = 'a'");
+    sql_gives(db, "SELECT vector, payload FROM t WHERE vector MATCH '[0,0,0]' AND k = 1", "[1,0,0]|");
+    sql_gives(db, "SELECT ww_to_json(vector) = vector, ww_l2(vector, '[0.1,-2,3e-7]') FROM t WHERE id = 'a'", "1|0.0");
+    sqlite3_close(db);
+    db = sql_open(path); /* the file says so */
+    sql_gives(db, "SELECT * FROM t", "a|[0.1,-2,3e-07]|[] b|[1,0,0]|");
     sqlite3_close(db);
 }
 
@@ -375,6 +394,7 @@ int main(void)
         cmocka_unit_test(insert_update_and_delete_follow_sql),
         cmocka_unit_test(conflicts_are_resolved_as_the_statement_says),
         cmocka_unit_test(a_handle_is_never_used_twice_and_never_changes),
+        cmocka_unit_test(vectors_come_out_as_json_if_the_table_says_so),
         cmocka_unit_test(rows_begin_at_1_because_0_means_that_there_is_none),
         cmocka_unit_test(the_first_write_by_sql_upgrades_a_table_of_an_earlier_version),
         cmocka_unit_test(wrong_values_are_refused_and_change_nothing),
