@@ -312,6 +312,13 @@ def check_library_manners(path, lines):
             offend(path, number, f"{taking.group(1)}() in the library: memory comes from base/memory.h")
 
 
+def check_emulator(path, lines):
+    """The library knows nothing of the tests' emulator, which fills a table of driver functions like any other. Kernels are compiled for it, too."""
+    for number, (line, source) in enumerate(zip(code_lines(lines), lines), 1):
+        if re.search(r"emulat", line, flags=re.I) or re.search(r'"[^"]*emulat', source, flags=re.I) and not source.strip().startswith(("/*", "*")):
+            offend(path, number, "the library does not know the emulator: testing/emulated says what is special about it")
+
+
 def check_messages(path, lines):
     """A message names a C function at its beginning only, where the command, SQL and Python leave it out, and constants of C only where it tells of
     the number that stood in their place: elsewhere it would tell people of what they cannot see."""
@@ -411,6 +418,8 @@ def check_file(path, lines):
         if not path.startswith(("programs/warpwave/", "mpi/command/", "src/kernels/", "src/arithmetic/", "testing/")):
             check_library_manners(path, lines)
         check_messages(path, lines)
+        if path.startswith("src/") and not path.startswith(("src/kernels/", "src/arithmetic/")):
+            check_emulator(path, lines)
         if path.endswith(".c") and not path.startswith(("src/kernels/", "testing/")):
             check_state(path, lines)
     if is_code and path.startswith((*ROOMS, "bench/")):

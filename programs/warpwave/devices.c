@@ -15,7 +15,7 @@ typedef struct devices_settings {
     bool json;
 } devices_settings;
 
-static const char *const backend_names[] = {"cuda", "rocm", "emulator"};
+static const char *const backend_names[] = {"cuda", "rocm"};
 
 enum { BACKEND_COUNT = sizeof backend_names / sizeof *backend_names };
 
@@ -119,7 +119,7 @@ static void print_text(const ww_device_info *infos, size_t count)
         print_device(&infos[i]);
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const char *reason = ww_backend_absence(backend_names[i]);
-        if (strcmp(backend_names[i], "emulator") != 0 && ww_kernel_chip_count() > 0 && *reason)
+        if (ww_kernel_chip_count() > 0 && *reason)
             print_absence(backend_names[i], reason);
     }
     if (ww_kernel_chip_count() == 0) {

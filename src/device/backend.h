@@ -1,6 +1,6 @@
 /* The backend interface: what every CPU and GPU must be able to do, as one table of functions.
  *
- * A backend is a kind of device ("cpu", "cuda", "rocm", "emulator"). It finds its devices, opens them, keeps memory on them in
+ * A backend is a kind of device ("cpu", "cuda", "rocm"). It finds its devices, opens them, keeps memory on them in
  * buffers, copies bytes, and carries out operations on them. The rooms above (collections, tensors) know only this file.
  *
  * Rules for every function: if it fails, it returns a status, sets a message and changes nothing. It waits only if its comment
@@ -204,7 +204,8 @@ typedef struct range_job {
 
 struct backend {
     const char *name;
-    bool on_host; /* buffers are host memory, which the host may read and write */
+    bool on_host;      /* buffers are host memory, which the host may read and write */
+    bool by_name_only; /* "all" leaves its devices out */
 
     /* ---- finding devices ------------------------------------------------------------------------------------------------ */
 

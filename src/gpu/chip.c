@@ -44,11 +44,7 @@ static const chip_family chips[] = {
     {"sm_90a", 32, {SM_80, .sm_90a_code = true, .gemv_one = true}, CONSTANTS(0, 3)},
     {"sm_7", 32, {.conv_all_taps = true}, CONSTANTS(0, 3)},
     {"sm_", 32, {SM_80}, CONSTANTS(0, 3)},
-    {"emulated",
-     0,
-     {.emulated = true, .sm_80_code = true, .fast_f16 = true, .matrix_f16 = true, .matrix_f32 = true, .gemv_one = true},
-     CONSTANTS(0, 2)},
-    {"", 0, {.emulated = false}, CONSTANTS(0, 2)}, /* any other */
+    {"", 0, {.sm_80_code = false}, CONSTANTS(0, 2)}, /* any other */
 };
 
 const chip_family *chip_find(const char *name)

@@ -22,10 +22,8 @@ int32_t chip_fitness(const char *arch, const char *target);
  * its own chip, but is better than its PTX, which the driver would have to compile. */
 int32_t chip_code_fitness(const char *arch, const char *target, const char *format);
 
-/* What a chip has beyond the kernels of all chips. The emulator has every kernel, and uses those that suit every chip; a test
- * makes it use the others. */
+/* What a chip has beyond the kernels of all chips. */
 typedef struct chip_capabilities {
-    bool emulated;
     bool sm_80_code;  /* NVIDIA, sm_80 on: mma, copies in the background, tables of 128 KiB, convolutions as each output sees
                          them */
     bool sm_90a_code; /* wgmma and the copy engine */
@@ -63,8 +61,8 @@ typedef struct chip_family {
     chip_constants constants;
 } chip_family;
 
-/* Returns the family of a chip, or of the target of code for it: "gfx90a", "gfx11-generic", "sm_90a", "emulated". A chip that
- * is not in the table has no capabilities. */
+/* Returns the family of a chip, or of the target of code for it: "gfx90a", "gfx11-generic", "sm_90a". A chip that is not in the
+ * table has no capabilities. */
 const chip_family *chip_find(const char *name);
 
 #endif

@@ -105,12 +105,10 @@ static ww_status load_code(gpu_device *device, const embedded_kernels *code, dri
 
 void gpu_take_chip(gpu_device *device, const char *name)
 {
+    const gpu_driver *driver = device->driver;
     const chip_family *row = chip_find(name);
-    device->capabilities = row->has;
+    device->capabilities = driver->capabilities ? *driver->capabilities(device->base.info.wave_size) : row->has;
     device->constants = row->constants;
-    if (row->has.emulated) /* like chips with waves of 64 lanes */
-        device->capabilities.mfma = device->capabilities.conv_halves = device->capabilities.quant_slabs =
-            device->base.info.wave_size == 64;
 }
 
 /* Loads the best embedded code that the driver accepts. Sets `refused` if it accepts none. */

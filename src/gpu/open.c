@@ -42,11 +42,10 @@ static ww_status start_threads(gpu_device *device)
     return pool_create(chosen, threads, &device->threads);
 }
 
-/* A device in software never tries: the model decides there. */
 static void read_trials(gpu_device *device)
 {
     search_trials_begin(&device->trials);
-    if (!device->capabilities.emulated)
+    if (device->driver->kernels_run_unwaited)
         trials_file_read(trials_device(device->base.info.name, device->base.info.arch, device->base.info.driver_version),
                          &device->trials);
 }

@@ -189,6 +189,18 @@ static driver_error emulated_error_class(int number)
     }
 }
 
+/* ---- chips --------------------------------------------------------------------------------------------------------------- */
+
+/* Every kernel is here. Devices use those that suit every chip; tests have them use the others (tests/support/pretend). */
+#define EVERY_CHIP .sm_80_code = true, .fast_f16 = true, .matrix_f16 = true, .matrix_f32 = true, .gemv_one = true
+
+static const chip_capabilities *emulated_capabilities(int32_t wave_size)
+{
+    static const chip_capabilities narrow = {EVERY_CHIP};
+    static const chip_capabilities wide = {EVERY_CHIP, .mfma = true, .conv_halves = true, .quant_slabs = true};
+    return wave_size == 64 ? &wide : &narrow;
+}
+
 const gpu_driver emulated_driver = {
     .code = DRIVER_CODE_HOST,
     .code_in_words = "a shared object of the host's compiler",
@@ -197,6 +209,7 @@ const gpu_driver emulated_driver = {
     .api = "emulator",
     .library = "",
     .started_in = &emulated_started_in,
+    .capabilities = emulated_capabilities,
     .load = emulated_load,
     .device_count = emulated_device_count,
     .device_describe = emulated_device_describe,

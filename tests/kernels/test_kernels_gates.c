@@ -58,7 +58,7 @@ static void twins_make(twins *t, ww_device *device, const dataset *data, ww_metr
         CHECK_OK(ww_collection_add(t->here, &some));
         CHECK_OK(ww_collection_add(t->there, &some));
     }
-    const bool mfma = ((gpu_device *)device)->capabilities.emulated && (dim + (int32_t)metric) % 2 != 0;
+    const bool mfma = ((gpu_device *)device)->driver->capabilities && (dim + (int32_t)metric) % 2 != 0;
     pretend_screen(device, true);
     pretend_sm_90a(device, !mfma);
     pretend_mfma(device, mfma);
@@ -163,7 +163,7 @@ static void check_collection(ww_device *device, const dataset *data, int number,
 static bool has_gates(ww_device *device)
 {
     const chip_capabilities *has = &((gpu_device *)device)->capabilities;
-    return has->sm_90a_code || has->matrix_f32 || has->emulated;
+    return has->sm_90a_code || has->matrix_f32;
 }
 
 static void adversarial_rows_give_the_cpus_bits(void **state)

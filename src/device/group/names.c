@@ -46,13 +46,13 @@ static ww_status add_all_of(name_list *list, const backend *b)
     return status;
 }
 
-/* Adds all real GPUs: neither the CPU nor the emulator. */
+/* Adds all GPUs. */
 static ww_status add_gpus(name_list *list)
 {
     const int32_t before = list->count;
     ww_status status = WW_OK;
     for (const backend *const *b = backends; status == WW_OK && *b; b++)
-        if (!(*b)->on_host && strcmp((*b)->name, "emulator") != 0)
+        if (!(*b)->on_host && !(*b)->by_name_only)
             status = add_all_of(list, *b);
     if (status == WW_OK && list->count == before)
         status =

@@ -21,6 +21,7 @@
 #include <warpwave/device.h>
 
 #include "base/system/process.h"
+#include "gpu/chip.h"
 
 /* The vendor's own handles. A device address is a plain pointer that the host must not dereference. */
 typedef struct driver_context_opaque *driver_context;
@@ -90,13 +91,15 @@ typedef struct gpu_driver {
     driver_code code;          /* the code that it loads */
     const char *code_in_words; /* the same in words, for messages */
     bool stream_1_is_null;     /* 1, the callers' number for the default stream, is passed as NULL here */
-    const char *backend;       /* "cuda", "rocm", "emulator": begins the names of its devices */
+    const char *backend;       /* "cuda", "rocm": begins the names of its devices */
     const char *vendor;        /* "NVIDIA", "AMD" */
     const char *api;           /* "CUDA", "HIP": whose calls they are */
     const char *library;       /* what load() opens, for messages; "" if there is nothing to open */
     bool loads_code;           /* module_load takes embedded code; false: it takes the name of a module of this program */
     _Atomic process_mark *started_in; /* the process in which load() started the vendor's library; 0 before that */
-    bool kernels_run_unwaited;        /* queued work is done even if nothing waits for it; not in the emulator */
+    bool kernels_run_unwaited;        /* queued work is done even if nothing waits for it; not in software */
+    /* Returns what a device with waves of this size has. NULL, as in the drivers of vendors: the table of chips says it. */
+    const chip_capabilities *(*capabilities)(int32_t wave_size);
 
     /* ---- the driver itself ---------------------------------------------------------------------------------------------- */
 

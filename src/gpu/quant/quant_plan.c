@@ -227,7 +227,7 @@ static ww_status plan_gemv(gpu_device *device, const quant_product_job *job, qua
         return status;
     const int64_t tiles = divide_up_i64(job->rows, QUANT_GEMV_ROWS) * (plan->columns_padded / QUANT_GEMV_COLUMNS);
     plan->splits = gemv_splits(device, tiles, plan);
-    /* As many threads as the chip's kernel was compiled for. The emulator would use more than it needs. */
+    /* As many threads as the chip's kernel was compiled for. */
     const bool more = device->capabilities.wide_gemv && limits.threads_per_block_max >= QUANT_GEMV_THREADS_MAX;
     plan->threads = more ? QUANT_GEMV_THREADS_MAX : QUANT_THREADS;
     if (plan->strategy == QUANT_STAY) {

@@ -296,8 +296,8 @@ static ww_status tensors_stream(ww_device *base, void **out)
     return gpu_tensors_leave(device, previous, WW_OK);
 }
 
-/* Converts another library's stream for the driver. Returns false if nothing can be queued there: the emulator has no default
- * stream. */
+/* Converts another library's stream for the driver. Returns false if nothing can be queued there: a driver in software has no
+ * default stream. */
 static bool other_stream(const gpu_device *device, void *given, driver_stream *out)
 {
     *out = device->driver->stream_1_is_null && (uintptr_t)given == 1 ? NULL : (driver_stream)given;

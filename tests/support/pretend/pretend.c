@@ -47,7 +47,7 @@ static const chip_family *chip_of(const ww_device *device)
 /* True if `has` is, and the device is emulated or really has it. */
 static bool may_have(const gpu_device *gpu, bool has, bool really)
 {
-    return has && (gpu->capabilities.emulated || really);
+    return has && (gpu->driver->capabilities || really);
 }
 
 void pretend_sm_90a(ww_device *device, bool has)

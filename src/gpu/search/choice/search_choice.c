@@ -114,7 +114,8 @@ search_choice search_choose(gpu_device *device, const search_job *job, int32_t c
     const double scanned = search_cost_full_scan(&rates, &amount);
     const double screened = search_cost_screened(&rates, &amount, &choice.plan, !range);
     choice.screen = screened < scanned;
-    if (device->capabilities.emulated || scanned > CLOSE * screened || screened > CLOSE * scanned)
+    /* What runs only while the caller waits tells nothing by its time. */
+    if (!device->driver->kernels_run_unwaited || scanned > CLOSE * screened || screened > CLOSE * scanned)
         return choice;
     const bool trying = search_trials_may_run(&device->trials);
     const uint64_t shape = shape_of(job, &amount, range);
