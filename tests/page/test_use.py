@@ -35,7 +35,7 @@ class Keyboard(PageTest):
         self.tab_to("Search")
         self.press(Keys.ENTER)
         self.wait("input[type=search]")
-        self.wait(lambda: self.focused() == "Words")
+        self.wait(lambda: self.focused() == "Text")
         self.press("a vehicle that flies", Keys.ENTER)
         self.wait(".hit")
         title = self.text(".hit .title")

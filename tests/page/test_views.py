@@ -59,7 +59,7 @@ class Views(PageTest):
         scores = [float(one.text) for one in self.all(".score output")]
         self.assertEqual(scores, sorted(scores, reverse=True))
         cost = self.text("[data-cost]").replace("\n", " ")
-        self.assertRegex(cost, r"^[\d,]+ rows screened, [\d,]+ scored.*[\d.]+ [KM]B read.*cpu.*[\d.]+ m?s.*exact$")
+        self.assertRegex(cost, r"^[\d,]+ rows screened, [\d,]+ scored.*[\d.]+ [KM]B read.*on the CPU.*[\d.]+ m?s.*exact$")
         self.assertTrue(any(word in self.text(".hits") for word in ("fish", "aquatic", "marine", "sea", "water")), self.text(".hits"))
         self.shot("search")
 

@@ -1,4 +1,5 @@
 // Requests to the server that sent the page, and to no other. The key lives in this variable only: a reload forgets it.
+import { download } from "/ui/dom.js";
 import { parse, stringify } from "/ui/json.js";
 
 let key = "";
@@ -78,6 +79,22 @@ export const ownPath = (collection, rest = "", using = undefined) => `/warpwave/
 
 export const overview = () => result("GET", "/warpwave/overview");
 export const rows = (collection, body, { signal, using } = {}) => result("POST", ownPath(collection, "/rows", using), body, signal);
+
+// Copies the store into a file that the browser saves; returns its size. `progress` is told the bytes that have arrived, and all.
+export async function backup(signal, progress) {
+  const answer = await checked("POST", "/warpwave/backup", undefined, signal);
+  const total = Number(answer.headers.get("content-length")), reader = answer.body.getReader(), parts = [];
+  let done = 0;
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    parts.push(piece.value);
+    done += piece.value.length;
+    progress(done, total);
+  }
+  if (done !== total) throw new ApiError(0, "the server stopped in the middle of the backup");
+  const name = /filename="([\w.-]+)"/.exec(answer.headers.get("content-disposition") ?? "")?.[1] ?? "backup.db";
+  download(name, parts, "application/vnd.sqlite3");
+  return done;
+}
 
 // Server-sent events, each as a value; ends with the stream.
 export async function* events(path, body, signal) {

@@ -122,4 +122,4 @@ document.body.append(
   el("div", { class: "side" }, el("a", { class: "brand", href: "#/collections" }, el("img", { src: "/ui/icon.svg", alt: "", width: 28, height: 28 }), "Warpwave"), picker, nav, el("div", { class: "side-end" }, themeButton)),
   el("div", { class: "stage" }, offline, root));
 addEventListener("hashchange", show);
-show().then(() => import("/ui/server.js")).then((server) => server.watch(), () => {});
+show().then(() => import("/ui/figures.js")).then((figures) => figures.watch(), () => {});

@@ -2,8 +2,9 @@
 import { events } from "/ui/api.js";
 import { button, duration, el, field, plural, problem, replace, select, shorten, visible } from "/ui/dom.js";
 import { stringify } from "/ui/json.js";
+import { showMarkdown } from "/ui/markdown.js";
 import { openPanel } from "/ui/panel.js";
-import { summary } from "/ui/payload.js";
+import { summary, titleKey } from "/ui/payload.js";
 import { costLine, query } from "/ui/search.js";
 
 const SOURCES_CHARACTERS = 2800, TURNS_KEPT = 2, ANSWER_TOKENS = 400;
@@ -43,13 +44,33 @@ class AskView {
     return [{ role: "system", content: RULES }, ...earlier, { role: "user", content: `Sources:\n${sources}\n\nQuestion: ${question}` }];
   }
 
+  summary(row, length) { return summary(row, length, titleKey(this.collection)); }
+
   sources(answer) {
     const list = answer.hits.map((hit, i) => {
-      const { title, body, rest } = summary(hit.row);
-      return el("li", {}, el("span", { class: "badge" }, String(i + 1)),
+      const { title, body, rest } = this.summary(hit.row);
+      return el("li", { "data-source": i + 1 }, el("span", { class: "badge" }, String(i + 1)),
         button(title || shorten(visible(hit.id), 50), () => openPanel(this.collection, hit.id), { class: "link" }), el("bdi", { class: "quiet" }, shorten(body || fieldsText(rest), 130)));
     });
     return el("details", { class: "sources", open: true }, el("summary", {}, plural(answer.hits.length, "source")), el("ol", {}, list), costLine(answer));
+  }
+
+  // The number of a source in an answer: leads to its row.
+  cite(found, number) {
+    const hit = found.hits[number - 1];
+    if (!hit) return null;
+    const title = this.summary(hit.row).title || shorten(visible(hit.id), 50);
+    return button(`[${number}]`, () => openPanel(this.collection, hit.id), { class: "cite link", "data-cite": number, title: `Source ${number}: ${title}` });
+  }
+
+  // Shows what has arrived of an answer, at most once for each frame.
+  drawer(turn, found, box) {
+    let waiting = 0;
+    const draw = () => {
+      waiting = 0;
+      showMarkdown(box, turn.answer, (number) => this.cite(found, number));
+    };
+    return { soon: () => { waiting ||= requestAnimationFrame(draw); }, now: () => { cancelAnimationFrame(waiting); draw(); } };
   }
 
   async send() {
@@ -66,22 +87,29 @@ class AskView {
     this.stop.focus();
     const begun = performance.now();
     const state = el("p", { class: "quiet" });
+    let drawer = null;
     try {
       const found = await query(this.collection, { text: question, model: this.info.served_model, limit: Math.max(1, Number(this.rows.value) || 4) }, running.signal);
       replace(foot, state, this.sources(found));
       text.textContent = "…";
+      drawer = this.drawer(turn, found, text);
       const body = { model: this.model.value, messages: this.messages(question, found.hits), stream: true, max_tokens: ANSWER_TOKENS, temperature: 0 };
       for await (const event of events("/v1/chat/completions", body, running.signal)) {
         if (event.error) throw new Error(event.error.message);
         const piece = event.choices?.[0]?.delta?.content;
         if (!piece) continue;
         turn.answer += piece;
-        text.textContent = visible(turn.answer);
-        state.textContent = `Answered in ${duration((performance.now() - begun) / 1000)}`;
+        drawer.soon();
       }
-      if (!turn.answer) text.textContent = "The model gave no answer.";
+      if (turn.answer) drawer.now();
+      else text.textContent = "The model gave no answer.";
+      const cited = [...new Set([...text.querySelectorAll(".cite")].map((one) => Number(one.dataset.cite)))].sort((a, b) => a - b);
+      const sources = cited.length ? cited.map((number) => `[${number}]`).join(" ") : "no source";
+      state.textContent = `Answered in ${duration((performance.now() - begun) / 1000)}. ${turn.answer ? `It cites ${sources}.` : ""}`;
+      for (const number of cited) foot.querySelector(`[data-source="${number}"]`)?.classList.add("cited");
     } catch (error) {
-      if (!turn.answer) text.textContent = "";
+      if (turn.answer) drawer.now();
+      else text.textContent = "";
       if (error.name === "AbortError") foot.prepend(el("p", { class: "quiet" }, "Stopped."));
       else foot.prepend(problem(error));
     }

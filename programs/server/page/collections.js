@@ -1,6 +1,8 @@
 // All collections with their figures; creating and dropping them.
 import { collectionPath, overview, result } from "/ui/api.js";
-import { button, bytes, count, dialog, el, field, note, plural, problem, replace, select, visible } from "/ui/dom.js";
+import { button, bytes, count, deviceText, dialog, el, field, note, plural, problem, replace, select, visible } from "/ui/dom.js";
+
+const TABLE_FROM = 10; // fewer collections are cards
 
 const link = (view, name, text, title) => el("a", { href: `#/${view}/${encodeURIComponent(name)}`, class: "button", title }, text);
 
@@ -17,10 +19,11 @@ function indexText({ index, vectors }) {
   return index ? indexOf(index) : named;
 }
 
-// The vectors of a collection are loaded when they are first needed.
+// The vectors of a collection are loaded when they are first needed. Without a GPU there is one memory only.
 function memoryText({ rows, bytes_device, bytes_host, device }) {
   if (rows > 0 && bytes_device === 0) return "not loaded yet; the first search loads it";
-  return `${bytes(bytes_device)} on ${device}${bytes_host > 0 ? `, ${bytes(bytes_host)} on the host` : ""}`;
+  if (device === "cpu") return bytes(bytes_device + bytes_host);
+  return `${bytes(bytes_device)} of ${deviceText(device)}${bytes_host > 0 ? `, ${bytes(bytes_host)} of the computer` : ""}`;
 }
 
 function create(changed) {
@@ -62,24 +65,76 @@ const vectorText = ({ dim, type, metric }) => `${count(dim)} × ${type}, ${METRI
 // A value, or one for each vector with a name.
 const figure = (name, ...values) => el("div", {}, el("dt", {}, name), el("dd", {}, values.flat().map((value) => el("p", {}, value))));
 
+const vectorsOf = (collection) => (collection.vectors.length ? collection.vectors.map((part) => `${visible(part.name)}: ${vectorText(part)}`) : [vectorText(collection)]);
+
+const modelOf = ({ model, served_model }) => (model ? visible(model) + (served_model ? "" : " (not served)") : "none");
+
+const dropButton = (collection, changed) => button("Drop…", () => drop(collection, changed), { class: "danger quiet-button" });
+
 function card(collection, changed) {
-  const name = collection.name;
-  const remove = button("Drop…", () => drop(collection, changed), { class: "danger quiet-button" });
+  const name = collection.name, remove = dropButton(collection, changed);
   if (collection.failure)
     return el("article", { class: "card collection" }, el("h2", {}, el("bdi", {}, visible(name))), problem(collection.failure), el("div", { class: "toolbar" }, remove));
-  const vectors = collection.vectors.length
-    ? collection.vectors.map((part) => `${visible(part.name)}: ${vectorText(part)}`)
-    : vectorText(collection);
-  const model = collection.model ? visible(collection.model) + (collection.served_model ? "" : " (not served)") : "none";
   return el("article", { class: "card collection" },
     el("h2", {}, el("a", { href: `#/search/${encodeURIComponent(name)}` }, el("bdi", {}, visible(name))), el("span", { class: "row-count" }, plural(collection.rows, "row"))),
     el("dl", { class: "figures" },
-      figure("Vectors", vectors),
+      figure("Vectors", vectorsOf(collection)),
       figure("Index", indexText(collection)),
-      figure("Model", model),
+      figure("Model", modelOf(collection)),
       figure("Memory", memoryText(collection)),
       figure("On disk", `${bytes(collection.bytes_vectors)} of vectors`)),
     el("div", { class: "toolbar" }, link("search", name, "Search"), link("rows", name, "Rows"), link("map", name, "Map"), link("ask", name, "Ask"), remove));
+}
+
+// ---- the table
+
+// Title, what a column is sorted by, its cell, and whether it has numbers. A damaged collection has its name only.
+const COLUMNS = [
+  ["Name", (one) => one.name, null],
+  ["Rows", (one) => Number(one.rows), (one) => count(one.rows), true],
+  ["Vectors", (one) => vectorsOf(one).join(), (one) => vectorsOf(one).map((text) => el("p", {}, text))],
+  ["Index", (one) => Number(one.index?.lists ?? 0), (one) => (one.index ? plural(one.index.lists, "list") : one.vectors.some((part) => part.index) ? "by vector" : "none"), true],
+  ["Model", (one) => modelOf(one), (one) => modelOf(one)],
+  ["Memory", (one) => Number(one.bytes_device) + Number(one.bytes_host), (one) => (one.rows > 0 && one.bytes_device === 0 ? "not loaded" : memoryText(one)), true],
+  ["On disk", (one) => Number(one.bytes_vectors), (one) => bytes(one.bytes_vectors), true],
+];
+
+const order = { column: 0, down: false, words: "" }; // kept while the page is open
+
+function compare(a, b) {
+  if (Boolean(a.failure) !== Boolean(b.failure)) return a.failure ? 1 : -1;
+  const of = a.failure ? COLUMNS[0][1] : COLUMNS[order.column][1], x = of(a), y = of(b);
+  const way = typeof x === "number" ? x - y : x.localeCompare(y, "en", { numeric: true });
+  return (order.down ? -way : way) || a.name.localeCompare(b.name, "en");
+}
+
+function line(collection, changed) {
+  const { name } = collection;
+  const head = el("th", { scope: "row" }, collection.failure ? el("bdi", {}, visible(name)) : el("a", { href: `#/search/${encodeURIComponent(name)}` }, el("bdi", {}, visible(name))));
+  const cells = collection.failure ? el("td", { colspan: COLUMNS.length - 1 }, problem(collection.failure)) : COLUMNS.slice(1).map(([, , cell, number]) => el("td", { class: number ? "amount" : null }, cell(collection)));
+  return el("tr", {}, head, cells, el("td", {}, el("div", { class: "toolbar" }, !collection.failure && [link("rows", name, "Rows"), link("map", name, "Map")], dropButton(collection, changed))));
+}
+
+function table(collections, changed) {
+  const box = el("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": "Collections" }), found = el("span", { class: "quiet", role: "status" });
+  const draw = () => {
+    const words = order.words.toLowerCase().split(/\s+/).filter(Boolean);
+    const shown = collections.filter((one) => words.every((word) => `${one.name} ${one.model ?? ""}`.toLowerCase().includes(word))).sort(compare);
+    found.textContent = shown.length === collections.length ? "" : `${count(shown.length)} of ${plural(collections.length, "collection")}`;
+    const head = COLUMNS.map(([title], column) => {
+      const sorted = column === order.column;
+      const sort = () => {
+        Object.assign(order, { column, down: sorted ? !order.down : COLUMNS[column][3] === true });
+        draw();
+        box.querySelectorAll("thead button")[column].focus();
+      };
+      return el("th", { scope: "col", "aria-sort": sorted ? (order.down ? "descending" : "ascending") : "none" }, button(title + (sorted ? (order.down ? " ↓" : " ↑") : ""), sort, { class: "link", title: `Sort by ${title.toLowerCase()}` }));
+    });
+    replace(box, shown.length ? el("table", {}, el("thead", {}, el("tr", {}, head, el("th", {}, el("span", { class: "hidden" }, "Actions")))), el("tbody", {}, shown.map((one) => line(one, changed)))) : el("p", { class: "empty" }, "No collection matches."));
+  };
+  const filter = el("input", { type: "search", value: order.words, placeholder: "Filter by name or model", "aria-label": "Filter", oninput: () => { order.words = filter.value; draw(); } });
+  draw();
+  return el("div", { class: "collection-table" }, el("div", { class: "toolbar" }, filter, found), box);
 }
 
 export async function mount(root, { refresh }) {
@@ -88,11 +143,12 @@ export async function mount(root, { refresh }) {
     refresh(all);
     const head = el("header", { class: "view-head" },
       el("div", {}, el("h1", {}, "Collections"),
-        el("p", { class: "quiet" }, `${plural(all.collections.length, "collection")}, ${bytes(all.bytes_file)} on disk, ${all.device}`)),
+        el("p", { class: "quiet" }, `${plural(all.collections.length, "collection")}, ${bytes(all.bytes_file)} on disk, on ${all.device}`)),
       button("New collection", () => create(draw), { class: "primary" }));
+    const shown = (list) => (list.length < TABLE_FROM ? el("div", { class: "grid" }, list.map((one) => card(one, draw))) : table(list, draw));
     const empty = el("div", { class: "empty" }, el("p", {}, "There is no collection yet."),
       el("p", { class: "quiet" }, "Create one here, send points with any Qdrant client, or fill the file with warpwave store add."));
-    replace(root, head, all.collections.length ? el("div", { class: "grid" }, all.collections.map((one) => card(one, draw))) : empty);
+    replace(root, head, all.collections.length ? shown(all.collections) : empty);
   };
   await draw();
 }

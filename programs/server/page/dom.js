@@ -55,6 +55,8 @@ export function bytes(n) {
   return `${n < 10 && unit ? n.toFixed(1) : Math.round(n)} ${units[unit]}`;
 }
 
+export const deviceText = (id) => (id === "cpu" ? "the CPU" : id);
+
 export function duration(seconds) {
   if (seconds < 0.0995) return `${(seconds * 1000).toFixed(seconds < 0.00995 ? 2 : 1)} ms`;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;

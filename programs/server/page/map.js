@@ -4,7 +4,7 @@ import { button, count, el, field, note, plural, problem, replace, select, short
 import { facet, fieldsOf } from "/ui/filters.js";
 import { parse } from "/ui/json.js";
 import { openPanel } from "/ui/panel.js";
-import { inline, rowCard, summary } from "/ui/payload.js";
+import { inline, rowCard, summary, titleKey } from "/ui/payload.js";
 import { Plot } from "/ui/plot.js";
 import { costLine, query, vectorOf } from "/ui/search.js";
 
@@ -312,7 +312,7 @@ class MapView {
     this.over = i;
     const row = await this.rowOf(i);
     if (this.over !== i || !row) return;
-    const { title, body, rest } = summary(row);
+    const { title, body, rest } = summary(row, 320, titleKey(this.collection));
     replace(this.tip, el("strong", {}, title || shorten(visible(row.id), 60)), body && el("p", {}, shorten(body, 180)), rest.length > 0 && el("p", { class: "quiet" }, rest.map(([key, value]) => `${key} ${value}`).join(" · ")));
     const [x, y] = this.plot.pixelOf(i);
     this.tip.hidden = false;
@@ -354,7 +354,7 @@ class MapView {
   pointOf(handle) { return this.handles.pointOf(BigInt(handle)); }
 
   card(row, lead) {
-    return rowCard(row, { lead, open: () => openPanel(this.collection, row.id), actions: [button("Search from here", () => this.searchFrom(row.id, true))] });
+    return rowCard(row, { collection: this.collection, lead, open: () => openPanel(this.collection, row.id), actions: [button("Search from here", () => this.searchFrom(row.id, true))] });
   }
 
   // The neighbours of a row, as lines and as a list.
@@ -374,7 +374,7 @@ class MapView {
         note("This row is not on the map yet: make the map again");
       }
       const score = (value) => el("div", { class: "score" }, el("output", {}, value));
-      replace(this.found, el("div", { class: "view-head" }, el("h2", {}, "Nearest to ", el("bdi", {}, summary(row).title || shorten(visible(id), 60))), button("Clear", () => this.clear())), costLine(answer),
+      replace(this.found, el("div", { class: "view-head" }, el("h2", {}, "Nearest to ", el("bdi", {}, summary(row, 320, titleKey(this.collection)).title || shorten(visible(id), 60))), button("Clear", () => this.clear())), costLine(answer),
         el("ol", { class: "hits" }, this.card(row, score("selected")), answer.hits.map((hit) => this.card(hit.row, score(hit.score.toFixed(4))))));
     } catch (error) {
       replace(this.found, problem(error));

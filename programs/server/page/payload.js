@@ -16,21 +16,59 @@ export function inline(value, length = 80) {
   return shorten(visible(text).replace(/\s+/g, " "), length);
 }
 
-// A summary of a row: {title, body, rest}; body is a text of at most `length` characters, rest has [key, value] of the other short values.
-export function summary(row, length = 320) {
+// The fields that were chosen as titles, by collection. A reload forgets them.
+const chosen = new Map();
+export const titleKey = (collection) => chosen.get(collection);
+export const chooseTitle = (collection, key) => (key ? chosen.set(collection, key) : chosen.delete(collection));
+
+// The value of a field, "author.name", say.
+export const valueAt = (payload, key) => key.split(".").reduce((value, part) => (value && typeof value === "object" ? value[part] : undefined), payload);
+
+// A summary of a row: {title, body, rest}; body is a text of at most `length` characters, rest has [key, value] of the other short values. `key` names
+// the field with the title. `find` returns where in the text something was found, -1 for nowhere: the body then begins shortly before it.
+export function summary(row, length = 320, key = undefined, find = () => -1) {
   const payload = row.text === undefined ? row.payload : { ...row.payload, [TEXT]: row.text };
   if (!payload || typeof payload !== "object" || Array.isArray(payload))
     return { title: "", body: row.preview ? visible(row.preview) + "…" : row.text ? inline(row.text, length) : "", rest: [] };
   const keys = Object.keys(payload);
-  const title = keys.find((key) => TITLES.test(key) && isText(payload[key]));
+  const given = key === undefined ? undefined : valueAt(payload, key);
+  const title = given === undefined || given === null ? keys.find((one) => TITLES.test(one) && isText(payload[one])) : key;
   const texts = keys.filter((key) => key !== title && isText(payload[key]) && payload[key].length > 24);
   const body = texts.sort((a, b) => payload[b].length - payload[a].length)[0];
-  const rest = keys.filter((key) => key !== title && key !== body && payload[key] !== null && typeof payload[key] !== "object");
+  const rest = keys.filter((key) => key !== title && key !== body && key !== TEXT && payload[key] !== null && typeof payload[key] !== "object");
   return {
-    title: title ? inline(payload[title], 120) : "",
-    body: body ? inline(payload[body], length) : "",
+    title: title ? inline(given ?? payload[title], 120) : "",
+    body: body ? excerpt(payload[body], length, find) : "",
     rest: rest.slice(0, 6).map((key) => [inline(key, 24), inline(payload[key], 40)]),
   };
+}
+
+function excerpt(text, length, find) {
+  const at = find(text.slice(0, SHOWN_MAX));
+  const from = at > length / 2 ? text.lastIndexOf(" ", at - 40) + 1 : 0;
+  return (from > 0 ? "…" : "") + inline(text.slice(from), length);
+}
+
+// ---- words that were searched for
+
+const WORD = /[\p{L}\p{N}]+/gu;
+const folded = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+const wordsOf = (text) => [...text.matchAll(WORD)].map((match) => ({ at: match.index, word: match[0], folded: folded(match[0]) }));
+
+// A function that marks the words of a query in a text, in any case and with any accents, and one that finds the first of them.
+export function marker(query) {
+  const wanted = new Set(wordsOf(query ?? "").map((one) => one.folded));
+  const hits = (text) => (wanted.size ? wordsOf(text).filter((one) => wanted.has(one.folded)) : []);
+  const mark = (text) => {
+    const nodes = [];
+    let done = 0;
+    for (const { at, word } of hits(text)) {
+      nodes.push(text.slice(done, at), el("mark", {}, word));
+      done = at + word.length;
+    }
+    return [...nodes, text.slice(done)];
+  };
+  return { mark, find: (text) => hits(text)[0]?.at ?? -1 };
 }
 
 function textValue(value) {
@@ -63,18 +101,19 @@ export function fullPayload(row) {
   return el("dl", { class: "payload" }, keys.map((key) => [el("dt", {}, el("bdi", {}, visible(shorten(key, 200)))), el("dd", {}, shownValue(payload[key]))]));
 }
 
-// One row in a list of results. `lead` stands before it, `actions` behind.
-export function rowCard(row, { lead, actions = [], open }) {
-  const { title, body, rest } = summary(row);
+// One row in a list of results. `lead` stands before it, `actions` behind; the words of `query` are marked.
+export function rowCard(row, { collection, lead, actions = [], open, query }) {
+  const { mark, find } = marker(query);
+  const { title, body, rest } = summary(row, 320, titleKey(collection), find);
   const id = idText(row.id);
   return el("li", { class: "card hit", "data-id": id },
     lead,
     el("div", { class: "hit-text" },
       el("div", { class: "hit-head" },
-        button(title || shorten(visible(id), 60), open, { class: "title", title: "Open the row" }),
+        button(title ? mark(title) : shorten(visible(id), 60), open, { class: "title", title: "Open the row" }),
         title && el("bdi", { class: "id" }, shorten(visible(id), 60))),
-      body && el("p", {}, el("bdi", {}, body)),
+      body && el("p", {}, el("bdi", {}, mark(body))),
       row.payload === undefined && row.payload_bytes > 0 && el("p", { class: "quiet" }, `The payload has ${bytes(row.payload_bytes)}; open the row to see it.`),
-      rest.length > 0 && el("div", { class: "chips" }, rest.map(([key, value]) => el("span", { class: "chip" }, el("b", {}, key), " ", el("bdi", {}, value))))),
+      rest.length > 0 && el("div", { class: "chips" }, rest.map(([key, value]) => el("span", { class: "chip" }, el("b", {}, key), " ", el("bdi", {}, mark(value)))))),
     el("div", { class: "hit-actions" }, actions));
 }

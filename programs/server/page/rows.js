@@ -4,11 +4,9 @@ import { FilterBuilder, anywhere, fieldsOf, forgetFields } from "/ui/filters.js"
 import { button, count, download, el, note, plural, problem, replace, shorten, visible } from "/ui/dom.js";
 import { stringify } from "/ui/json.js";
 import { confirmDelete, openPanel } from "/ui/panel.js";
-import { inline } from "/ui/payload.js";
+import { inline, valueAt } from "/ui/payload.js";
 
 const PAGE = 50, COLUMNS = 5, EXPORT_PAGE = 500, PAYLOAD_BYTES = 4096;
-
-const at = (payload, key) => key.split(".").reduce((value, part) => (value && typeof value === "object" ? value[part] : undefined), payload);
 
 class RowsView {
   constructor(root, collection) {
@@ -88,7 +86,7 @@ class RowsView {
       el("td", { class: "tick" }, el("input", { type: "checkbox", "aria-label": `Choose ${shorten(visible(row.id), 60)}`, onchange: (event) => this.choose(row.id, event.target.checked) })),
       el("th", { scope: "row" }, button(shorten(visible(row.id), 44), () => openPanel(this.collection, row.id, { changed: () => this.changed() }), { class: "link id" })),
       row.preview ? el("td", { colspan: columns.length || 1 }, el("bdi", {}, inline(row.preview, 120)))
-        : columns.map((key) => el("td", {}, el("bdi", {}, inline(at(row.payload, key), 90)))),
+        : columns.map((key) => el("td", {}, el("bdi", {}, inline(valueAt(row.payload, key), 90)))),
       texts && el("td", {}, el("bdi", {}, inline(row.text, 120))));
     replace(this.body, el("table", {},
       el("thead", {}, el("tr", {}, el("th", { class: "tick" }, el("span", { class: "hidden" }, "Choose")), el("th", { scope: "col" }, "id"), columns.map((key) => el("th", { scope: "col" }, el("bdi", {}, inline(key, 40)))), texts && el("th", { scope: "col" }, "text"))),

@@ -137,6 +137,8 @@ static void put_device(out *o, const server *s)
     if (ww_device_describe(s->config.device, &device) != WW_OK)
         return;
     put_text(o, "device", device.name);
+    out_text(o, ",");
+    put_text(o, "device_id", device.id);
     out_format(o, ",\"device_memory_bytes\":%lld,\"device_memory_free_bytes\":%lld,", (long long)device.memory_total_bytes,
                (long long)device.memory_free_bytes);
 }
