@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -94,6 +95,7 @@ static request *request_create(server *s, struct MHD_Connection *connection, con
     r->seconds = s->config.request_seconds;
     r->deadline_seconds = r->begun_seconds + r->seconds;
     r->status = 500;
+    r->file = -1;
     pthread_mutex_lock(&s->lock);
     r->number = ++s->requests;
     pthread_mutex_unlock(&s->lock);
@@ -115,6 +117,8 @@ static void request_free(request *r)
         entry_release(r->server, r->entry);
     if (r->stream)
         stream_release(r->stream);
+    if (r->file >= 0)
+        close(r->file);
     for (size_t i = 0; i < PATH_NAMES_MAX; i++)
         memory_free(r->names[i]);
     atomic_fetch_sub(&r->server->body_bytes, (long long)r->body_capacity);
@@ -162,8 +166,23 @@ static void free_bytes(void *bytes)
     memory_free(bytes);
 }
 
+/* Sends a whole file, which the response closes. */
+static struct MHD_Response *make_file_response(request *r)
+{
+    struct stat file;
+    struct MHD_Response *response =
+        fstat(r->file, &file) == 0 ? MHD_create_response_from_fd64((uint64_t)file.st_size, r->file) : NULL;
+    if (response) {
+        r->sent_bytes = (size_t)file.st_size;
+        r->file = -1;
+    }
+    return response;
+}
+
 static struct MHD_Response *make_response(request *r)
 {
+    if (r->file >= 0)
+        return make_file_response(r);
     if (r->stream)
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, stream_read, r->stream, NULL);
     if (r->answer.failed || !r->answer.bytes)

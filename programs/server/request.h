@@ -83,6 +83,7 @@ struct request {
     stream *stream;                  /* instead of `answer` */
     const char *accepted;            /* the encoding that the client wants; NULL: none */
     const char *encoding;            /* of `answer`; NULL: it is not compressed */
+    int file;                        /* the descriptor of a file to send instead of `answer`; -1: none */
 };
 
 /* Answers with a failure, in the form of the route's API. Returns false, for `return request_fail(...)` in functions that say

@@ -131,6 +131,7 @@ struct server {
     atomic_llong operations;
     atomic_llong body_bytes; /* memory of the bodies of all requests */
     int64_t maps_running;    /* threads that make maps */
+    atomic_bool copying;     /* a backup is being made */
 };
 
 /* ---- queues (work/queue.c) ----------------------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ function chart([title, of, show]) {
     picture.append(svg("polygon", { class: "area", points: `${x(known[0][0])},${HEIGHT} ${points.join(" ")} ${x(last[0])},${HEIGHT}` }), svg("polyline", { class: "line", points: points.join(" ") }));
   }
   return el("article", { class: "card chart" }, el("h3", {}, title), el("p", { class: "now" }, last ? show(last[1]) : "–"),
-    el("div", { class: "axes" }, el("div", { class: "axis-y", "aria-hidden": "true" }, el("span", {}, show(top)), el("span", {}, show(0))), picture,
+    el("div", { class: "axes" }, el("div", { class: "axis-y", "aria-hidden": "true" }, el("span", {}, show(top)), el("span", {}, "0")), picture,
       el("div", { class: "axis-x", "aria-hidden": "true" }, el("span", {}, `${span / 60} min ago`), el("span", {}, "now"))),
     el("p", { class: "quiet" }, known.length ? `maximum ${show(largest)}` : "collecting…"));
 }
@@ -52,7 +52,7 @@ function routesCard() {
   const head = ["Route", "Requests", "Mean", "Half within", "95% within"].map((title) => el("th", { scope: "col" }, title));
   const lines = list.slice(0, ROUTES_SHOWN).map((route) => el("tr", {}, el("th", { scope: "row", class: "code" }, route.name),
     [count(route.count), duration(route.seconds / route.count), bound(route.half), bound(route.most)].map((text) => el("td", { class: "amount" }, text))));
-  return [el("h2", {}, "Durations by route"),
+  return [el("h2", {}, "Durations by route"), list.length > 0 && el("p", { class: "quiet" }, "in the last five minutes, those that took the most time together first"),
     list.length ? el("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": "Durations by route" }, el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, lines)))
       : el("p", { class: "quiet" }, "No request since this page was opened."),
     list.length > ROUTES_SHOWN && el("p", { class: "quiet" }, `and ${plural(list.length - ROUTES_SHOWN, "other route")}`)];

@@ -60,6 +60,8 @@ static const route routes[] = {
      false},
     {"GET", "/warpwave/overview", RIGHT_READ, WORK_STORE_READ, NULL, run_overview, "The server, its models and its collections",
      NULL, "An object.", false},
+    {"POST", "/warpwave/backup", RIGHT_WRITE, WORK_STORE_READ, NULL, run_backup, "Download a consistent copy of the store",
+     NULL, "The copy, a SQLite file; 429 while another one is made, 507 if the disk has no room for it.", false},
     {"GET", COLLECTION "/fields", RIGHT_READ, WORK_READ, NULL, run_fields, "The keys that payloads have", NULL,
      "Keys with their types and how many rows have them.", false},
     {"POST", COLLECTION "/rows", RIGHT_READ, WORK_READ, prepare_rows, run_rows,

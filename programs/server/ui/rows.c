@@ -247,7 +247,8 @@ void run_rows(request *r)
     get.count = p->count;
     get.ids = (const char *const *)p->ids;
     get.handles = p->handles;
-    get.fetch = WW_FETCH_IDS | (p->payload ? (uint32_t)WW_FETCH_PAYLOADS | (uint32_t)WW_FETCH_TEXTS : 0) | (p->vector ? (uint32_t)WW_FETCH_VECTORS : 0);
+    get.fetch = WW_FETCH_IDS | (p->payload ? (uint32_t)WW_FETCH_PAYLOADS | (uint32_t)WW_FETCH_TEXTS : 0) |
+                (p->vector ? (uint32_t)WW_FETCH_VECTORS : 0);
     if (status == WW_OK)
         status = ww_collection_get(e->collection, &get, &found);
     if (status != WW_OK) {

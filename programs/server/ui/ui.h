@@ -17,6 +17,9 @@ extern const page_file page_files[];
 /* ---- files.c: answers with the page itself, and with its files */
 bool page_root(request *r);
 
+/* ---- backup.c: a copy of the store */
+void run_backup(request *r);
+
 /* ---- overview.c: the server, its models, and all collections with their figures */
 void run_overview(request *r);
 

@@ -80,6 +80,7 @@ static const struct {
     {"GET", "/openapi.json", NULL},
     {"GET", "/ui/app.js", NULL},
     {"GET", "/warpwave/overview", NULL},
+    {"POST", "/warpwave/backup", NULL},
     {"GET", "/warpwave/collections/docs/fields", NULL},
     {"POST", "/warpwave/collections/docs/rows", "{\"filter\": {\"must\": [{\"key\": \"a\", \"match\": {\"value\": 1}}]}}"},
     {"POST", "/warpwave/collections/docs/rows", "{\"ids\": [\"1\", \"3\"], \"with_vector\": true}"},

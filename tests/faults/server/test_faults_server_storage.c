@@ -68,6 +68,9 @@ static void a_full_disk_refuses_writes_only(void **state)
     http_free(&a);
     ASK_STATUS(port, 507, "PUT", "/collections/more", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
     ASK_STATUS(port, 507, "DELETE", "/collections/docs", NULL);
+    const int entries = scratch_entries();
+    ASK_STATUS(port, 507, "POST", "/warpwave/backup", NULL);
+    assert_int_equal(scratch_entries(), entries); /* nothing of the copy is left */
     check_status(search(), 200);
     check_count(1);
     assert_true(vfs_disarm());

@@ -9,7 +9,7 @@
 #include "server/client.h"
 #include "server/ui/ui.h"
 
-enum { PAGE_BYTES_MAX = 150000 };
+enum { PAGE_BYTES_MAX = 200000 };
 
 static server *running;
 static int port;
@@ -185,6 +185,7 @@ static void the_overview_has_every_collection_and_its_figures(void **state)
     assert_true(json_is_null(json_object_get(part, "index")));
     assert_true(json_integer_value(body_value(answer, "bytes_file")) > 0);
     assert_true(strlen(body_text(answer, "device")) > 0);
+    assert_string_equal(body_text(answer, "device_id"), "cpu");
     json_decref(answer);
 }
 
