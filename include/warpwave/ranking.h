@@ -1,5 +1,5 @@
-/* Ranking: new results from results. The functions fuse two lists into one, thin out similar hits, group hits by a field of
- * their payloads, or order them by scores that the caller has computed.
+/* Ranking: new results from results. The functions fuse lists into one, thin out similar hits, group hits by a field of their
+ * payloads, order them by scores that the caller has computed, or take those that the caller has picked.
  *
  * Everything here depends only on the results, for collections in memory and in stores. The order is the same on
  * every machine: equal values are ordered by handle when lists are fused, and otherwise stay in the order in which they came.
@@ -9,6 +9,7 @@
 #ifndef WARPWAVE_RANKING_H
 #define WARPWAVE_RANKING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,20 +21,35 @@
 extern "C" {
 #endif
 
-/* What the score of a fused hit is: the sum over the two lists of its weight times */
+/* What the score of a fused hit is: the sum, over the lists that have it, of */
 typedef enum ww_fusion {
-    WW_FUSION_RANKS = 0, /* 1 / (constant + rank), ranks from 1: reciprocal rank fusion */
-    WW_FUSION_SCORES = 1 /* the hit's score, scaled so that the list's best is 1 and its worst is 0; all 1 if they are equal */
+    WW_FUSION_RANKS = 0, /* weight / (constant + rank), ranks from 1: reciprocal rank fusion */
+    WW_FUSION_SCORES =
+        1, /* weight * the hit's score, scaled so that the list's best is 1 and its worst is 0; 1 if they are equal */
+    WW_FUSION_SCALED_RANKS = 2, /* 1 / (constant + rank / weight); 0 if the weight is 0 */
+    /* weight * (0.5 + (score - mean) / (6 * deviation)) with the list's mean and its sample standard deviation, negated if
+     * smaller scores are better; weight * 0.5 if all scores are equal: distribution-based score fusion */
+    WW_FUSION_DISTRIBUTIONS = 3
 } ww_fusion;
 
-/* How two lists become one. */
+/* How lists become one. */
 typedef struct ww_fuse {
     size_t struct_size;
     ww_fusion fusion;
-    double constant;   /* of WW_FUSION_RANKS: 60 by default; more than 0 */
-    double weights[2]; /* of the first list and of the second: 1 each by default; finite, not negative */
-    int64_t limit;     /* at most this many hits per query; 0: all */
+    double constant;       /* of WW_FUSION_RANKS and WW_FUSION_SCALED_RANKS: 60 by default; 0 or more */
+    const double *weights; /* one per list, finite, not negative; NULL: 1 each */
+    int64_t limit;         /* at most this many hits per query; 0: all */
+    bool by_id;            /* hits with the same id are one hit, for results of different collections; else those with the same
+                              handle */
+    const ww_cancel *cancel; /* as in ww_query */
 } ww_fuse;
+
+/* A hit of other results, and the score that it gets. */
+typedef struct ww_picked_hit {
+    const ww_results *results;
+    int64_t query, hit;
+    float score;
+} ww_picked_hit;
 
 /* Maximal marginal relevance: of the remaining hits, the next is the one with the largest
  *     lambda * relevance - (1 - lambda) * (the largest similarity to a hit that was chosen before)
@@ -79,10 +95,15 @@ static inline ww_grouping ww_grouping_default(void)
     return value;
 }
 
-/* Fuses two results query by query; hits with the same handle are one hit. Scores are those of the fusion, best first, equal
- * ones by handle; ww_results_parts() has the rank and the score in each. `how` may be NULL. Refuses results of different
- * numbers of queries. */
-WW_API ww_status ww_results_fuse(const ww_results *first, const ww_results *second, const ww_fuse *how, ww_results **fused);
+/* Fuses lists query by query. Scores are those of the fusion, best first; equal ones are ordered by handle, or with `by_id` in
+ * the order of the lists. What was fetched for a hit comes from the first list that has it. If there are two lists,
+ * ww_results_parts() has the rank and the score in each. `how` may be NULL. Refuses results of different numbers of queries, or
+ * with vectors of different dimensions, and with `by_id` results without ids (WW_FETCH_IDS), unless there are no hits. */
+WW_API ww_status ww_results_fuse(const ww_results *const *lists, int64_t list_count, const ww_fuse *how, ww_results **fused);
+
+/* Makes results of one query from hits of any results, in this order, with everything that was fetched for them. Refuses hits
+ * that do not exist, and vectors of different dimensions. */
+WW_API ww_status ww_results_pick(const ww_picked_hit *hits, int64_t count, ww_results **picked);
 
 /* Orders the hits of each query by maximal marginal relevance; scores stay as they are. Refuses results without vectors
  * (WW_FETCH_VECTORS), unless there are no hits. */

@@ -58,15 +58,15 @@ WW_API const char *ww_results_payload(const ww_results *results, int64_t query, 
 WW_API const char *ww_results_text(const ww_results *results, int64_t query, int64_t hit);
 WW_API const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit);
 
-/* How a hit of a fused search (ww_query.match, ranking.h) was found: [0] by its vector, or in the first results, [1] by its
+/* How a hit of two fused lists was found (ww_query.match, ranking.h): [0] by its vector, or in the first results, [1] by its
  * text, or in the second. A rank counts from 1; 0 means that this part did not find the hit, and its score is NaN then. */
 typedef struct ww_hit_parts {
     int64_t ranks[2];
     float scores[2];
 } ww_hit_parts;
 
-/* Returns the parts of a query's hits, as many as ww_results_count() says. NULL if the results were not fused, or there is no
- * such query. */
+/* Returns the parts of a query's hits, as many as ww_results_count() says. NULL if they were not made by fusing two lists,
+ * or there is no such query. */
 WW_API const ww_hit_parts *ww_results_parts(const ww_results *results, int64_t query);
 
 /* All hits of all queries at once, as arrays by hit, for bindings and programs with many hits: query q has the hits starts[q]

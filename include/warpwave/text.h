@@ -96,7 +96,7 @@ typedef struct ww_text_query {
     ww_text_mode mode;
     const ww_query *query; /* k, where, filter, mask, fetch and so on; its queries, their count and dim, and match are
                               ignored. NULL: k is 10, and ids, payloads and texts are fetched */
-    const ww_fuse *fuse;   /* of WW_TEXT_HYBRID; NULL: the default */
+    const ww_fuse *fuse;   /* of WW_TEXT_HYBRID, as in ww_match; NULL: the default */
     int64_t candidates;    /* of each part of WW_TEXT_HYBRID, and of a diversity; 0: as ww_match and ww_collection_rank() say */
     const ww_diversity *diversity; /* as ww_collection_rank() takes it; NULL: none */
     const ww_grouping *grouping;   /* as ww_collection_rank() takes it; NULL: none */

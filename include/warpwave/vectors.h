@@ -174,7 +174,8 @@ typedef struct ww_match {
     size_t struct_size;
     const char *const *texts; /* one for each query, NUL-terminated UTF-8 */
     ww_match_mode mode;
-    const struct ww_fuse *fuse; /* how the parts become one list; k is used instead of its limit. NULL: the default */
+    const struct ww_fuse *fuse; /* how the two lists, by vectors and by words, become one; k is used instead of its limit, and
+                                   the query's token instead of its own. NULL: the default */
     int64_t candidates;         /* hits of each part that are fused, 0 to WW_K_MAX; 0 means 100, or k if k is larger */
 } ww_match;
 

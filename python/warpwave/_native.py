@@ -1218,6 +1218,8 @@ ww_model_convert = function("model", "ww_model_convert", c_int, POINTER(ww_conve
 # ---- warpwave/ranking.h --------------------------------------------------------------------------------------------------
 WW_FUSION_RANKS = 0
 WW_FUSION_SCORES = 1
+WW_FUSION_SCALED_RANKS = 2
+WW_FUSION_DISTRIBUTIONS = 3
 
 
 @struct
@@ -1225,8 +1227,18 @@ class ww_fuse(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("fusion", c_int),
                 ("constant", c_double),
-                ("weights", c_double * 2),
-                ("limit", c_int64)]
+                ("weights", c_void_p),
+                ("limit", c_int64),
+                ("by_id", c_bool),
+                ("cancel", c_void_p)]
+
+
+@struct
+class ww_picked_hit(Structure):
+    _fields_ = [("results", c_void_p),
+                ("query", c_int64),
+                ("hit", c_int64),
+                ("score", c_float)]
 
 
 @struct
@@ -1249,7 +1261,8 @@ class ww_grouping(Structure):
 ww_fuse_init = function("", "ww_fuse_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_diversity_init = function("", "ww_diversity_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_grouping_init = function("", "ww_grouping_init", c_int, c_void_p, ("struct_size", c_size_t))
-ww_results_fuse = function("", "ww_results_fuse", c_int, c_void_p, c_void_p, POINTER(ww_fuse), c_void_p)
+ww_results_fuse = function("", "ww_results_fuse", c_int, c_void_p, ("list_count", c_int64), POINTER(ww_fuse), c_void_p)
+ww_results_pick = function("", "ww_results_pick", c_int, POINTER(ww_picked_hit), ("count", c_int64), c_void_p)
 ww_results_diversify = function("", "ww_results_diversify", c_int, c_void_p, POINTER(ww_diversity), c_void_p)
 ww_results_group = function("", "ww_results_group", c_int, c_void_p, POINTER(ww_grouping), c_void_p)
 ww_results_rerank = function("", "ww_results_rerank", c_int, c_void_p, c_void_p, ("limit", c_int64), c_void_p)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import nullcontext
-from ctypes import addressof, byref, c_int64, c_void_p, sizeof
+from ctypes import addressof, byref, c_double, c_int64, c_void_p, sizeof
 from typing import Any, Callable, Mapping, Optional, Protocol, Sequence, Union
 
 import numpy as np
@@ -239,7 +239,9 @@ class TextCollection(Collection):
             query.mask = address(words)
         fuse.fusion = chosen(_FUSIONS, fusion, "the fusion")
         if weights is not None:
-            fuse.weights[0], fuse.weights[1] = weights
+            of_vectors, of_words = weights
+            both = (c_double * 2)(of_vectors, of_words)
+            fuse.weights = addressof(both)
         ranking = Ranking(mmr, None if rerank is not None else candidates, group_by, groups, group_size)
         asked.texts, asked.count, asked.mode = block.pointers, block.count, chosen(_MODES, mode, "the mode")
         asked.query, asked.fuse, asked.candidates, asked.expand = addressof(query), addressof(fuse), ranking.candidates, integer(expand, "expand")

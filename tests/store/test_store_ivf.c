@@ -143,10 +143,10 @@ static void hits_that_are_ranked_again_are_not_proven(void **state)
                *exact = query_lists(s->stored, s->queries, QUERIES, K, 0);
     ww_results *fused = NULL;
     assert_true(ww_results_proven(some, 0) > 0);
-    CHECK_OK(ww_results_fuse(some, some, NULL, &fused));
+    CHECK_OK(ww_results_fuse((const ww_results *const[]){some, some}, 2, NULL, &fused));
     assert_int_equal(ww_results_proven(fused, 0), 0);
     ww_results_destroy(fused);
-    CHECK_OK(ww_results_fuse(exact, exact, NULL, &fused));
+    CHECK_OK(ww_results_fuse((const ww_results *const[]){exact, exact}, 2, NULL, &fused));
     assert_int_equal(ww_results_proven(fused, 0), K);
     ww_results_destroy(fused);
     ww_results_destroy(some);

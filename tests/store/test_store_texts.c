@@ -159,13 +159,14 @@ static void both_parts_are_fused_by_weighted_scores(void **state)
     (void)state;
     static const float east[DIM] = {1, 0};
     ww_query query = ww_query_default();
+    double weights[2] = {0.25, 4.0};
     ww_fuse fuse = ww_fuse_default();
-    fuse.fusion = WW_FUSION_SCORES, fuse.weights[0] = 0.25, fuse.weights[1] = 4.0;
+    fuse.fusion = WW_FUSION_SCORES, fuse.weights = weights;
     ww_results *found = hybrid(east, "squirrel", &query, &fuse);
     assert_string_equal(ww_results_id(found, 0, 0), "c");               /* the best of the words */
     assert_true(ww_results_scores(found, 0)[0] == 4.0f + 0.25f * 0.5f); /* cosine 0 is halfway between 1 and -1 */
     ww_results_destroy(found);
-    fuse.weights[1] = -1.0;
+    weights[1] = -1.0;
     ww_match match = ww_match_default();
     const char *words = "x";
     match.texts = &words, match.fuse = &fuse;

@@ -64,7 +64,8 @@ static void lists_are_fused(void **state)
     (void)state;
     static const float north[DIM] = {0, 1};
     ww_results *first = find(EAST, 3), *second = find(north, 3), *fused = NULL; /* abc, fdc */
-    CHECK_OK(ww_results_fuse(first, second, NULL, &fused));
+    const ww_results *const lists[2] = {first, second};
+    CHECK_OK(ww_results_fuse(lists, 2, NULL, &fused));
     assert_string_equal(ids_of(fused), "cafbd"); /* c is in both; a and f are first of one, a has the smaller handle */
     assert_int_equal(ww_results_parts(fused, 0)[0].ranks[0], 3);
     assert_int_equal(ww_results_parts(fused, 0)[0].ranks[1], 3);
@@ -73,13 +74,13 @@ static void lists_are_fused(void **state)
     assert_memory_equal(ww_results_vector(fused, 0, 2), VECTORS + (5 * DIM), DIM * sizeof(float));
     ww_results_destroy(fused);
     ww_fuse how = ww_fuse_default();
-    how.constant = 1.0, how.weights[0] = 0.0, how.limit = 2;
-    CHECK_OK(ww_results_fuse(first, second, &how, &fused));
+    how.constant = 1.0, how.weights = (const double[2]){0.0, 1.0}, how.limit = 2;
+    CHECK_OK(ww_results_fuse(lists, 2, &how, &fused));
     assert_string_equal(ids_of(fused), "fd");
     ww_results_destroy(fused);
     how.constant = NAN;
-    CHECK_FAILS(WW_OUT_OF_RANGE, ww_results_fuse(first, second, &how, &fused));
-    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_results_fuse(NULL, second, &how, &fused));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_results_fuse(lists, 2, &how, &fused));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_results_fuse((const ww_results *const[]){NULL, second}, 2, NULL, &fused));
     ww_results_destroy(first);
     ww_results_destroy(second);
 }
@@ -257,7 +258,7 @@ static ww_status make_all(const ww_results *found)
     ww_diversity diversity = ww_diversity_default();
     ww_grouping grouping = ww_grouping_default();
     grouping.field = "s";
-    ww_status status = ww_results_fuse(found, found, NULL, &made[0]);
+    ww_status status = ww_results_fuse((const ww_results *const[]){found, found}, 2, NULL, &made[0]);
     if (status == WW_OK)
         status = ww_results_diversify(found, &diversity, &made[1]);
     if (status == WW_OK)

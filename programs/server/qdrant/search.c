@@ -6,6 +6,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "base/tables/hash.h"
 #include "server/route.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
@@ -41,8 +42,12 @@ static void set_batch(request *r, const search *s)
     if (s->kind != SEARCH_NEAREST || s->diverse || s->child_count > 0 || !s->examples[0].vector || s->example_count > 1 ||
         s->limit + s->offset > WW_K_MAX)
         return;
-    const uint64_t parts[] = {s->filter_hash,      (uint64_t)(s->limit + s->offset),      parts_fetch(&s->with),
-                              (uint64_t)s->nprobe, text_hash(s->using, strlen(s->using)), (uint64_t)(s->recall * 1e6)};
+    const uint64_t parts[] = {s->filter_hash,
+                              (uint64_t)(s->limit + s->offset),
+                              parts_fetch(&s->with),
+                              (uint64_t)s->nprobe,
+                              fnv_bytes(FNV_BEGIN, s->using, strlen(s->using)),
+                              (uint64_t)(s->recall * 1e6)};
     uint64_t batch = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         batch = (batch ^ parts[i]) * 0x9e3779b97f4a7c15 + (batch >> 29);
@@ -236,7 +241,7 @@ static bool tell_whether_key(void *user, const char *value)
     return *keys;
 }
 
-static uint64_t hash_key(const grouping *g, value_counted key)
+static uint64_t hash_of_key(const grouping *g, value_counted key)
 {
     uint64_t hash = g->seed;
     for (size_t i = 0; i < key.bytes; i++)
@@ -247,7 +252,7 @@ static uint64_t hash_key(const grouping *g, value_counted key)
 /* The place of a key's group, or the free place for it. There is always a free one. */
 static uint32_t *place_of(const grouping *g, value_counted key)
 {
-    size_t at = hash_key(g, key) & g->place_mask;
+    size_t at = hash_of_key(g, key) & g->place_mask;
     for (; g->places[at] != 0; at = (at + 1) & g->place_mask) {
         const value_counted *there = &g->groups[g->places[at] - 1].key;
         if (there->bytes == key.bytes && memcmp(there->json, key.json, key.bytes) == 0)

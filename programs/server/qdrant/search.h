@@ -144,14 +144,17 @@ typedef struct kept_results {
 bool kept_add(kept_results *kept, ww_results *results); /* false: out of memory, and `results` are freed */
 void kept_free(kept_results *kept);
 
-/* A number that equal texts have in common. */
-uint64_t text_hash(const char *text, size_t bytes);
-
 /* Computes the searches together. Each gets `found` or a failure. */
 void searches_run(entry *e, search **searches, size_t count, kept_results *kept);
 
-/* Fuses the hits of the children by SEARCH_RRF or SEARCH_DBSF into `found`. The ids stay the children's. */
-ww_status search_fuse(search *s);
+/* Takes what a search asks for from results of one query, which are kept. */
+ww_status search_keep(search *s, kept_results *kept, ww_results *results);
+
+/* Fetches the selected parts of points of which only the id was found. */
+ww_status search_complete(entry *e, search *s, kept_results *kept);
+
+/* Fuses the hits of the children by SEARCH_RRF or SEARCH_DBSF. */
+ww_status search_fuse(entry *e, search *s, kept_results *kept);
 
 /* The number of hits that the search may have to look at. */
 int64_t search_depth(const search *s);
@@ -171,8 +174,5 @@ void run_matrix_offsets(request *r);
 
 /* Is the score within the threshold, if there is one? */
 bool score_is_within(const search *s, double score);
-
-/* Compares by score, the best first; ties stay in the order in which they were found. */
-int compare_found_scores(const void *first, const void *second);
 
 #endif

@@ -400,6 +400,15 @@ static ww_status add_results(scored_rows *all, const search *s, const ww_results
     return status;
 }
 
+/* Compares by score, the best first; ties stay in the order in which they were found. */
+static int compare_found_scores(const void *first, const void *second)
+{
+    const found_point *a = first, *b = second;
+    if (a->score != b->score)
+        return (a->score < b->score) - (a->score > b->score);
+    return (a->hit > b->hit) - (a->hit < b->hit);
+}
+
 /* Takes the best of the rows: more than are wanted by the number of examples, some of which may be among them. */
 static ww_status best_rows(const search *s, const scored_rows *all, found_point **best, int64_t *count)
 {
@@ -452,13 +461,13 @@ static ww_status take_best(search *s, const scored_rows *all, kept_results *kept
     if (status == WW_OK && !kept_add(kept, named))
         status = memory_failed("results", sizeof named);
     for (int64_t i = 0; status == WW_OK && i < count; i++)
-        s->found[i].id = ww_results_id(named, 0, i);
+        s->found[i] = (found_point){ww_results_id(named, 0, i), s->found[i].score, named, 0, i, 0};
     if (status == WW_OK && s->target->by_id)
         status = job_sort(s->found, (size_t)count, sizeof *s->found, compare_by_id);
     for (int64_t i = 0; status == WW_OK && i < count && s->found_count < s->limit; i++) {
         const char *id = s->found[i].id;
         if (id && !example_is(s, id) && passed++ >= s->offset)
-            s->found[s->found_count++] = (found_point){.id = id, .score = s->found[i].score, .hit = s->found[i].hit};
+            s->found[s->found_count++] = s->found[i];
     }
     return status;
 }

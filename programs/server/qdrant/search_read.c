@@ -3,6 +3,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "base/tables/hash.h"
 #include "server/qdrant/search.h"
 #include "server/work/documents.h"
 
@@ -51,6 +52,8 @@ static bool read_rrf(request *r, const char *rrf, search *s)
     s->kind = SEARCH_RRF;
     if (!request_read_number(r, rrf, "k", &s->rank_constant))
         return false;
+    if (s->rank_constant < 1)
+        return request_fail(r, 400, "query.rrf.k: is %g; it must be 1 or more", s->rank_constant);
     return weights ? read_weights(r, weights, s) : true;
 }
 
@@ -127,14 +130,6 @@ static bool read_query(request *r, const char *value, search *s)
     return search_read_nearest(r, value, s);
 }
 
-uint64_t text_hash(const char *text, size_t bytes)
-{
-    uint64_t hash = 0xcbf29ce484222325;
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
-    return hash;
-}
-
 /* Where in the tree a search is. */
 typedef struct tree_place {
     const search *above; /* NULL: none */
@@ -151,7 +146,7 @@ static bool read_filter(request *r, const char *object, const search *above, sea
     s->filter_bytes = bytes + (above ? above->filter_bytes : 0);
     s->filter_hash = above ? above->filter_hash : 0;
     if (own)
-        s->filter_hash = s->filter_hash * 31 + text_hash(own, bytes);
+        s->filter_hash = s->filter_hash * 31 + fnv_bytes(FNV_BEGIN, own, bytes);
     p->filter_bytes += above ? above->filter_bytes : 0;
     if (p->filter_bytes > JOINED_FILTERS_BYTES)
         return request_fail(r, 400, "prefetch: the filters of the searches above would be copied to more than %d bytes",

@@ -247,6 +247,12 @@ static ww_status take_hits(search *s, kept_results *kept)
     return s->found ? WW_OK : memory_failed("hits", (size_t)hits * sizeof *s->found);
 }
 
+ww_status search_keep(search *s, kept_results *kept, ww_results *results)
+{
+    s->results = results;
+    return kept_add(kept, results) ? take_hits(s, kept) : memory_failed("results", sizeof results);
+}
+
 /* A search without a vector: by ids, by values or at random, all with score 1. */
 static ww_status list_points(entry *e, search *s)
 {
@@ -299,11 +305,8 @@ static ww_status restrict_to_children(search *s)
 static ww_status rescore(search *s, kept_results *kept)
 {
     ww_results *results = NULL;
-    ww_status status = query_together(&s, 1, &results);
-    if (status == WW_OK && !kept_add(kept, results))
-        status = memory_failed("results", sizeof results);
-    s->results = results;
-    return status == WW_OK ? take_hits(s, kept) : status;
+    const ww_status status = query_together(&s, 1, &results);
+    return status == WW_OK ? search_keep(s, kept, results) : status;
 }
 
 /* Chooses among the nearest points those that are not like the ones before, by maximal marginal relevance. */
@@ -320,13 +323,10 @@ static ww_status diversify(search *s, kept_results *kept)
     query.filter = s->filter.filter;
     query.fetch = parts_fetch(&s->with) | WW_FETCH_VECTORS;
     how.lambda = 1 - s->diversity;
-    ww_status status = ww_collection_rank(s->target->collection, &query, &how, NULL,
-                                          s->candidates > query.k ? s->candidates : query.k, &results);
+    const ww_status status = ww_collection_rank(s->target->collection, &query, &how, NULL,
+                                                s->candidates > query.k ? s->candidates : query.k, &results);
     atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
-    if (status == WW_OK && !kept_add(kept, results))
-        status = memory_failed("results", sizeof results);
-    s->results = results;
-    return status == WW_OK ? take_hits(s, kept) : status;
+    return status == WW_OK ? search_keep(s, kept, results) : status;
 }
 
 /* May there be more rows with the score of the last hit that is needed, in a collection that orders these by ids? */
@@ -361,14 +361,10 @@ static ww_status find_words(search *s, kept_results *kept)
         status = ww_collection_query(s->target->collection, &query, &results);
     }
     atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
-    if (status == WW_OK && !kept_add(kept, results))
-        status = memory_failed("results", sizeof results);
-    s->results = results;
-    return status == WW_OK ? take_hits(s, kept) : status;
+    return status == WW_OK ? search_keep(s, kept, results) : status;
 }
 
-/* Fetches the selected parts of points of which only the id was found. */
-static ww_status complete(entry *e, search *s, kept_results *kept)
+ww_status search_complete(entry *e, search *s, kept_results *kept)
 {
     const char **ids = memory_alloc((size_t)(s->found_count + 1) * sizeof *ids);
     ww_results *results = NULL;
@@ -392,7 +388,7 @@ static ww_status complete(entry *e, search *s, kept_results *kept)
 static ww_status compute_one(entry *e, search *s, kept_results *kept)
 {
     if (s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF)
-        return search_fuse(s);
+        return search_fuse(e, s, kept);
     if (s->kind == SEARCH_LIST || s->kind == SEARCH_SAMPLE)
         return list_points(e, s);
     if (s->kind == SEARCH_WORDS)
@@ -446,7 +442,7 @@ static void finish(entry *e, search *s, kept_results *kept, bool top)
         return;
     ww_status status = finish_one(e, s, kept);
     if (status == WW_OK && top && (s->kind != SEARCH_NEAREST || s->only_ids))
-        status = complete(e, s, kept);
+        status = search_complete(e, s, kept);
     if (status != WW_OK)
         search_failed(s, status);
 }

@@ -56,7 +56,7 @@ ww_status ties_order(search *s, kept_results *kept, int64_t **order)
     const int64_t depth = search_depth(s);
     ww_status status = WW_OK;
     *order = NULL;
-    if (s->diverse) /* the hits are not in the order of their scores */
+    if (s->diverse || s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF) /* in an order of their own, of lists that are in order */
         return WW_OK;
     const float *scores = ww_results_scores(s->results, s->query);
     if (s->vector && s->nprobe == 0 && s->recall == 0 && depth > 0 && ww_results_count(s->results, s->query) > depth &&

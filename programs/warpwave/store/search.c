@@ -166,17 +166,18 @@ static ww_status read_bound(asked *a)
 }
 
 /* Parses "0.7,0.3". */
-static ww_status read_weights(const store_settings *s, ww_fuse *fuse)
+static ww_status read_weights(const store_settings *s, ww_fuse *fuse, double weights[2])
 {
     char *end = NULL;
     *fuse = ww_fuse_default();
     fuse->fusion = (ww_fusion)s->fusion;
     if (!s->weights)
         return WW_OK;
-    fuse->weights[0] = strtod(s->weights, &end);
+    fuse->weights = weights;
+    weights[0] = strtod(s->weights, &end);
     const bool first = end != s->weights && *end == ',';
     const char *second = first ? end + 1 : s->weights;
-    fuse->weights[1] = strtod(second, &end);
+    weights[1] = strtod(second, &end);
     if (first && end != second && *end == '\0')
         return WW_OK;
     return command_line_wrong(
@@ -204,7 +205,8 @@ static ww_status run_query(const asked *a, ww_query *query, ww_results **results
     ww_grouping grouping = ww_grouping_default();
     ww_diversity diversity;
     ww_fuse fuse;
-    ww_status status = read_weights(s, &fuse);
+    double weights[2];
+    ww_status status = read_weights(s, &fuse, weights);
     if (status == WW_OK && s->mmr)
         status = read_lambda(s, &diversity);
     if (status != WW_OK)

@@ -1473,19 +1473,31 @@ mod ranking {
     pub type ww_fusion = c_int;
     pub const WW_FUSION_RANKS: ww_fusion = 0;
     pub const WW_FUSION_SCORES: ww_fusion = 1;
+    pub const WW_FUSION_SCALED_RANKS: ww_fusion = 2;
+    pub const WW_FUSION_DISTRIBUTIONS: ww_fusion = 3;
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
     pub struct ww_fuse {
         pub struct_size: usize,
         pub fusion: ww_fusion,
         pub constant: f64,
-        pub weights: [f64; 2],
+        pub weights: *const f64,
         pub limit: i64,
+        pub by_id: bool,
+        pub cancel: *const ww_cancel,
     }
     impl Default for ww_fuse {
         fn default() -> Self {
             initialized(ww_fuse_init)
         }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_picked_hit {
+        pub results: *const ww_results,
+        pub query: i64,
+        pub hit: i64,
+        pub score: f32,
     }
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
@@ -1518,7 +1530,8 @@ mod ranking {
         pub fn ww_fuse_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_diversity_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_grouping_init(value: *mut c_void, struct_size: usize) -> ww_status;
-        pub fn ww_results_fuse(first: *const ww_results, second: *const ww_results, how: *const ww_fuse, fused: *mut *mut ww_results) -> ww_status;
+        pub fn ww_results_fuse(lists: *const *const ww_results, list_count: i64, how: *const ww_fuse, fused: *mut *mut ww_results) -> ww_status;
+        pub fn ww_results_pick(hits: *const ww_picked_hit, count: i64, picked: *mut *mut ww_results) -> ww_status;
         pub fn ww_results_diversify(results: *const ww_results, how: *const ww_diversity, diverse: *mut *mut ww_results) -> ww_status;
         pub fn ww_results_group(results: *const ww_results, how: *const ww_grouping, grouped: *mut *mut ww_results) -> ww_status;
         pub fn ww_results_rerank(results: *const ww_results, scores: *const f32, limit: i64, reranked: *mut *mut ww_results) -> ww_status;

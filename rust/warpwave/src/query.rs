@@ -343,7 +343,7 @@ impl Words {
             return Err(Error::new(Status::InvalidArgument, message));
         }
         let texts = self.texts.pointers("a text")?;
-        let fuse = self.fuse.as_ref().map(Fuse::raw);
+        let fuse = self.fuse.as_ref().map(|how| how.raw(2)).transpose()?;
         function(&sys::ww_match {
             texts: texts.as_ptr(),
             mode: self.mode,

@@ -10,41 +10,54 @@ use crate::results::Results;
 use crate::text::with_text;
 
 c_enum! {
-    /// What a fused score is computed from.
+    /// What a fused score is the sum of, over the lists that have the hit.
     Fusion(ww_fusion) {
-        /// 1 / (constant + rank): reciprocal rank fusion.
+        /// weight / (constant + rank): reciprocal rank fusion.
         Ranks = WW_FUSION_RANKS,
-        /// The score, scaled so that the best of a list is 1 and the worst 0.
+        /// The weighted score, scaled so that the best of a list is 1 and the worst 0.
         Scores = WW_FUSION_SCORES,
+        /// 1 / (constant + rank / weight).
+        ScaledRanks = WW_FUSION_SCALED_RANKS,
+        /// The weighted score, scaled by the mean and the deviation of its list.
+        Distributions = WW_FUSION_DISTRIBUTIONS,
     }
 }
 
-/// How to fuse two lists.
+/// How to fuse lists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fuse {
     /// Ranks or scores.
     pub fusion: Fusion,
-    /// The constant of [`Fusion::Ranks`].
+    /// The constant of [`Fusion::Ranks`] and [`Fusion::ScaledRanks`].
     pub constant: f64,
-    /// Weights of the first and the second list.
-    pub weights: [f64; 2],
+    /// One weight per list; empty: 1 each.
+    pub weights: Vec<f64>,
     /// Maximum hits per query; 0: all.
     pub limit: usize,
+    /// Hits with the same id are one, for results of different collections; otherwise those with the same handle.
+    pub by_id: bool,
 }
 
 impl Default for Fuse {
-    /// By ranks with a constant of 60, both lists with the same weight.
+    /// By ranks with a constant of 60, all lists with the same weight.
     fn default() -> Self {
         let raw = sys::ww_fuse::default();
-        Fuse { fusion: Fusion::Ranks, constant: raw.constant, weights: raw.weights, limit: 0 }
+        Fuse { fusion: Fusion::Ranks, constant: raw.constant, weights: Vec::new(), limit: 0, by_id: false }
     }
 }
 
 impl Fuse {
-    pub(crate) fn raw(&self) -> sys::ww_fuse {
+    /// The struct points to the weights, so it must not outlive them. Refuses a number of weights that differs from what the
+    /// library reads.
+    pub(crate) fn raw(&self, lists: usize) -> Result<sys::ww_fuse> {
+        if !self.weights.is_empty() && self.weights.len() != lists {
+            let message = format!("{} weights for {lists} lists; each needs one", self.weights.len());
+            return Err(Error::new(Status::DimensionMismatch, message));
+        }
         let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
-        let (fusion, constant, weights) = (self.fusion.raw(), self.constant, self.weights);
-        sys::ww_fuse { fusion, constant, weights, limit, ..Default::default() }
+        let weights = if self.weights.is_empty() { ptr::null() } else { self.weights.as_ptr() };
+        let (fusion, constant, by_id) = (self.fusion.raw(), self.constant, self.by_id);
+        Ok(sys::ww_fuse { fusion, constant, weights, limit, by_id, ..Default::default() })
     }
 }
 
@@ -117,23 +130,25 @@ impl Results {
         Results::new(Handle::make(function)?)
     }
 
-    /// Fuses these results with others, query by query; hits with the same handle become one.
+    /// Fuses lists query by query; hits with the same handle, or with the same id, become one.
     ///
     /// ```
-    /// use warpwave::{Collection, Device, Fuse, Metric, Query, Rows};
+    /// use warpwave::{Collection, Device, Fuse, Metric, Query, Results, Rows};
     ///
     /// let collection = Collection::new(&Device::open("cpu")?, 2, Metric::L2)?;
     /// collection.add(&Rows::new(2, &[0.0, 0.0, 1.0, 0.0, 0.0, 1.0]))?;
     /// let first = collection.query(&Query::new(&[1.0, 0.1]).nearest(2))?;
     /// let second = collection.query(&Query::new(&[0.1, 0.2]).nearest(2))?;
-    /// let fused = first.fuse(&second, &Fuse::default())?;
+    /// let fused = Results::fuse(&[&first, &second], &Fuse::default())?;
     /// assert_eq!(fused.rows()[0], 0); // in both lists
     /// # Ok::<(), warpwave::Error>(())
     /// ```
-    pub fn fuse(&self, other: &Results, how: &Fuse) -> Result<Results> {
-        let raw = how.raw();
-        // SAFETY: both results are there and the struct is initialized.
-        Results::made(|made| unsafe { sys::ww_results_fuse(self.raw(), other.raw(), &raw, made) })
+    pub fn fuse(lists: &[&Results], how: &Fuse) -> Result<Results> {
+        let raw = how.raw(lists.len())?;
+        let pointers: Vec<_> = lists.iter().map(|list| list.raw()).collect();
+        let count = number(pointers.len(), "the number of lists")?;
+        // SAFETY: the results are there; the struct is initialized, and it has no weights or as many as there are lists.
+        Results::made(|made| unsafe { sys::ww_results_fuse(pointers.as_ptr(), count, &raw, made) })
     }
 
     /// Orders the hits of each query by maximal marginal relevance. Refuses results without vectors.

@@ -325,7 +325,7 @@ impl<'a> TextCollection<'a> {
         if let Some(diversity) = &query.diversity {
             diversity.check(query.texts.len(), self.collection.info()?.dim() as usize)?;
         }
-        let fuse = query.fuse.as_ref().map(Fuse::raw);
+        let fuse = query.fuse.as_ref().map(|how| how.raw(2)).transpose()?;
         let diversity = query.diversity.as_ref().map(|how| how.raw(Metric::Cosine)).transpose()?;
         let mut raw = sys::ww_text_query { texts: texts.as_ptr(), mode: query.mode.raw(), ..Default::default() };
         raw.count = number(query.texts.len(), "the number of texts")?;

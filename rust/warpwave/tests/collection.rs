@@ -2,8 +2,8 @@
 mod common;
 use common::{cpu, numbers, winds};
 use warpwave::{
-    score, Calibration, Collection, CollectionConfig, Diversity, Fetch, Fuse, Grouping, IvfConfig, MapConfig, MapOrigin, Mask,
-    Metric, Query, Rows, Screen, Selection, Status, Tensor, VectorType,
+    score, Calibration, Collection, CollectionConfig, Diversity, Fetch, Fuse, Fusion, Grouping, IvfConfig, MapConfig,
+    MapOrigin, Mask, Metric, Query, Results, Rows, Screen, Selection, Status, Tensor, VectorType,
 };
 
 fn ids(results: &warpwave::Results) -> Vec<&str> {
@@ -215,12 +215,18 @@ fn results_are_fused_thinned_out_grouped_and_reranked() {
     let everything = Fetch::IDS | Fetch::PAYLOADS | Fetch::VECTORS;
     let query = Query::new(&[1.0, 0.1]).nearest(3).fetch(everything);
     let (first, second) = (collection.query(&query).unwrap(), collection.query(&Query::new(&[0.0, 1.0]).nearest(1)).unwrap());
-    let fused = first.fuse(&second, &Fuse { weights: [1.0, 10.0], limit: 2, ..Default::default() }).unwrap();
+    let fused = Results::fuse(&[&first, &second], &Fuse { weights: vec![1.0, 10.0], limit: 2, ..Default::default() }).unwrap();
     assert_eq!(ids(&fused), ["north", "east"]);
     let [in_first, in_second] = fused.hits().next().unwrap().parts().unwrap();
     assert_eq!((in_first.unwrap().rank, in_second.unwrap().rank), (3, 1));
     assert_eq!(fused.hits().nth(1).unwrap().parts().unwrap()[1], None);
     assert!(first.hits().next().unwrap().parts().is_none());
+    let three =
+        Results::fuse(&[&first, &first, &first], &Fuse { fusion: Fusion::Distributions, ..Default::default() }).unwrap();
+    assert!(three.hits().next().unwrap().parts().is_none() && ids(&three) == ids(&first));
+    assert!(Results::fuse(&[&first], &Fuse { weights: vec![1.0, 10.0], ..Default::default() }).is_err());
+    assert!(Results::fuse(&[], &Fuse::default()).is_err());
+    assert!(Results::fuse(&[&first, &second], &Fuse { by_id: true, ..Default::default() }).is_err()); // no ids in the second
 
     let apart = Diversity { lambda: 0.1, limit: 2, queries: Some(&[1.0, 0.1]) };
     assert_eq!(ids(&first.diversify(Metric::Cosine, &apart).unwrap()), ["east", "north"]);

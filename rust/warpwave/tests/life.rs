@@ -219,7 +219,7 @@ fn texts_are_found_by_their_words() {
     assert_eq!(found, [(Some("dog"), Some("a lazy dog"))]);
     let hybrid = Query::new(&[1.0, 0.0])
         .nearest(3)
-        .hybrid_with(&["dog"], Fuse { weights: [0.0, 1.0], ..Default::default() }, 10)
+        .hybrid_with(&["dog"], Fuse { weights: vec![0.0, 1.0], ..Default::default() }, 10)
         .fetch(Fetch::IDS);
     let results = collection.query(&hybrid).unwrap();
     let best = results.hits().next().unwrap();

@@ -71,6 +71,7 @@ typedef struct hybrid_request {
     const char *words;
     bool by_vector, by_text;
     ww_fuse fuse;
+    double weights[2]; /* of vectors and of words */
 } hybrid_request;
 
 static int hybrid_connect(sqlite3 *db, void *user, int count, const char *const *texts, sqlite3_vtab **vtab, char **message)
@@ -165,7 +166,7 @@ static ww_status read_modes(hybrid_request *r)
                        r->by_text && !r->words ? "query" : "vector");
     for (int i = 0; i < 2; i++) {
         sqlite3_value *weight = r->values[i == 0 ? HYBRID_VECTOR_WEIGHT : HYBRID_TEXT_WEIGHT];
-        r->fuse.weights[i] = weight ? sqlite3_value_double(weight) : 1.0;
+        r->weights[i] = weight ? sqlite3_value_double(weight) : 1.0;
     }
     return WW_OK;
 }
@@ -277,6 +278,7 @@ static int hybrid_filter(sqlite3_vtab_cursor *base, int plan, const char *plan_t
     hybrid_table *h = (hybrid_table *)base->pVtab;
     hybrid_request r = {.fuse = ww_fuse_default()};
     int next = 0;
+    r.fuse.weights = r.weights;
     (void)plan_text, (void)count;
     ww_results_destroy(c->results);
     c->results = NULL;

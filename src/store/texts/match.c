@@ -90,7 +90,7 @@ static ww_status mark_parts(ww_results *results)
 /* Searches both and fuses the hits. */
 static ww_status find_both(const matching *m, const view_places *only, ww_results **results)
 {
-    ww_results *vectors = NULL, *words = NULL;
+    ww_results *lists[2] = {NULL, NULL}; /* by vectors, by words */
     ww_query nearest = *m->query;
     ww_fuse fuse = ww_fuse_default();
     nearest.match = NULL;
@@ -101,14 +101,16 @@ static ww_status find_both(const matching *m, const view_places *only, ww_result
                            : WW_OK;
     fuse.struct_size = sizeof fuse; /* the copy is of our version */
     fuse.limit = m->query->k;
+    fuse.cancel = m->query->cancel;
+    fuse.by_id = false; /* both lists are of this collection */
     if (status == WW_OK)
-        status = view_query(m->v, &nearest, only, &vectors);
+        status = view_query(m->v, &nearest, only, &lists[0]);
     if (status == WW_OK)
-        status = find_words(m, &words);
+        status = find_words(m, &lists[1]);
     if (status == WW_OK)
-        status = ww_results_fuse(vectors, words, &fuse, results);
-    ww_results_destroy(vectors);
-    ww_results_destroy(words);
+        status = ww_results_fuse((const ww_results *const *)lists, 2, &fuse, results);
+    ww_results_destroy(lists[0]);
+    ww_results_destroy(lists[1]);
     return status;
 }
 

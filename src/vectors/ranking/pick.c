@@ -1,9 +1,14 @@
 /* Copies hits from results to new results. */
 #include "vectors/ranking/pick.h"
 
+#include <math.h>
 #include <string.h>
 
+#include <warpwave/ranking.h>
+
+#include "base/float_guard.h"
 #include "base/memory.h"
+#include "vectors/collection.h"
 
 ww_status picked_create(int64_t query_count, int64_t room, int64_t **starts, picked_hit **hits)
 {
@@ -39,8 +44,8 @@ static ww_status copy_hit(ww_results *to, int64_t at, const picked_hit *picked)
         memcpy(to->vectors + at * to->dim, from->vectors + picked->hit * to->dim, (size_t)to->dim * sizeof *to->vectors);
     else if (to->vectors)
         memset(to->vectors + at * to->dim, 0, (size_t)to->dim * sizeof *to->vectors);
-    if (to->parts && from->parts)
-        to->parts[at] = from->parts[picked->hit];
+    if (to->parts)
+        to->parts[at] = from->parts ? from->parts[picked->hit] : (ww_hit_parts){.scores = {NAN, NAN}};
     return status;
 }
 
@@ -61,11 +66,14 @@ ww_status results_pick(const picked_hits *picked, ww_results **results)
         made->handles[i] = p->from->handles[p->hit];
         made->scores[i] = p->score;
         fetch |= fetched_of(p->from);
+        if (p->from->vectors && dim > 0 && dim != p->from->dim && status == WW_OK)
+            status = ww_fail(WW_DIMENSION_MISMATCH, "the results have vectors of %d and of %d dimensions", dim, p->from->dim);
         dim = p->from->vectors ? p->from->dim : dim;
         parts = parts || p->from->parts;
         by_lists = by_lists || p->from->proven;
     }
-    status = results_prepare(made, fetch, dim, 0);
+    if (status == WW_OK)
+        status = results_prepare(made, fetch, dim, 0);
     if (status == WW_OK && parts)
         status = results_parts(made);
     if (status == WW_OK && by_lists)
@@ -76,5 +84,32 @@ ww_status results_pick(const picked_hits *picked, ww_results **results)
         *results = made;
     else
         ww_results_destroy(made);
+    return status;
+}
+
+ww_status ww_results_pick(const ww_picked_hit *hits, int64_t count, ww_results **picked)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_results_pick";
+    int64_t *starts = NULL;
+    picked_hit *own = NULL;
+    if (!picked || (!hits && count > 0))
+        return fail_null(function, picked ? "hits" : "picked");
+    ww_status status = count < 0
+                           ? ww_fail(WW_OUT_OF_RANGE, "%s: count is %lld; it must not be negative", function, (long long)count)
+                           : picked_create(1, count, &starts, &own);
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        const ww_picked_hit *p = &hits[i];
+        if (p->hit < 0 || p->hit >= ww_results_count(p->results, p->query))
+            status = ww_fail(WW_OUT_OF_RANGE, "%s: hit %lld does not exist", function, (long long)i);
+        else
+            own[i] = (picked_hit){p->results, p->results->starts[p->query] + p->hit, p->score};
+    }
+    if (status == WW_OK) {
+        starts[1] = count;
+        status = results_pick(&(picked_hits){1, starts, own}, picked);
+    }
+    memory_free(starts);
+    memory_free(own);
     return status;
 }

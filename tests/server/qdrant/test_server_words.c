@@ -157,8 +157,8 @@ static void words_and_vectors_are_fused(void **state)
             expected += rank < 2 && id_at(words, rank) == id_at(fused, i) ? 1 / (double)(rank + 2) : 0;
             expected += id_at(near, rank) == id_at(fused, i) ? 1 / (double)(rank + 2) : 0;
         }
-        assert_true(expected == score_at(fused, i));
-        assert_true(i == 0 || score_at(fused, i - 1) >= expected);
+        assert_true((float)expected == (float)score_at(fused, i));
+        assert_true(i == 0 || score_at(fused, i - 1) >= score_at(fused, i));
     }
     json_decref(words_answer);
     json_decref(near_answer);
