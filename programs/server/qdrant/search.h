@@ -138,23 +138,14 @@ bool example_is(const search *s, const char *id);
 /* Results that hits point into, kept until the answers are written. */
 typedef struct kept_results {
     ww_results **list;
-    size_t count, capacity;
+    int64_t count, capacity;
 } kept_results;
 
-bool kept_add(kept_results *kept, ww_results *results); /* false: out of memory, and `results` are freed */
+ww_status kept_add(kept_results *kept, ww_results *results); /* after a failure, `results` are freed */
 void kept_free(kept_results *kept);
 
 /* Computes the searches together. Each gets `found` or a failure. */
 void searches_run(entry *e, search **searches, size_t count, kept_results *kept);
-
-/* Takes what a search asks for from results of one query, which are kept. */
-ww_status search_keep(search *s, kept_results *kept, ww_results *results);
-
-/* Fetches the selected parts of points of which only the id was found. */
-ww_status search_complete(entry *e, search *s, kept_results *kept);
-
-/* Fuses the hits of the children by SEARCH_RRF or SEARCH_DBSF. */
-ww_status search_fuse(entry *e, search *s, kept_results *kept);
 
 /* The number of hits that the search may have to look at. */
 int64_t search_depth(const search *s);

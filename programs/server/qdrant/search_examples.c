@@ -458,8 +458,8 @@ static ww_status take_best(search *s, const scored_rows *all, kept_results *kept
     if (status == WW_OK)
         status = ww_collection_get(s->target->collection, &get, &named);
     memory_free(handles);
-    if (status == WW_OK && !kept_add(kept, named))
-        status = memory_failed("results", sizeof named);
+    if (status == WW_OK)
+        status = kept_add(kept, named);
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         s->found[i] = (found_point){ww_results_id(named, 0, i), s->found[i].score, named, 0, i, 0};
     if (status == WW_OK && s->target->by_id)

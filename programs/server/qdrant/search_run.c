@@ -6,31 +6,26 @@
 
 #include <warpwave/ranking.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/message.h"
 #include "server/qdrant/search.h"
 
 /* ---- results that are kept ----------------------------------------------------------------------------------------------- */
 
-bool kept_add(kept_results *kept, ww_results *results)
+ww_status kept_add(kept_results *kept, ww_results *results)
 {
-    if (kept->count == kept->capacity) {
-        const size_t larger = kept->capacity > 0 ? 2 * kept->capacity : 16;
-        ww_results **moved = memory_resize(kept->list, larger * sizeof *moved);
-        if (!moved) {
-            ww_results_destroy(results);
-            return false;
-        }
-        kept->list = moved;
-        kept->capacity = larger;
-    }
-    kept->list[kept->count++] = results;
-    return true;
+    const ww_status status = array_reserve(&kept->list, &kept->capacity, kept->count + 1, sizeof *kept->list, "results");
+    if (status == WW_OK)
+        kept->list[kept->count++] = results;
+    else
+        ww_results_destroy(results);
+    return status;
 }
 
 void kept_free(kept_results *kept)
 {
-    for (size_t i = 0; i < kept->count; i++)
+    for (int64_t i = 0; i < kept->count; i++)
         ww_results_destroy(kept->list[i]);
     memory_free(kept->list);
     *kept = (kept_results){0};
@@ -150,8 +145,8 @@ static void run_group(search **group, size_t count, kept_results *kept)
 {
     ww_results *results = NULL;
     ww_status status = query_together(group, count, &results);
-    if (status == WW_OK && !kept_add(kept, results))
-        status = memory_failed("results", sizeof results);
+    if (status == WW_OK)
+        status = kept_add(kept, results);
     for (size_t i = 0; i < count; i++) {
         group[i]->results = results;
         group[i]->query = (int64_t)i;
@@ -247,10 +242,12 @@ static ww_status take_hits(search *s, kept_results *kept)
     return s->found ? WW_OK : memory_failed("hits", (size_t)hits * sizeof *s->found);
 }
 
-ww_status search_keep(search *s, kept_results *kept, ww_results *results)
+/* Takes what a search asks for from results of one query, which are kept. */
+static ww_status keep(search *s, kept_results *kept, ww_results *results)
 {
     s->results = results;
-    return kept_add(kept, results) ? take_hits(s, kept) : memory_failed("results", sizeof results);
+    const ww_status status = kept_add(kept, results);
+    return status == WW_OK ? take_hits(s, kept) : status;
 }
 
 /* A search without a vector: by ids, by values or at random, all with score 1. */
@@ -306,7 +303,7 @@ static ww_status rescore(search *s, kept_results *kept)
 {
     ww_results *results = NULL;
     const ww_status status = query_together(&s, 1, &results);
-    return status == WW_OK ? search_keep(s, kept, results) : status;
+    return status == WW_OK ? keep(s, kept, results) : status;
 }
 
 /* Chooses among the nearest points those that are not like the ones before, by maximal marginal relevance. */
@@ -326,7 +323,7 @@ static ww_status diversify(search *s, kept_results *kept)
     const ww_status status = ww_collection_rank(s->target->collection, &query, &how, NULL,
                                                 s->candidates > query.k ? s->candidates : query.k, &results);
     atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
-    return status == WW_OK ? search_keep(s, kept, results) : status;
+    return status == WW_OK ? keep(s, kept, results) : status;
 }
 
 /* May there be more rows with the score of the last hit that is needed, in a collection that orders these by ids? */
@@ -361,10 +358,11 @@ static ww_status find_words(search *s, kept_results *kept)
         status = ww_collection_query(s->target->collection, &query, &results);
     }
     atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
-    return status == WW_OK ? search_keep(s, kept, results) : status;
+    return status == WW_OK ? keep(s, kept, results) : status;
 }
 
-ww_status search_complete(entry *e, search *s, kept_results *kept)
+/* Fetches the selected parts of points of which only the id was found. */
+static ww_status complete(entry *e, search *s, kept_results *kept)
 {
     const char **ids = memory_alloc((size_t)(s->found_count + 1) * sizeof *ids);
     ww_results *results = NULL;
@@ -373,8 +371,8 @@ ww_status search_complete(entry *e, search *s, kept_results *kept)
     for (int64_t i = 0; i < s->found_count; i++)
         ids[i] = s->found[i].id;
     ww_status status = points_get(e, ids, s->found_count, parts_fetch(&s->with), &results);
-    if (status == WW_OK && !kept_add(kept, results))
-        status = memory_failed("results", sizeof results);
+    if (status == WW_OK)
+        status = kept_add(kept, results);
     int64_t there = 0;
     for (int64_t i = 0; status == WW_OK && i < s->found_count; i++)
         if (ww_results_id(results, 0, i)) /* otherwise it was removed in the meantime */
@@ -384,11 +382,50 @@ ww_status search_complete(entry *e, search *s, kept_results *kept)
     return status;
 }
 
+/* Makes results of what a search has found. */
+static ww_status results_of(entry *e, search *s, kept_results *kept, ww_results **results)
+{
+    ww_picked_hit *hits = memory_alloc((size_t)(s->found_count + 1) * sizeof *hits);
+    ww_status status = hits ? WW_OK : memory_failed("hits", (size_t)s->found_count * sizeof *hits);
+    if (status == WW_OK && s->found_count > 0 && !s->found[0].results)
+        status = complete(e, s, kept);
+    for (int64_t i = 0; status == WW_OK && i < s->found_count; i++) {
+        const found_point *f = &s->found[i];
+        hits[i] = (ww_picked_hit){f->results, f->query, f->hit, (float)f->score};
+    }
+    if (status == WW_OK)
+        status = ww_results_pick(hits, s->found_count, results);
+    memory_free(hits);
+    return status;
+}
+
+/* Fuses the hits of the children. A point is what its id says. */
+static ww_status fuse(entry *e, search *s, kept_results *kept)
+{
+    ww_results **lists = memory_alloc_zeroed(s->child_count, sizeof *lists), *fused = NULL;
+    ww_status status = lists ? WW_OK : memory_failed("lists", s->child_count * sizeof *lists);
+    ww_fuse how = ww_fuse_default();
+    how.fusion = s->kind == SEARCH_RRF ? WW_FUSION_SCALED_RANKS : WW_FUSION_DISTRIBUTIONS;
+    how.constant = s->rank_constant - 1; /* ranks count from 0 in Qdrant's formula */
+    how.weights = s->weights;
+    how.limit = s->offset + s->limit;
+    how.by_id = true;
+    how.cancel = job_cancel();
+    for (size_t c = 0; status == WW_OK && c < s->child_count; c++)
+        status = results_of(e, &s->children[c], kept, &lists[c]);
+    if (status == WW_OK)
+        status = ww_results_fuse((const ww_results *const *)lists, (int64_t)s->child_count, &how, &fused);
+    for (size_t c = 0; lists && c < s->child_count; c++)
+        ww_results_destroy(lists[c]);
+    memory_free(lists);
+    return status == WW_OK ? keep(s, kept, fused) : status;
+}
+
 /* Computes a search whose children are done. */
 static ww_status compute_one(entry *e, search *s, kept_results *kept)
 {
     if (s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF)
-        return search_fuse(e, s, kept);
+        return fuse(e, s, kept);
     if (s->kind == SEARCH_LIST || s->kind == SEARCH_SAMPLE)
         return list_points(e, s);
     if (s->kind == SEARCH_WORDS)
@@ -442,7 +479,7 @@ static void finish(entry *e, search *s, kept_results *kept, bool top)
         return;
     ww_status status = finish_one(e, s, kept);
     if (status == WW_OK && top && (s->kind != SEARCH_NEAREST || s->only_ids))
-        status = search_complete(e, s, kept);
+        status = complete(e, s, kept);
     if (status != WW_OK)
         search_failed(s, status);
 }

@@ -33,8 +33,8 @@ static ww_status list_ties(search *s, kept_results *kept, float bound)
     query.bound = bound;
     query.limit = WW_ROWS_MAX;
     ww_status status = ww_collection_query(s->target->collection, &query, &results);
-    if (status == WW_OK && !kept_add(kept, results))
-        status = memory_failed("results", sizeof results);
+    if (status == WW_OK)
+        status = kept_add(kept, results);
     if (status != WW_OK)
         return status;
     s->results = results;
@@ -56,7 +56,8 @@ ww_status ties_order(search *s, kept_results *kept, int64_t **order)
     const int64_t depth = search_depth(s);
     ww_status status = WW_OK;
     *order = NULL;
-    if (s->diverse || s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF) /* in an order of their own, of lists that are in order */
+    if (s->diverse || s->kind == SEARCH_RRF ||
+        s->kind == SEARCH_DBSF) /* in an order of their own, of lists that are in order */
         return WW_OK;
     const float *scores = ww_results_scores(s->results, s->query);
     if (s->vector && s->nprobe == 0 && s->recall == 0 && depth > 0 && ww_results_count(s->results, s->query) > depth &&
