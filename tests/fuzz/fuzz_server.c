@@ -11,7 +11,7 @@
 #include "base/json/json.h"
 #include "base/memory.h"
 #include "server/http.h"
-#include "server/qdrant/settings.h"
+#include "server/qdrant/collections/settings.h"
 #include "server/route.h"
 #include "server/state.h"
 #include "server/work/documents.h"
