@@ -58,6 +58,7 @@ if(WARPWAVE_STORE AND WARPWAVE_MODEL)
         pkg_check_modules(GNUTLS QUIET IMPORTED_TARGET gnutls>=3.6.3)
         find_package(ZLIB QUIET)
         pkg_check_modules(LIBPQ QUIET IMPORTED_TARGET libpq) # for warpwave serve --follow
+        pkg_check_modules(CURL QUIET IMPORTED_TARGET libcurl>=7.85)
     endif()
     libraries_link(WARPWAVE_SERVER "#include <gnutls/gnutls.h>\n#include <microhttpd.h>\n#include <zlib.h>
         int main(void) { return MHD_get_version() == gnutls_check_version(zlibVersion()); }" PkgConfig::MICROHTTPD PkgConfig::GNUTLS ZLIB::ZLIB)

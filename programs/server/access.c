@@ -82,21 +82,25 @@ static bool keys_have(const key_list *list, const char key[KEY_BYTES_MAX], char 
 ww_status access_reload(access_rules *rules)
 {
     const server_config *config = rules->config;
-    key_list keys = {0}, read_only = {0};
+    key_list keys = {0}, read_only = {0}, nodes = {0};
     ww_status status = config->key_file ? keys_read(config->key_file, &keys) : WW_OK;
     if (status == WW_OK && config->read_only_key_file)
         status = keys_read(config->read_only_key_file, &read_only);
+    if (status == WW_OK && config->follow.node_key_file)
+        status = keys_read(config->follow.node_key_file, &nodes);
     if (status != WW_OK) {
         list_free(&keys);
+        list_free(&read_only);
         return status;
     }
     pthread_rwlock_wrlock(&rules->lock);
-    key_list old[2] = {rules->keys, rules->read_only};
+    key_list old[3] = {rules->keys, rules->read_only, rules->nodes};
     rules->keys = keys;
     rules->read_only = read_only;
+    rules->nodes = nodes;
     pthread_rwlock_unlock(&rules->lock);
-    list_free(&old[0]);
-    list_free(&old[1]);
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+        list_free(&old[i]);
     return WW_OK;
 }
 
@@ -123,6 +127,7 @@ void access_close(access_rules *rules)
 {
     list_free(&rules->keys);
     list_free(&rules->read_only);
+    list_free(&rules->nodes);
     pthread_rwlock_destroy(&rules->lock);
     *rules = (access_rules){0};
 }
@@ -158,9 +163,10 @@ static bool check_key(access_rules *rules, request *r)
     const bool needed = rules->keys.count + rules->read_only.count > 0;
     const bool writes = given && keys_have(&rules->keys, key, r->key_name);
     const bool reads = given && keys_have(&rules->read_only, key, r->key_name);
+    r->from_node = given && keys_have(&rules->nodes, key, r->key_name);
     const bool key_writes = rules->keys.count > 0; /* with only read-only keys nobody can write */
     pthread_rwlock_unlock(&rules->lock);
-    if (!needed || r->route->right == RIGHT_NONE || writes || (reads && r->route->right == RIGHT_READ))
+    if (!needed || r->route->right == RIGHT_NONE || writes || ((reads || r->from_node) && r->route->right == RIGHT_READ))
         return true;
     if (reads)
         return request_fail(r, 403, "this key may only read%s", key_writes ? "" : "; the server has no other");
@@ -191,7 +197,7 @@ static bool host_name(const char *header, char *name, size_t capacity)
  * data: then any name is allowed, and none at all. */
 static bool check_host(access_rules *rules, request *r)
 {
-    char name[256], own[256] = "";
+    char name[256], own[256] = "", host[256];
     struct in6_addr address;
     const char *header = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "host");
     if (r->route->right == RIGHT_NONE || keys_are_needed(rules))
@@ -199,6 +205,9 @@ static bool check_host(access_rules *rules, request *r)
     if (!header || !host_name(header, name, sizeof name))
         return request_fail(r, 400, "the header Host is missing or wrong");
     (void)gethostname(own, sizeof own - 1);
+    const char *advertised = rules->config->follow.advertise ? strstr(rules->config->follow.advertise, "://") : NULL;
+    if (advertised && host_name(advertised + 3, host, sizeof host) && strcasecmp(name, host) == 0)
+        return true;
     if (strcasecmp(name, "localhost") == 0 || strcasecmp(name, own) == 0 || inet_pton(AF_INET, name, &address) == 1 ||
         inet_pton(AF_INET6, name, &address) == 1)
         return true;

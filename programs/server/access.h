@@ -23,6 +23,7 @@ typedef struct access_rules {
     const server_config *config;
     pthread_rwlock_t lock; /* protects the keys, which SIGHUP replaces */
     key_list keys, read_only;
+    key_list nodes; /* by which nodes of a cluster know each other: they may read */
 } access_rules;
 
 /* Reads the key files; refuses a public address without one. */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <warpwave/vectors.h>
 
@@ -26,6 +27,9 @@ typedef struct follow_config {
     const char *publication; /* an existing one to use; NULL: the follower makes its own */
     const table_config *tables;
     size_t table_count;
+    int32_t shard, shards;     /* the part of the rows that this node has, from 0; 0 or 1 shards: all rows */
+    const char *advertise;     /* the URL at which other nodes reach this one; NULL: it answers by itself */
+    const char *node_key_file; /* has the key by which nodes know each other; NULL: none */
 } follow_config;
 
 #endif

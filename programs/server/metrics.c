@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "server/nodes/scatter.h"
 #include "server/route.h"
 #include "server/state.h"
 
@@ -190,4 +191,6 @@ void metrics_write(server *s, out *o)
     }
     if (s->follower)
         follower_metrics(s->follower, o);
+    if (s->scatter)
+        scatter_metrics(s->scatter, o);
 }

@@ -66,13 +66,15 @@ struct request {
     bool late;                              /* the deadline has passed */
     struct running_job *job;                /* that computes it; NULL: none does now */
     int64_t asked[STRICT_LIMITS];           /* what the request asks for of what the collection may limit */
-    uint64_t batch;                         /* requests with the same number, that is not 0, are computed together */
+    uint64_t batch; /* requests with the same number, that is not 0, can be computed together (WORK_READ) */
 
     entry *entry; /* the collection, retained */
     void *plan;   /* what prepare() read from the body */
     void (*plan_free)(void *plan);
     documents *documents; /* texts instead of vectors; NULL: none */
 
+    bool from_node;   /* it came with the key of the nodes */
+    bool part;        /* another node asks for what this node's shard contributes */
     uint64_t lsn_min; /* the place in the followed database's log that the answer needs; 0: none */
     char lsn[24];     /* up to which place it has everything; empty if nothing is followed */
 

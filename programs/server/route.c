@@ -5,8 +5,8 @@
 
 #include "base/memory.h"
 
-static const route_table *const tables[] = {&routes_service, &routes_collections, &routes_points,   &routes_search,
-                                            &routes_openai,  &routes_page,        &routes_following};
+static const route_table *const tables[] = {&routes_service, &routes_collections, &routes_points,    &routes_search,
+                                            &routes_openai,  &routes_page,        &routes_following, &routes_cluster};
 enum { TABLES = sizeof tables / sizeof *tables };
 
 size_t route_count(void)
@@ -116,9 +116,7 @@ const char *route_unsupported(const char *path)
                                            {"/collections/{name}/snapshots/recover", "snapshots"},
                                            {"/collections/{name}/snapshots/upload", "snapshots"},
                                            {"/collections/{name}/shards", "shards"},
-                                           {"/collections/{name}/shards/delete", "shards"},
-                                           {"/collections/{name}/cluster", "clusters"},
-                                           {"/cluster", "clusters"}};
+                                           {"/collections/{name}/shards/delete", "shards"}};
     for (size_t i = 0; i < sizeof PATHS / sizeof *PATHS; i++) {
         const char *parts[PATH_NAMES_MAX] = {NULL, NULL};
         size_t lengths[PATH_NAMES_MAX] = {0, 0};

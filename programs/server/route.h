@@ -41,7 +41,7 @@ typedef struct route_table {
 } route_table;
 
 extern const route_table routes_service, routes_collections, routes_points, routes_search, routes_openai, routes_page,
-    routes_following;
+    routes_following, routes_cluster;
 
 /* Copies (memory_free()) a part of a URL and decodes %20 and the like. Returns NULL with status 400 if that makes a NUL, with
  * 507 if out of memory. */

@@ -171,7 +171,6 @@ void server_stop(server *s)
         give_up_rest(s);
     }
     following_stop(s);
-    following_stop(s);
     workers_stop(s); /* the threads that resume connections must end before the daemon */
     maps_wait(s);
     health_stop(s);

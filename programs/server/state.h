@@ -40,12 +40,6 @@ struct queue {
     queue *next_scheduled;
 };
 
-/* How many points have the payload keys of a collection's indexes (qdrant/collections/indexes.h). */
-typedef struct index_counts {
-    char *indexes, *text; /* the indexes, and the same with the numbers; NULL: not counted yet */
-    uint64_t digest;      /* of the points that were counted */
-} index_counts;
-
 /* A served collection. It lives as long as there are references to it. */
 struct entry {
     char *name;
@@ -64,8 +58,7 @@ struct entry {
      * there. `collection` then has the ids and payloads of all points, and meaningless vectors. */
     entry *parts; /* their `name` is the vector's */
     size_t part_count;
-    struct map_job *map;  /* NULL until requested */
-    index_counts counted; /* guarded by the server's lock */
+    struct map_job *map; /* NULL until requested */
     /* The prefixes that the collection's model needs; guarded by the server's lock. */
     char query_prefix[PREFIX_BYTES], document_prefix[PREFIX_BYTES];
 };
@@ -126,8 +119,10 @@ struct server {
     queue store_queue, store_reads;
     queue reading; /* requests whose bodies take long to read or to check */
     atomic_bool ready, draining;
-    follower *follower; /* NULL: nothing is followed */
-    queue behind;       /* requests that wait for a place in the followed database's log */
+    follower *follower;  /* NULL: nothing is followed */
+    struct nodes *nodes; /* with `scatter`: the others that follow the same tables; NULL: this server answers by itself */
+    struct scatter *scatter;
+    queue behind; /* requests that wait for a place in the followed database's log */
     bool stopping;
     pthread_t *workers;
     int32_t worker_count;
@@ -230,6 +225,16 @@ void following_stop(server *s);
 
 /* Reads the header x-warpwave-min-lsn, and refuses changes of a followed collection. False: the request has been answered. */
 bool following_begin(request *r);
+
+/* A node among others (nodes/cluster.c): starts and stops what asks them. */
+ww_status cluster_start(server *s);
+void cluster_stop(server *s);
+
+/* Reads the header x-warpwave-part, with which another node asks for this node's part. False: the request has been answered. */
+bool cluster_begin(request *r);
+
+/* Sends a prepared request, whose connection is suspended, to the shards if it needs them. */
+bool cluster_takes(request *r);
 
 /* Is this the name of a collection that follows a table? */
 bool following_has(const server *s, const char *collection);

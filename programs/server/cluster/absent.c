@@ -1,6 +1,8 @@
 /* In place of the follower where the build found no libpq: to follow says what is missing. */
 #include "base/status.h"
 #include "server/cluster/follow.h"
+#include "server/nodes/nodes.h"
+#include "server/nodes/scatter.h"
 #include "server/out.h"
 
 ww_status follower_start(ww_store *store, const follow_config *config, void (*changed)(void *user), void *user,
@@ -8,8 +10,8 @@ ww_status follower_start(ww_store *store, const follow_config *config, void (*ch
 {
     (void)store, (void)config, (void)changed, (void)user, (void)started;
     return ww_fail(WW_UNSUPPORTED,
-                   "this program was built without PostgreSQL's client library, so it cannot follow a database; "
-                   "install libpq-dev and build it again");
+                   "this program was built without PostgreSQL's client library or libcurl, so it cannot follow a database; "
+                   "install libpq-dev and libcurl4-gnutls-dev and build it again");
 }
 
 void follower_stop(follower *f)
@@ -23,6 +25,12 @@ follow_health follower_health(follower *f, char *why, size_t capacity)
     if (capacity > 0)
         why[0] = '\0';
     return FOLLOW_FRESH;
+}
+
+void follower_name(follower *f, char name[NODE_NAME_BYTES])
+{
+    (void)f;
+    name[0] = '\0';
 }
 
 void follower_hurry(follower *f, uint64_t lsn)
@@ -44,4 +52,49 @@ void follower_describe(follower *f, const char *collection, out *o)
 void follower_metrics(follower *f, out *o)
 {
     (void)f, (void)o;
+}
+
+ww_status nodes_start(const follow_config *config, follower *f, nodes **started)
+{
+    (void)started;
+    return follower_start(NULL, config, NULL, f, NULL);
+}
+
+void nodes_stop(nodes *n)
+{
+    (void)n;
+}
+
+int32_t nodes_list(nodes *n, cluster_node list[NODES_MAX])
+{
+    (void)n, (void)list;
+    return 0;
+}
+
+void nodes_why(nodes *n, char *why, size_t capacity)
+{
+    (void)n;
+    if (capacity > 0)
+        why[0] = '\0';
+}
+
+ww_status scatter_start(struct server *s, nodes *n, scatter **started)
+{
+    (void)s, (void)n, (void)started;
+    return follower_start(NULL, NULL, NULL, NULL, NULL);
+}
+
+void scatter_stop(scatter *sc)
+{
+    (void)sc;
+}
+
+void scatter_submit(scatter *sc, struct request *r, const scatter_target *target)
+{
+    (void)sc, (void)r, (void)target;
+}
+
+void scatter_metrics(scatter *sc, out *o)
+{
+    (void)sc, (void)o;
 }

@@ -7,7 +7,7 @@
 
 #include "server/cluster/table.h"
 
-enum { REFUSED_KEPT = 100, REFUSED_ID_BYTES = 128, REFUSED_WHY_BYTES = 160 };
+enum { REFUSED_KEPT = 100, REFUSED_ID_BYTES = 128, REFUSED_WHY_BYTES = 200 };
 
 /* A row that cannot be a point. */
 typedef struct refused_row {

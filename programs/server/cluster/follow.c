@@ -74,6 +74,12 @@ static ww_status read_place(follower *f)
     (void)sscanf(tables, "%llx", &hash);
     f->place.tables = hash;
     memory_free(note);
+    if (f->place.copied) { /* the rows of the last run, as long as the same is followed */
+        pthread_mutex_lock(&f->lock);
+        f->shown.copied = f->place.tables == follow_tables_hash(&f->config, f->config.shards > 1);
+        text_copy(f->shown.slot, sizeof f->shown.slot, f->place.slot);
+        pthread_mutex_unlock(&f->lock);
+    }
     return WW_OK;
 }
 
@@ -89,6 +95,8 @@ ww_status follow_commit(follower *f, pg_lsn lsn)
         return status;
     pthread_mutex_lock(&f->lock);
     f->shown.lsn = lsn;
+    f->shown.copied = f->shown.copied || f->place.copied;
+    text_copy(f->shown.slot, sizeof f->shown.slot, f->place.slot);
     f->shown.end = f->shown.end > lsn ? f->shown.end : lsn;
     f->shown.figures = *applier_figures(f->applier);
     f->shown.applied_seconds = follow_seconds();
@@ -205,6 +213,13 @@ void follower_stop(follower *f)
 }
 
 /* ---- what others ask ----------------------------------------------------------------------------------------------------- */
+
+void follower_name(follower *f, char name[NODE_NAME_BYTES])
+{
+    pthread_mutex_lock(&f->lock);
+    text_copy(name, NODE_NAME_BYTES, f->shown.copied ? f->shown.slot : "");
+    pthread_mutex_unlock(&f->lock);
+}
 
 uint64_t follower_lsn(follower *f)
 {

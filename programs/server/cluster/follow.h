@@ -44,6 +44,10 @@ follow_health follower_health(follower *f, char *why, size_t capacity);
 /* Asks the database at once how far it is, until `lsn` is reached. */
 void follower_hurry(follower *f, uint64_t lsn);
 
+/* The node's name, which is its slot's; empty as long as the tables were never copied. */
+enum { NODE_NAME_BYTES = 64 };
+void follower_name(follower *f, char name[NODE_NAME_BYTES]);
+
 /* The place in the database's log up to which the collections have everything: "0/0" at first. */
 uint64_t follower_lsn(follower *f);
 

@@ -21,6 +21,8 @@ typedef struct follow_place {
 
 typedef struct follow_shown { /* guarded by `lock` */
     follow_state state;
+    char slot[FOLLOW_NAME_BYTES];
+    bool copied;                /* the collections have all rows of some moment */
     char why[FOLLOW_WHY_BYTES]; /* why it is not following; empty if it is */
     pg_lsn lsn, end;            /* applied; the end of the database's log, as far as it has told */
     apply_figures figures;
@@ -75,6 +77,9 @@ ww_status follow_commit(follower *f, pg_lsn lsn);
 /* Connects, checks the database, and makes sure of the publication. */
 ww_status follow_connect(follower *f);
 void follow_disconnect(follower *f);
+
+/* What is followed and how: if that changes, the tables are copied again. `shards`: with the part that this node has. */
+uint64_t follow_tables_hash(const follow_config *config, bool shards);
 
 /* Must the tables be copied (again)? `why` says so in words. */
 ww_status follow_needs_copy(follower *f, bool *needed, char why[FOLLOW_WHY_BYTES]);

@@ -48,11 +48,13 @@ ww_status following_start(server *s)
     s->behind.all = s->behind.sleeps = true;
     if (!s->config.follow.conninfo)
         return WW_OK;
-    return follower_start(s->store, &s->config.follow, changed, s, &s->follower);
+    const ww_status status = follower_start(s->store, &s->config.follow, changed, s, &s->follower);
+    return status == WW_OK ? cluster_start(s) : status;
 }
 
 void following_stop(server *s)
 {
+    cluster_stop(s);
     follower_stop(s->follower);
     s->follower = NULL;
 }
@@ -62,7 +64,7 @@ bool following_begin(request *r)
     server *s = r->server;
     const char *wanted = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-min-lsn");
     if (!s->follower)
-        return wanted ? request_fail(r, 400, "x-warpwave-min-lsn: this server follows no database") : true;
+        return wanted ? request_fail(r, 400, "x-warpwave-min-lsn: this server follows no database") : cluster_begin(r);
     if (wanted && !pg_lsn_read(wanted, &r->lsn_min))
         return request_fail(r, 400, "x-warpwave-min-lsn: '%.40s' is not a place in PostgreSQL's log, as in 16/B374D848",
                             wanted);
@@ -74,7 +76,7 @@ bool following_begin(request *r)
         return request_fail(r, 403,
                             "the collection '%s' follows a table of PostgreSQL and cannot be changed here; change the table",
                             r->names[0]);
-    return true;
+    return cluster_begin(r);
 }
 
 bool following_waits(request *r)

@@ -8,8 +8,9 @@
 #include "base/tables/hash.h"
 #include "base/text.h"
 #include "server/cluster/follow_state.h"
+#include "server/cluster/shard.h"
 
-enum { CONNECT_SECONDS = 10, VERSION_MIN = 100000 };
+enum { CONNECT_SECONDS = 10, VERSION_MIN = 100000, VERSION_ROW_FILTER = 150000 };
 
 /* ---- connecting ---------------------------------------------------------------------------------------------------------- */
 
@@ -44,8 +45,7 @@ static ww_status check_database(follower *f)
     return status;
 }
 
-/* What is followed and how: if that changes, the tables are copied again. */
-static uint64_t tables_hash(const follow_config *config)
+uint64_t follow_tables_hash(const follow_config *config, bool shards)
 {
     uint64_t hash = FNV_BEGIN;
     for (size_t i = 0; i < config->table_count; i++) {
@@ -55,7 +55,7 @@ static uint64_t tables_hash(const follow_config *config)
             hash = parts[p] ? fnv_bytes(hash, parts[p], strlen(parts[p]) + 1) : fnv_word(hash, 1);
         hash = fnv_word(hash, (uint64_t)t->metric);
     }
-    return hash;
+    return shards ? fnv_word(fnv_word(hash, (uint64_t)config->shard), (uint64_t)config->shards) : hash;
 }
 
 ww_status follow_connect(follower *f)
@@ -102,6 +102,10 @@ static ww_status describe_tables(follower *f)
     for (size_t i = 0; status == WW_OK && i < f->config.table_count; i++) {
         followed_table table;
         status = table_describe(f->sql, &f->config.tables[i], &table);
+        table.shard = f->config.shard;
+        table.shards = f->config.shards;
+        if (status == WW_OK)
+            status = shard_check(&table);
         if (status != WW_OK)
             break;
         f->tables[i].table = table;
@@ -114,7 +118,7 @@ static ww_status describe_tables(follower *f)
 ww_status follow_needs_copy(follower *f, bool *needed, char why[FOLLOW_WHY_BYTES])
 {
     int slot = SLOT_MISSING;
-    const uint64_t tables = tables_hash(&f->config);
+    const uint64_t tables = follow_tables_hash(&f->config, f->config.shards > 1);
     char place[PG_LSN_BYTES], end[PG_LSN_BYTES];
     ww_status status = describe_tables(f);
     if (status == WW_OK && f->place.copied)
@@ -155,7 +159,8 @@ static ww_status name_slot(follower *f)
     return WW_OK;
 }
 
-/* CREATE PUBLICATION for the tables; it has the slot's name, so each follower has its own. */
+/* CREATE PUBLICATION for the tables; it has the slot's name, so each follower has its own. From version 15 on it brings the
+ * rows of the follower's shard only. */
 static ww_status create_publication(follower *f)
 {
     out sql = {0};
@@ -169,6 +174,10 @@ static ww_status create_publication(follower *f)
             out_format(&sql, "%s%s.%s", i > 0 ? ", " : "", schema, name);
         else
             sql.failed = true;
+        if (f->config.shards > 1 && PQserverVersion(f->sql) >= VERSION_ROW_FILTER) {
+            out_text(&sql, " WHERE ");
+            shard_put_condition(&sql, &f->tables[i].table);
+        }
         memory_free(schema);
         memory_free(name);
     }

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "server/cluster/follow_state.h"
+#include "server/cluster/shard.h"
 
 enum {
     FEEDBACK_MS = 5000,
@@ -104,9 +105,10 @@ static ww_status apply_change(follower *f, const progress *p, const pg_message *
     if (m->new_values)
         table_row_of_stream(&t->table, m->new_values, &row);
     const row_source from = {&t->table, p->transaction, f->sql};
-    if (m->kind == PG_DELETE)
-        return m->old_values ? applier_remove(f->applier, &t->table, &old) : WW_OK;
-    if (m->kind == PG_INSERT)
+    const bool had = m->old_values && shard_has(&t->table, &old), has = m->new_values && shard_has(&t->table, &row);
+    if (!has)
+        return had ? applier_remove(f->applier, &t->table, &old) : WW_OK;
+    if (m->kind == PG_INSERT || (m->old_values && !had)) /* it may come from another shard */
         return applier_put(f->applier, &from, &row);
     return applier_change(f->applier, &from, m->old_values ? &old : NULL, &row);
 }

@@ -7,6 +7,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "server/cluster/shard.h"
 
 /* ---- the description ----------------------------------------------------------------------------------------------------- */
 
@@ -192,7 +193,7 @@ static ww_status describe_columns(PGconn *connection, const table_config *config
 ww_status table_describe(PGconn *connection, const table_config *config, followed_table *table)
 {
     PGresult *found = NULL;
-    *table = (followed_table){.metric = config->metric};
+    *table = (followed_table){.metric = config->metric, .shards = 1};
     ww_status status = pg_run(connection, config->table, table_sql, config->table, &found);
     if (status != WW_OK)
         return status;
@@ -304,6 +305,10 @@ void table_put_select(out *sql, const followed_table *table)
         out_format(sql, " FROM ONLY %s.%s", schema, name);
     else
         sql->failed = true;
+    if (table->shards > 1) {
+        out_text(sql, " WHERE ");
+        shard_put_condition(sql, table);
+    }
     memory_free(schema);
     memory_free(name);
     memory_free(vector);

@@ -26,7 +26,8 @@ typedef struct followed_table {
     vector_form vector_form;
     bool has_text;
     int32_t dim;
-    int32_t column_count; /* of the stream's rows */
+    int32_t column_count;  /* of the stream's rows */
+    int32_t shard, shards; /* which part of the rows is followed, from 0; 1 shard: all rows */
 } followed_table;
 
 /* Reads the table's description from the database and checks it: that it is a table with a primary key, that the columns exist

@@ -235,7 +235,9 @@ const char *vector_fault_text(vector_fault fault)
     case VECTOR_IS_NULL:
         return "has no vector";
     case VECTOR_NOT_SENT:
-        return "has a vector that the database did not send";
+        return "has a vector that the database did not send: its key changed, and the row was in another shard before. Delete "
+               "and "
+               "insert it, or set REPLICA IDENTITY FULL";
     case VECTOR_NOT_FINITE:
         return "has a vector with NaN, an infinity or a number beyond f32";
     case VECTOR_WRONG_DIM:

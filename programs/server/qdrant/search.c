@@ -469,14 +469,26 @@ static void answer(request *r)
         request_fail_status(r, WW_CANCELLED); /* it may be incomplete */
 }
 
+/* What another node asks for is merged with other shards' hits before any are skipped. */
+static void widen_part(request *r)
+{
+    search_plan *p = r->plan;
+    for (size_t i = 0; r->part && i < p->count; i++) {
+        p->searches[i].limit += p->searches[i].offset;
+        p->searches[i].offset = 0;
+    }
+}
+
 /* Runs all waiting searches, a list linked by `next`. */
 static void run_searches(request *list)
 {
     size_t count = 0, at = 0;
     if (!list)
         return;
-    for (const request *r = list; r; r = r->next)
+    for (request *r = list; r; r = r->next) {
+        widen_part(r);
         count += ((const search_plan *)r->plan)->count;
+    }
     search **searches = memory_alloc((count + 1) * sizeof *searches);
     kept_results kept = {0};
     for (request *r = list; searches && r; r = r->next) {

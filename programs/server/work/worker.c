@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "server/body/encoding.h"
-#include "server/qdrant/collections/settings.h"
+#include "server/qdrant/settings.h"
 #include "server/route.h"
 #include "server/state.h"
 #include "server/work/documents.h"
@@ -81,7 +81,7 @@ void request_dispatch(request *r)
 {
     server *s = r->server;
     queue *q = r->route->work == WORK_STORE_READ ? &s->store_reads : &s->store_queue;
-    if (following_waits(r))
+    if (cluster_takes(r) || following_waits(r))
         return;
     if (r->route->work == WORK_COLLECTION || r->route->work == WORK_READ) {
         r->entry = entry_find(s, r->names[0]);

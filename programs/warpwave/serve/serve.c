@@ -20,7 +20,7 @@ enum { ADDRESS_BYTES = 64, NAME_BYTES = 128 };
 typedef struct serve_settings {
     const char *device, *listen;
     text_list models, hosts, origins, tables, vectors, texts, payloads;
-    const char *follow, *publication;
+    const char *follow, *publication, *shard, *advertise, *node_key_file;
     int metric;
     const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log;
     bool no_auth;
@@ -52,6 +52,12 @@ static const option options[] = {
     OPTION_IS_CHOICE(serve_settings, metric, false, "--metric", "cosine|l2|dot", "of followed tables; default: cosine"),
     OPTION_IS_TEXT(serve_settings, publication, false, "--publication", "NAME",
                    "a publication to follow, if this user may not make one"),
+    OPTION_IS_TEXT(serve_settings, shard, false, "--shard", "I/N",
+                   "have part I of N of the rows; other nodes have the others, and any node answers for all; default: 1/1"),
+    OPTION_IS_TEXT(serve_settings, advertise, false, "--advertise", "URL",
+                   "be one of several nodes; this is where the others reach this one, as in http://10.0.0.7:6333"),
+    OPTION_IS_TEXT(serve_settings, node_key_file, false, "--node-key-file", "FILE",
+                   "the key by which nodes know each other; the same for all"),
     OPTION_IS_TEXT(serve_settings, certificate, false, "--tls-cert", "FILE", "the certificate (PEM), for HTTPS"),
     OPTION_IS_TEXT(serve_settings, private_key, false, "--tls-key", "FILE", "the certificate's private key (PEM)"),
     OPTION_IS_LIST(serve_settings, hosts, false, "--host", "NAME",
@@ -159,10 +165,34 @@ static ww_status read_table(const char *text, char name[NAME_BYTES], table_confi
     return WW_OK;
 }
 
+/* Reads "2/4", and checks what nodes need. */
+static ww_status read_node(const serve_settings *s, follow_config *follow)
+{
+    enum { SHARDS_MAX = 64 };
+    char *end = NULL;
+    const char *text = s->shard && strcmp(s->shard, "all") != 0 ? s->shard : "1/1";
+    const long shard = strtol(text, &end, 10), shards = *end == '/' ? strtol(end + 1, &end, 10) : 0;
+    if (*end != '\0' || shard < 1 || shards < shard || shards > SHARDS_MAX)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT,
+                                          "--shard: '%s' is not I/N with 1 <= I <= N <= %d, as in 2/4, and not 'all'", text,
+                                          SHARDS_MAX));
+    if (shards > 1 && !s->advertise)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--shard needs --advertise: other nodes have the other rows"));
+    if (s->advertise && strncmp(s->advertise, "http://", 7) != 0 && strncmp(s->advertise, "https://", 8) != 0)
+        return command_line_wrong(
+            ww_fail(WW_INVALID_ARGUMENT, "--advertise: '%s' is not a URL, as in http://10.0.0.7:6333", s->advertise));
+    follow->shard = (int32_t)shard - 1;
+    follow->shards = (int32_t)shards;
+    follow->advertise = s->advertise;
+    follow->node_key_file = s->node_key_file;
+    return WW_OK;
+}
+
 static ww_status read_follow(const serve_settings *s, table_config *tables, char (*names)[NAME_BYTES], server_config *config)
 {
-    if (!s->follow && (s->tables.count > 0 || s->vectors.count > 0 || s->publication))
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--table, --vector and --publication need --follow"));
+    if (!s->follow && (s->tables.count > 0 || s->vectors.count > 0 || s->publication || s->shard || s->advertise))
+        return command_line_wrong(
+            ww_fail(WW_INVALID_ARGUMENT, "--table, --vector, --publication, --shard and --advertise need --follow"));
     if (!s->follow)
         return WW_OK;
     if (s->tables.count == 0 || s->vectors.count == 0)
@@ -181,7 +211,7 @@ static ww_status read_follow(const serve_settings *s, table_config *tables, char
     }
     config->follow = (follow_config){
         .conninfo = s->follow, .publication = s->publication, .tables = tables, .table_count = (size_t)s->tables.count};
-    return status;
+    return status == WW_OK ? read_node(s, &config->follow) : status;
 }
 
 /* Waits for signals: SIGHUP reloads keys and certificates, SIGTERM and ctrl-C end the server. */

@@ -41,8 +41,8 @@ port={self.port}
 listen_addresses='127.0.0.1'
 unix_socket_directories=''
 fsync=off
-max_wal_senders=10
-max_replication_slots=10
+max_wal_senders=40
+max_replication_slots=40
 wal_sender_timeout=20s
 """
         subprocess.run(self.account + ["tee", "-a", str(self.folder / "data/postgresql.conf")], input=settings, text=True, check=True, stdout=subprocess.DEVNULL)
@@ -75,8 +75,9 @@ wal_sender_timeout=20s
 
 
 class Follower:
-    def __init__(self, command, database, *options, store=None):
-        self.command, self.database, self.options = command, database, options
+    def __init__(self, command, database, *options, store=None, advertise=False, headers=None):
+        self.command, self.database, self.options, self.advertise = command, database, options, advertise
+        self.headers = headers or {}
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warpwave-follow-"))
         self.store = store or self.folder / "cache.db"
         self.process = None
@@ -84,8 +85,9 @@ class Follower:
 
     def start(self):
         self.port = free_port()
+        url = ["--advertise", f"http://127.0.0.1:{self.port}"] if self.advertise else []
         self.process = subprocess.Popen([self.command, "serve", str(self.store), "--device", "cpu", "--listen", f"127.0.0.1:{self.port}",
-                                         "--follow", self.database.conninfo, "--timeout", "20", *self.options], stderr=subprocess.PIPE)
+                                         "--follow", self.database.conninfo, "--timeout", "20", *url, *self.options], stderr=subprocess.PIPE)
         self.process.stderr.readline()  # "listening at"
 
     def kill(self):
@@ -103,7 +105,7 @@ class Follower:
     def ask(self, method, path, body=None, **headers):
         """The status, the JSON of the answer (or its text) and its headers."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method,
-                                         data=None if body is None else json.dumps(body).encode(), headers={"content-type": "application/json", **headers})
+                                         data=None if body is None else json.dumps(body).encode(), headers={"content-type": "application/json", **self.headers, **headers})
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 status, text, given = answer.status, answer.read(), answer.headers

@@ -355,7 +355,6 @@ static void what_qdrant_has_and_the_server_has_not_is_refused_with_a_sentence(vo
         {"PUT", "/collections/docs/snapshots/recover", "{\"location\": \"http://localhost/a\"}"},
         {"POST", "/collections/docs/snapshots", "{}"},
         {"GET", "/snapshots", NULL},
-        {"GET", "/cluster", NULL},
     };
     ASK_STATUS(port, 200, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1,0,0,0,0,0,0,0]}]}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -367,6 +366,21 @@ static void what_qdrant_has_and_the_server_has_not_is_refused_with_a_sentence(vo
     json_t *left = ASK(port, 200, "POST", "/collections/docs/points/count", "{\"shard_key\": null}");
     assert_true(json_integer_value(json_object_get(json_object_get(left, "result"), "count")) == 1); /* it was not deleted */
     json_decref(left);
+}
+
+static void a_server_alone_is_no_cluster(void **state)
+{
+    (void)state;
+    ASK_STATUS(port, 200, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1,0,0,0,0,0,0,0]}]}");
+    json_t *cluster = ASK(port, 200, "GET", "/cluster", NULL);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(cluster, "result"), "status")), "disabled");
+    json_t *shards = ASK(port, 200, "GET", "/collections/docs/cluster", NULL), *result = json_object_get(shards, "result");
+    assert_int_equal(json_integer_value(json_object_get(result, "shard_count")), 1);
+    assert_int_equal(json_array_size(json_object_get(result, "local_shards")), 1);
+    assert_int_equal(json_array_size(json_object_get(result, "remote_shards")), 0);
+    ASK_STATUS(port, 404, "GET", "/collections/unknown/cluster", NULL);
+    json_decref(cluster);
+    json_decref(shards);
 }
 
 #define SERVED(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -383,6 +397,7 @@ int main(void)
         SERVED(vectors_with_names_are_searched_each_by_itself_and_fused),
         SERVED(wrong_vectors_and_queries_are_refused_with_their_place),
         SERVED(what_qdrant_has_and_the_server_has_not_is_refused_with_a_sentence),
+        SERVED(a_server_alone_is_no_cluster),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

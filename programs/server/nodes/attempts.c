@@ -1,0 +1,218 @@
+/* Asking replicas for parts: a second one when the first fails or is late. The first good answer counts. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json/json.h"
+#include "base/text.h"
+#include "server/nodes/merge.h"
+#include "server/nodes/scatter_state.h"
+
+enum { CONNECT_MS = 2000, ANSWER_BYTES_MAX = 256 << 20 };
+
+static const double LATE_SECONDS = 1; /* then another replica is asked, too */
+
+/* ---- attempts ------------------------------------------------------------------------------------------------------------ */
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *user)
+{
+    attempt *a = user;
+    if (a->body.length + size * count > ANSWER_BYTES_MAX)
+        return 0;
+    out_bytes(&a->body, bytes, size * count);
+    return a->body.failed ? 0 : size * count;
+}
+
+static size_t take_header(char *bytes, size_t size, size_t count, void *user)
+{
+    static const char name[] = "x-warpwave-lsn:";
+    attempt *a = user;
+    size_t length = size * count, at = sizeof name - 1, to = 0;
+    if (length < at || strncasecmp(bytes, name, at) != 0)
+        return length;
+    for (; at < length && to + 1 < sizeof a->lsn; at++)
+        if (strchr("0123456789ABCDEFabcdef/", bytes[at]) && bytes[at] != '\0')
+            a->lsn[to++] = bytes[at];
+    a->lsn[to] = '\0';
+    return length;
+}
+
+static void attempt_end(scatter *sc, attempt *a)
+{
+    if (a->peer < 0)
+        return;
+    sc->peers.list[a->peer].running--;
+    (void)curl_multi_remove_handle(sc->multi, a->easy);
+    curl_easy_cleanup(a->easy);
+    curl_slist_free_all(a->headers);
+    out_free(&a->body);
+    a->easy = NULL;
+    a->headers = NULL;
+    a->peer = -1;
+}
+
+static bool add_header(struct curl_slist **headers, const char *name, const char *value)
+{
+    char text[KEY_HEADER_BYTES + 64];
+    if (!value || strlen(name) + strlen(value) + 3 > sizeof text)
+        return true;
+    snprintf(text, sizeof text, "%s%s", name, value);
+    struct curl_slist *longer = curl_slist_append(*headers, text);
+    if (longer)
+        *headers = longer;
+    return longer != NULL;
+}
+
+/* The headers of a part. Without a key of the nodes, the client's own is sent on. */
+static bool make_headers(const scatter *sc, const gather *g, int32_t shard, attempt *a)
+{
+    const request *r = g->request;
+    char number[32];
+    snprintf(number, sizeof number, "%d/%d", (int)shard + 1, (int)g->count);
+    const bool own = sc->key_header[0] != '\0';
+    return add_header(&a->headers, "x-warpwave-part: ", number) && add_header(&a->headers, "x-request-id: ", r->id) &&
+           add_header(&a->headers, "x-warpwave-min-lsn: ",
+                      MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-min-lsn")) &&
+           add_header(&a->headers, "", own ? sc->key_header : NULL) &&
+           add_header(&a->headers,
+                      "api-key: ", own ? NULL : MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "api-key")) &&
+           add_header(&a->headers, "authorization: ",
+                      own ? NULL : MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "authorization")) &&
+           add_header(&a->headers, "content-type: ", r->body_length > 0 ? "application/json" : NULL) &&
+           add_header(&a->headers, "Expect:", "");
+}
+
+static void set_options(const gather *g, attempt *a, const char *url, double now)
+{
+    const request *r = g->request;
+    const double left = r->deadline_seconds - now;
+    (void)curl_easy_setopt(a->easy, CURLOPT_URL, url);
+    (void)curl_easy_setopt(a->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_easy_setopt(a->easy, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_easy_setopt(a->easy, CURLOPT_NOPROXY, "*");
+    (void)curl_easy_setopt(a->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    (void)curl_easy_setopt(a->easy, CURLOPT_TIMEOUT_MS, left > 0.001 ? (long)(left * 1e3) : 1L);
+    (void)curl_easy_setopt(a->easy, CURLOPT_HTTPHEADER, a->headers);
+    (void)curl_easy_setopt(a->easy, CURLOPT_WRITEFUNCTION, take_body);
+    (void)curl_easy_setopt(a->easy, CURLOPT_WRITEDATA, a);
+    (void)curl_easy_setopt(a->easy, CURLOPT_HEADERFUNCTION, take_header);
+    (void)curl_easy_setopt(a->easy, CURLOPT_HEADERDATA, a);
+    (void)curl_easy_setopt(a->easy, CURLOPT_PRIVATE, a);
+    if (strcmp(r->method, "POST") == 0) {
+        (void)curl_easy_setopt(a->easy, CURLOPT_POST, 1L);
+        (void)curl_easy_setopt(a->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_length);
+        (void)curl_easy_setopt(a->easy, CURLOPT_POSTFIELDS, r->body ? r->body : "");
+    }
+}
+
+/* Asks the next replica. False: there is none. */
+static bool attempt_begin(scatter *sc, gather *g, int32_t shard, attempt *a)
+{
+    part *p = &g->parts[shard];
+    const double now = server_seconds();
+    const int32_t chosen = peers_choose(&sc->peers, shard, p->tried, now);
+    out url = {0};
+    if (chosen < 0)
+        return false;
+    p->tried[chosen] = 1;
+    *a = (attempt){.owner = g, .part = shard, .peer = -1, .begun_seconds = now, .easy = curl_easy_init()};
+    out_text(&url, sc->peers.list[chosen].url);
+    out_text(&url, g->path);
+    bool begun = a->easy && !url.failed && url.length > 0 && make_headers(sc, g, shard, a);
+    if (begun) {
+        out_bytes(&url, "", 1);
+        set_options(g, a, url.failed ? "" : url.bytes, now);
+        begun = curl_multi_add_handle(sc->multi, a->easy) == CURLM_OK;
+    }
+    out_free(&url);
+    if (begun) {
+        a->peer = chosen;
+        sc->peers.list[chosen].running++;
+        atomic_fetch_add(&sc->attempts, 1);
+        return true;
+    }
+    curl_slist_free_all(a->headers);
+    curl_easy_cleanup(a->easy);
+    *a = (attempt){.peer = -1};
+    text_copy(p->why, sizeof p->why, "there is no memory to ask it");
+    return false;
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------------------------- */
+
+/* Answers that another replica would give, too: a result, or what is wrong with the request. */
+static bool is_final(const gather *g, long status)
+{
+    return status == 200 || status == 400 || status == 422 || status == 501 ||
+           (status == 404 && merge_takes_missing(g->request));
+}
+
+void part_continue(scatter *sc, gather *g, int32_t shard)
+{
+    part *p = &g->parts[shard];
+    bool running = false;
+    for (int i = 0; i < ATTEMPTS; i++)
+        running = running || p->attempts[i].peer >= 0;
+    for (int i = 0; i < ATTEMPTS && !running; i++)
+        running = attempt_begin(sc, g, shard, &p->attempts[i]);
+    p->done = p->missing = !running;
+}
+
+void part_take(scatter *sc, attempt *a, CURLcode code)
+{
+    gather *g = a->owner;
+    part *p = &g->parts[a->part];
+    peer *from = &sc->peers.list[a->peer];
+    const int32_t shard = a->part;
+    long status = 0;
+    json_fault fault;
+    (void)curl_easy_getinfo(a->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (code == CURLE_OK)
+        out_bytes(&a->body, "", 1);
+    const bool whole =
+        code == CURLE_OK && !a->body.failed && is_final(g, status) && json_check(a->body.bytes, a->body.length - 1, &fault);
+    if (whole && !p->done) {
+        p->done = true;
+        p->status = (int)status;
+        p->body = a->body;
+        a->body = (out){0};
+        memcpy(p->lsn, a->lsn, sizeof p->lsn);
+    }
+    if (!whole) {
+        from->failed_seconds = server_seconds();
+        atomic_fetch_add(&sc->retries, 1);
+        if (code != CURLE_OK)
+            snprintf(p->why, sizeof p->why, "%.120s: %s", from->url, curl_easy_strerror(code));
+        else
+            snprintf(p->why, sizeof p->why, "%.120s answered with %ld", from->url, status);
+    }
+    attempt_end(sc, a);
+    for (int i = 0; i < ATTEMPTS && p->done; i++)
+        attempt_end(sc, &p->attempts[i]);
+    if (!p->done)
+        part_continue(sc, g, shard);
+}
+
+void parts_hurry(scatter *sc, gather *g, double now)
+{
+    for (int32_t shard = 0; shard < g->count; shard++) {
+        part *p = &g->parts[shard];
+        attempt *one = &p->attempts[0], *other = &p->attempts[1];
+        if (one->peer < 0) {
+            one = other;
+            other = &p->attempts[0];
+        }
+        if (!p->done && one->peer >= 0 && other->peer < 0 && now > one->begun_seconds + LATE_SECONDS &&
+            attempt_begin(sc, g, shard, other))
+            atomic_fetch_add(&sc->late, 1);
+    }
+}
+
+void parts_end(scatter *sc, gather *g)
+{
+    for (int32_t i = 0; i < g->count; i++) {
+        for (int k = 0; k < ATTEMPTS; k++)
+            attempt_end(sc, &g->parts[i].attempts[k]);
+        out_free(&g->parts[i].body);
+    }
+}
