@@ -70,6 +70,10 @@ WW_API ww_status ww_npy_read(const ww_npy *npy, int64_t offset, void *to, size_t
  * unknown type is listed. Blocks on the disk. */
 WW_API ww_status ww_safetensors_open(const char *path, ww_safetensors **file);
 
+/* The same, but anything other than a regular file, including "-", standard input, is read to its end into memory. Blocks until
+ * the writer has closed it. */
+WW_API ww_status ww_safetensors_open_stream(const char *path, ww_safetensors **file);
+
 /* Closes it. Accepts NULL. */
 WW_API void ww_safetensors_close(ww_safetensors *file);
 

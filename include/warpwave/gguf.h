@@ -104,6 +104,14 @@ WW_API const char *ww_gguf_type_name(int32_t type);
  * read. Blocks on the disk. */
 WW_API ww_status ww_gguf_open(const char *path, ww_gguf **gguf);
 
+/* The same, but anything other than a regular file, including "-", standard input, is read to its end into memory, and refused
+ * if it is part of a split model. Blocks until the writer has closed it. */
+WW_API ww_status ww_gguf_open_stream(const char *path, ww_gguf **gguf);
+
+/* Writes the path of file number `file`: the one that was opened, or that of another part of a split model. Refuses a number
+ * out of range, a capacity that is too small, and with WW_NOT_FOUND a model that was read from a stream. Does not block. */
+WW_API ww_status ww_gguf_file_path(const ww_gguf *gguf, int64_t file, char *path, size_t capacity);
+
 /* Closes it; matrices that were loaded from it stay valid. Accepts NULL. */
 WW_API void ww_gguf_close(ww_gguf *gguf);
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files/output.h"
 #include "base/text.h"
-#include "files/output.h"
 #include "warpwave/command.h"
 
 /* Identifies a file: by itself if it exists, else by its folder and its name there. */
@@ -29,9 +29,8 @@ static void identify(const file_use *use, identity *id)
 {
     struct stat facts;
     const bool standard = strcmp(use->path, "-") == 0;
-    const int descriptor = use->descriptor > 0 ? use->descriptor : use->output ? STDOUT_FILENO : STDIN_FILENO;
     *id = (identity){0};
-    if (standard || use->descriptor > 0 ? fstat(descriptor, &facts) == 0 : stat(use->path, &facts) == 0) {
+    if (standard ? fstat(use->output ? STDOUT_FILENO : STDIN_FILENO, &facts) == 0 : stat(use->path, &facts) == 0) {
         id->known = id->exists = true;
     } else if (use->output && !standard) {
         char directory[PATH_MAX];

@@ -15,7 +15,6 @@ typedef struct file_use {
     const char *what; /* for messages: "--base", "IN" */
     const char *path; /* "-": standard input, or output; NULL: not given */
     bool output;
-    int descriptor; /* above 0: an open input, which counts in place of the path */
 } file_use;
 
 /* WW_OK, or WW_INVALID_ARGUMENT as a wrong command line with both files in the message. Ignores inputs that do not exist. */

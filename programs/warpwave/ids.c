@@ -5,9 +5,9 @@
 #include <string.h>
 #include <warpwave/vectors.h>
 
+#include "base/files/source.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "files/source.h"
 
 /* Reads the whole file and adds a NUL. */
 static ww_status read_whole(const char *path, char **text, size_t *bytes)

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <warpwave/quant.h>
 
+#include "base/files/output.h"
 #include "base/integers.h"
 #include "base/memory.h"
-#include "files/output.h"
 #include "warpwave/file_uses.h"
 #include "warpwave/operands.h"
 #include "warpwave/terminal.h"

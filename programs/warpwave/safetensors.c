@@ -4,7 +4,6 @@
 #include <warpwave/arrays.h>
 
 #include "base/text.h"
-#include "files/safetensors.h"
 #include "warpwave/json.h"
 #include "warpwave/operands.h"
 #include "warpwave/terminal.h"
@@ -105,7 +104,7 @@ static exit_code safetensors_run(const char *const *arguments, size_t count)
     if (code != EXIT_CODE_OK)
         return code;
     ww_safetensors *file = NULL;
-    ww_status status = safetensors_open_stream(path, &file);
+    ww_status status = ww_safetensors_open_stream(path, &file);
     if (status == WW_OK)
         status = settings.json ? print_json(file) : print_text(file, path);
     ww_safetensors_close(file);

@@ -6,7 +6,7 @@
 
 #include <warpwave/arrays.h>
 
-#include "files/source.h"
+#include "base/files/source.h"
 
 /* Elements and bytes of a shape, into info->elements and info->bytes, which are 0 if a size is; shape entries past the rank
  * become 1. Returns false if a size is negative or the numbers do not fit in 63 bits. An unknown element has no bytes. */

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "files/source.h"
+#include "base/files/source.h"
 
 typedef struct file_copies {
     pthread_mutex_t lock;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "files/source.h"
+#include "base/files/source.h"
 
 /* The contents of a table; csv_free() frees the memory. */
 typedef struct csv_table {

@@ -11,7 +11,7 @@
 
 #include <warpwave/files.h>
 
-#include "files/source.h"
+#include "base/files/source.h"
 
 typedef struct file_layout {
     int64_t rows;

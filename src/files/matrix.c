@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/files/source.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -20,7 +21,6 @@
 #include "files/csv.h"
 #include "files/layout.h"
 #include "files/matrix.h"
-#include "files/source.h"
 
 enum { PIECE_BYTES = 32768 };
 

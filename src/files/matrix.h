@@ -7,8 +7,8 @@
 
 #include <warpwave/files.h>
 
+#include "base/files/output.h"
 #include "base/text.h" /* path_ends_in() */
-#include "files/output.h"
 
 /* Like ww_matrix_open, for `size` bytes, which the caller keeps for as long as the matrix. `name` gives the format. */
 ww_status matrix_open_bytes(const char *name, const void *bytes, size_t size, ww_matrix **matrix);

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files/source.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
 #include "files/array.h"
 #include "files/copies.h"
-#include "files/source.h"
 
 enum { LENGTH_BYTES = 8 };
 
@@ -312,9 +312,12 @@ ww_status ww_safetensors_open(const char *path, ww_safetensors **file)
     return status == WW_OK ? open_source(&source, file) : status;
 }
 
-ww_status safetensors_open_stream(const char *path, ww_safetensors **file)
+ww_status ww_safetensors_open_stream(const char *path, ww_safetensors **file)
 {
+    FLOAT_GUARD();
     file_source source;
+    if (!path || !file)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_safetensors_open_stream: %s is NULL", path ? "file" : "path");
     const ww_status status = source_open_stream(&source, path);
     return status == WW_OK ? open_source(&source, file) : status;
 }

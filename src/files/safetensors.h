@@ -12,9 +12,6 @@
 /* Like ww_safetensors_open(), for bytes that the caller keeps for as long as the file. */
 ww_status safetensors_open_bytes(const char *name, const void *bytes, size_t size, ww_safetensors **file);
 
-/* The same for a file, or for a stream ("-" is standard input), which is read to its end into memory. */
-ww_status safetensors_open_stream(const char *path, ww_safetensors **file);
-
 /* Returns the name of a type in a file, such as "BF16". NULL if the format has no such type. */
 const char *safetensors_type_name(ww_element element);
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/files/output.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
 #include "files/array.h"
-#include "files/output.h"
 #include "files/safetensors.h"
 
 enum { HEADER_ALIGNMENT = 8 };

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files/output.h"
+#include "base/files/source.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "files/layout.h"
 #include "files/matrix.h"
-#include "files/output.h"
-#include "files/source.h"
 
 enum { NPY_HEADER_BYTES = MATRIX_HEADER_BYTES_MAX };
 

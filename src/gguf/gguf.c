@@ -7,6 +7,7 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
+#include "base/text.h"
 
 /* ---- opening ------------------------------------------------------------------------------------------------------------- */
 
@@ -48,7 +49,7 @@ static ww_status part_path(const char *first, int64_t number, int64_t count, cha
     return WW_OK;
 }
 
-static ww_status open_others(ww_gguf *g, const char *path, int64_t count)
+static ww_status open_others(ww_gguf *g, int64_t count)
 {
     char other[4096];
     gguf_part *parts = memory_resize(g->parts, (size_t)count * sizeof *parts);
@@ -59,7 +60,7 @@ static ww_status open_others(ww_gguf *g, const char *path, int64_t count)
         gguf_part *part = &g->parts[i];
         int64_t number = 0, part_count = 0;
         memset(part, 0, sizeof *part);
-        ww_status status = part_path(path, i, count, other, sizeof other);
+        ww_status status = part_path(g->path, i, count, other, sizeof other);
         if (status == WW_OK)
             status = source_open(&part->source, other);
         if (status != WW_OK)
@@ -92,7 +93,7 @@ static ww_status check_tensors_of_parts(const ww_gguf *g)
                          "split.tensors.count is %lld; the files have %lld tensors", (long long)said, (long long)found);
 }
 
-static ww_status open_split(ww_gguf *g, const char *path)
+static ww_status open_split(ww_gguf *g)
 {
     const gguf_part *first = &g->parts[0];
     int64_t count = 1, number = 0;
@@ -104,10 +105,10 @@ static ww_status open_split(ww_gguf *g, const char *path)
     if (count > GGUF_FILES_MAX)
         return source_refuse(&first->source, WW_UNSUPPORTED, 0, "the model is split into %lld files; the maximum is %d",
                              (long long)count, GGUF_FILES_MAX);
-    if (!path || number != 0)
+    if (!g->path || number != 0)
         return source_refuse(&first->source, WW_UNSUPPORTED, 0, "this is part %lld of a split model; open its first file",
                              (long long)number + 1);
-    status = open_others(g, path, count);
+    status = open_others(g, count);
     return status == WW_OK ? check_tensors_of_parts(g) : status;
 }
 
@@ -155,9 +156,10 @@ static ww_status open_source(const file_source *source, const char *path, ww_ggu
     g->part_count = 1;
     parts->source = *source;
     copies_create(&g->copies, 0);
-    ww_status status = part_read(parts);
+    g->path = path ? memory_copy_text(path, strlen(path)) : NULL;
+    ww_status status = path && !g->path ? memory_failed("the path of a GGUF file", strlen(path)) : part_read(parts);
     if (status == WW_OK)
-        status = open_split(g, path);
+        status = open_split(g);
     if (status == WW_OK)
         status = gather(g);
     if (status != WW_OK) {
@@ -179,11 +181,14 @@ ww_status ww_gguf_open(const char *path, ww_gguf **gguf)
     return status == WW_OK ? open_source(&source, path, gguf) : status;
 }
 
-ww_status gguf_open_stream(const char *path, ww_gguf **out)
+ww_status ww_gguf_open_stream(const char *path, ww_gguf **gguf)
 {
+    FLOAT_GUARD();
     file_source source;
+    if (!path || !gguf)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_gguf_open_stream: %s is NULL", path ? "gguf" : "path");
     const ww_status status = source_open_stream(&source, path);
-    return status == WW_OK ? open_source(&source, source.owned ? NULL : path, out) : status;
+    return status == WW_OK ? open_source(&source, source.owned ? NULL : path, gguf) : status;
 }
 
 ww_status gguf_open_bytes(const char *name, const void *bytes, size_t size, ww_gguf **out)
@@ -204,7 +209,27 @@ void ww_gguf_close(ww_gguf *gguf)
     memory_free(gguf->tensors);
     memory_free(gguf->keys_sorted);
     memory_free(gguf->names_sorted);
+    memory_free(gguf->path);
     memory_free(gguf);
+}
+
+ww_status ww_gguf_file_path(const ww_gguf *gguf, int64_t file, char *path, size_t capacity)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_gguf_file_path";
+    if (!gguf || !path)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", function, gguf ? "path" : "gguf");
+    if (file < 0 || file >= gguf->part_count)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: file is %lld; the model has %lld", function, (long long)file,
+                       (long long)gguf->part_count);
+    if (!gguf->path)
+        return ww_fail(WW_NOT_FOUND, "%s: the model was read from a stream", function);
+    if (strlen(gguf->path) >= capacity)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: capacity is %zu; the path has %zu bytes", function, capacity, strlen(gguf->path));
+    if (gguf->part_count > 1)
+        return part_path(gguf->path, file, gguf->part_count, path, capacity);
+    text_copy(path, capacity, gguf->path);
+    return WW_OK;
 }
 
 /* ---- describing

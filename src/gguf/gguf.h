@@ -7,8 +7,8 @@
 
 #include <warpwave/gguf.h>
 
+#include "base/files/source.h"
 #include "files/copies.h"
-#include "files/source.h"
 
 enum {
     GGUF_MAGIC = 0x46554747, /* "GGUF" */
@@ -55,6 +55,7 @@ typedef struct gguf_part {
 } gguf_part;
 
 struct ww_gguf {
+    char *path; /* of the first part; NULL: bytes in memory */
     gguf_part *parts;
     int64_t part_count;
     gguf_tensor *tensors; /* all tensors of all parts */
@@ -85,10 +86,6 @@ int64_t gguf_kind_bytes(int64_t kind);
  * its type and shape are invalid. */
 #define GGUF_BYTES_UNKNOWN INT64_C(-1)
 const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, int64_t *bytes);
-
-/* Opens a file like ww_gguf_open(). Anything other than a regular file, including "-", standard input, is read to its end into
- * memory, and refused if it is part of a split model. */
-ww_status gguf_open_stream(const char *path, ww_gguf **out);
 
 /* Opens bytes in memory under a name, like ww_gguf_open() opens a file. Refuses a split model. */
 ww_status gguf_open_bytes(const char *name, const void *bytes, size_t size, ww_gguf **out);

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/files/output.h"
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/structs.h"
-#include "files/output.h"
 #include "gguf/gguf.h"
 #include "gguf/names.h"
 

@@ -163,6 +163,13 @@ static void written_files_can_be_read(void **state)
     CHECK_OK(ww_safetensors_write(path, arrays, 4, (const char *const[]){"format", "ww", "author", "me", NULL}));
 
     ww_safetensors *file = NULL;
+    char name[32];
+    const int descriptor = scratch_pipe(path, name);
+    CHECK_OK(ww_safetensors_open_stream(name, &file));
+    close(descriptor);
+    assert_int_equal(ww_safetensors_count(file), 4);
+    ww_safetensors_close(file);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_safetensors_open_stream(NULL, &file));
     CHECK_OK(ww_safetensors_open(path, &file));
     assert_int_equal(ww_safetensors_count(file), 4);
     for (int i = 0; i < 4; i++) {
@@ -272,6 +279,14 @@ static ww_status write_read_close(const char *path)
         status = ww_safetensors_read(file, 0, 0, back, sizeof back);
     else
         assert_null(file);
+    ww_safetensors_close(file);
+    file = NULL;
+    if (status == WW_OK) {
+        char name[32];
+        const int descriptor = scratch_pipe(path, name);
+        status = ww_safetensors_open_stream(name, &file);
+        close(descriptor);
+    }
     ww_safetensors_close(file);
     return status;
 }

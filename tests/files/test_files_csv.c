@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files/source.h"
 #include "base/memory.h"
 #include "files/csv.h"
 #include "files/matrix.h"
 #include "files/number.h"
-#include "files/source.h"
 #include "support/data/random.h"
 #include "support/scratch.h"
 

@@ -199,6 +199,14 @@ static void a_split_model_is_one(void **state)
     CHECK_OK(ww_gguf_describe(g, &info));
     assert_int_equal(info.files, 3);
     assert_int_equal(info.tensors, 3);
+    char path[4096];
+    CHECK_OK(ww_gguf_file_path(g, 0, path, sizeof path));
+    assert_string_equal(path, scratch_path("m-00001-of-00003.gguf"));
+    CHECK_OK(ww_gguf_file_path(g, 2, path, sizeof path));
+    assert_string_equal(path, scratch_path("m-00003-of-00003.gguf"));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_gguf_file_path(g, 3, path, sizeof path));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_gguf_file_path(g, 2, path, strlen(path)));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_gguf_file_path(g, 0, NULL, sizeof path));
     int64_t index;
     float value;
     ww_quant *q;
@@ -226,6 +234,28 @@ static void a_split_model_is_one(void **state)
     write_part("other.gguf", 0, 3, "c", 1.0f);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_gguf_open(scratch_path("other.gguf"), &g));
     assert_null(g);
+}
+
+static void a_stream_is_read_to_its_end(void **state)
+{
+    (void)state;
+    ww_gguf *g = NULL;
+    char name[32], path[64];
+    int64_t index;
+    write_part("part.gguf", 0, 1, "c", 1.0f);
+    int descriptor = scratch_pipe(scratch_path("part.gguf"), name);
+    CHECK_OK(ww_gguf_open_stream(name, &g));
+    CHECK_OK(ww_gguf_find_tensor(g, "c", &index));
+    CHECK_FAILS(WW_NOT_FOUND, ww_gguf_file_path(g, 0, path, sizeof path));
+    ww_gguf_close(g);
+    close(descriptor);
+    CHECK_OK(ww_gguf_open_stream(scratch_path("part.gguf"), &g));
+    ww_gguf_close(g);
+    write_part("part.gguf", 0, 2, "c", 1.0f);
+    descriptor = scratch_pipe(scratch_path("part.gguf"), name);
+    CHECK_FAILS(WW_UNSUPPORTED, ww_gguf_open_stream(name, &g)); /* where is the other part? */
+    close(descriptor);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_gguf_open_stream(NULL, &g));
 }
 
 static int stop_at_once(long long done, long long total, void *user)
@@ -412,6 +442,14 @@ static ww_status open_and_load(void)
             ww_quant_destroy(all[i]);
     }
     ww_gguf_close(g);
+    g = NULL;
+    if (status == WW_OK) {
+        char name[32];
+        const int descriptor = scratch_pipe(faulty_path, name);
+        status = ww_gguf_open_stream(name, &g);
+        close(descriptor);
+    }
+    ww_gguf_close(g);
     return status;
 }
 
@@ -502,6 +540,7 @@ int main(void)
         cmocka_unit_test(tensors_of_every_type_are_loaded_as_they_were_written),
         cmocka_unit_test(every_kind_of_value_is_read_back_unchanged),
         cmocka_unit_test(a_split_model_is_one),
+        cmocka_unit_test(a_stream_is_read_to_its_end),
         cmocka_unit_test(tensors_of_equal_shape_are_loaded_as_one_matrix),
         cmocka_unit_test(finite_weights_are_seen_by_the_factors_of_blocks),
         cmocka_unit_test(loading_reports_its_progress_and_can_be_cancelled),

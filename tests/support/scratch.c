@@ -87,3 +87,18 @@ int scratch_open_files(void)
 {
     return count_entries("/proc/self/fd") - 1; /* less the one that looks */
 }
+
+int scratch_pipe(const char *path, char name[32])
+{
+    static char bytes[1 << 16];
+    int ends[2];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t count = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], bytes, count), count);
+    close(ends[1]);
+    snprintf(name, 32, "/dev/fd/%d", ends[0]);
+    return ends[0];
+}

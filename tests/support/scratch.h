@@ -21,4 +21,7 @@ char *scratch_content(const char *path, size_t *size);
 int scratch_entries(void);
 int scratch_open_files(void);
 
+/* Returns the reading end of a pipe that has a file's bytes, at most 64 KiB, and writes its path to `name`. Close it. */
+int scratch_pipe(const char *path, char name[32]);
+
 #endif

@@ -2,7 +2,7 @@
 #ifndef WW_SERVER_OPENAI_GENERATION_H
 #define WW_SERVER_OPENAI_GENERATION_H
 
-#include "model/session/text_stream.h"
+#include "base/strings/text_stream.h"
 #include "server/openai/openai.h"
 #include "server/stream.h"
 

@@ -1,10 +1,10 @@
 /* `warpwave gguf`: prints, verifies, quantizes and compares GGUF files. */
 #include "warpwave/gguf/gguf.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "gguf/gguf.h"
 #include "warpwave/file_uses.h"
 #include "warpwave/operands.h"
 #include "warpwave/terminal.h"
@@ -38,7 +38,7 @@ static const option diff_options[] = {DEVICE_OPTION, JSON_OPTION};
 static ww_status info_run(const char **files, gguf_settings *s)
 {
     ww_gguf *g = NULL;
-    ww_status status = gguf_open_stream(files[0], &g);
+    ww_status status = ww_gguf_open_stream(files[0], &g);
     if (status == WW_OK)
         status = s->json ? gguf_print_json(g) : gguf_print(g, files[0]);
     ww_gguf_close(g);
@@ -49,7 +49,7 @@ static ww_status verify_run(const char **files, gguf_settings *s)
 {
     ww_gguf *g = NULL;
     ww_device *device = NULL;
-    ww_status status = gguf_open_stream(files[0], &g);
+    ww_status status = ww_gguf_open_stream(files[0], &g);
     if (status == WW_OK)
         status = command_open_device(s->device ? s->device : "cpu", &device);
     if (status == WW_OK)
@@ -62,12 +62,16 @@ static ww_status verify_run(const char **files, gguf_settings *s)
 /* Refuses an output that is one of the model's own files. */
 static ww_status check_output(const ww_gguf *g, const char **files)
 {
-    ww_status status = WW_OK;
-    for (int64_t i = 0; status == WW_OK && i < g->part_count; i++) {
-        const file_use uses[] = {
-            {.what = "IN", .path = i == 0 ? files[0] : g->parts[i].source.name, .descriptor = g->parts[i].source.descriptor},
-            {.what = "OUT", .path = files[1], .output = true}};
-        status = file_uses_check(uses, 2);
+    ww_gguf_info info = ww_gguf_info_default();
+    char other[PATH_MAX];
+    ww_status status = ww_gguf_describe(g, &info);
+    for (int64_t i = 0; status == WW_OK && i < info.files; i++) {
+        if (i > 0)
+            status = ww_gguf_file_path(g, i, other, sizeof other);
+        const file_use uses[] = {{.what = "IN", .path = i == 0 ? files[0] : other},
+                                 {.what = "OUT", .path = files[1], .output = true}};
+        if (status == WW_OK)
+            status = file_uses_check(uses, 2);
     }
     return status;
 }
@@ -80,7 +84,7 @@ static ww_status quantize_run(const char **files, gguf_settings *s)
     if (status == WW_OK && s->json && strcmp(files[1], "-") == 0)
         status = command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--json and the model both go to standard output"));
     if (status == WW_OK)
-        status = gguf_open_stream(files[0], &g);
+        status = ww_gguf_open_stream(files[0], &g);
     if (status == WW_OK)
         status = check_output(g, files);
     if (status == WW_OK)
@@ -113,9 +117,9 @@ static ww_status diff_run(const char **files, gguf_settings *s)
     if (strcmp(files[0], "-") == 0 && strcmp(files[1], "-") == 0)
         status = command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "only one of A and B can be standard input"));
     if (status == WW_OK)
-        status = gguf_open_stream(files[0], &a);
+        status = ww_gguf_open_stream(files[0], &a);
     if (status == WW_OK)
-        status = gguf_open_stream(files[1], &b);
+        status = ww_gguf_open_stream(files[1], &b);
     if (status == WW_OK)
         status = command_open_device(s->device ? s->device : "cpu", &c.device);
     c.a = a;

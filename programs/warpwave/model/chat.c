@@ -9,8 +9,8 @@
 
 #include "base/integers.h"
 #include "base/memory.h"
+#include "base/strings/text_buffer.h"
 #include "base/text.h"
-#include "model/text_buffer.h"
 #include "warpwave/command.h"
 #include "warpwave/model/model.h"
 #include "warpwave/terminal.h"

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/files/output.h"
 #include "base/memory.h"
-#include "files/output.h"
 #include "warpwave/command.h"
 #include "warpwave/file_uses.h"
 #include "warpwave/json.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "files/output.h"
+#include "base/files/output.h"
 
 enum { PICTURE_CLASSES = 12, PICTURE_LABEL_BYTES = 64 };
 

@@ -185,6 +185,7 @@ mod arrays {
         pub fn ww_npy_describe(npy: *const ww_npy, info: *mut ww_array_info) -> ww_status;
         pub fn ww_npy_read(npy: *const ww_npy, offset: i64, to: *mut c_void, bytes: usize) -> ww_status;
         pub fn ww_safetensors_open(path: *const c_char, file: *mut *mut ww_safetensors) -> ww_status;
+        pub fn ww_safetensors_open_stream(path: *const c_char, file: *mut *mut ww_safetensors) -> ww_status;
         pub fn ww_safetensors_close(file: *mut ww_safetensors);
         pub fn ww_safetensors_count(file: *const ww_safetensors) -> i64;
         pub fn ww_safetensors_at(file: *const ww_safetensors, index: i64, info: *mut ww_array_info) -> ww_status;
@@ -749,6 +750,8 @@ mod gguf {
         pub fn ww_gguf_kind_name(kind: ww_gguf_kind) -> *const c_char;
         pub fn ww_gguf_type_name(r#type: i32) -> *const c_char;
         pub fn ww_gguf_open(path: *const c_char, gguf: *mut *mut ww_gguf) -> ww_status;
+        pub fn ww_gguf_open_stream(path: *const c_char, gguf: *mut *mut ww_gguf) -> ww_status;
+        pub fn ww_gguf_file_path(gguf: *const ww_gguf, file: i64, path: *mut c_char, capacity: usize) -> ww_status;
         pub fn ww_gguf_close(gguf: *mut ww_gguf);
         pub fn ww_gguf_describe(gguf: *const ww_gguf, info: *mut ww_gguf_info) -> ww_status;
         pub fn ww_gguf_value_at(gguf: *const ww_gguf, index: i64, value: *mut ww_gguf_value) -> ww_status;

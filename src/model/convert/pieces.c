@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/files/source.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "files/source.h"
 #include "model/convert/folder.h"
 #include "model/tokenizer/vocabulary.h"
 

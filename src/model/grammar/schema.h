@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/status.h"
-#include "model/text_buffer.h"
+#include "base/strings/text_buffer.h"
 
 /* Writes the GBNF of a schema to `out`, which must be zeroed. Every text of the grammar is JSON that the schema accepts, but
  * not every such JSON is a text of the grammar (docs/guide/models.md). Refuses an unknown keyword by name. */

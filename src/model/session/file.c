@@ -6,10 +6,10 @@
  */
 #include <string.h>
 
+#include "base/files/output.h"
+#include "base/files/source.h"
 #include "base/float_guard.h"
 #include "base/memory.h"
-#include "files/output.h"
-#include "files/source.h"
 #include "model/fingerprint.h"
 #include "model/session/session.h"
 

@@ -3,10 +3,10 @@
 
 #include "base/float_guard.h"
 #include "base/memory.h"
+#include "base/strings/text_stream.h"
 #include "base/structs.h"
 #include "model/session/sampling.h"
 #include "model/session/session.h"
-#include "model/session/text_stream.h"
 
 STRUCT_INIT(ww_generation, {.tokens = 128})
 

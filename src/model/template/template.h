@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/text_buffer.h"
+#include "base/strings/text_buffer.h"
 
 enum {
     TEMPLATE_BYTES_MAX = 1 << 20,

@@ -2,7 +2,7 @@
 #ifndef WW_MODEL_TOKENIZER_FAMILY_H
 #define WW_MODEL_TOKENIZER_FAMILY_H
 
-#include "model/text_buffer.h"
+#include "base/strings/text_buffer.h"
 #include "model/tokenizer/merge.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/vocabulary.h"

@@ -13,7 +13,7 @@
 
 #include <warpwave/gguf.h>
 
-#include "model/text_buffer.h"
+#include "base/strings/text_buffer.h"
 
 typedef struct special_node {
     int32_t children; /* number of the first; a node's are consecutive, sorted by byte, and end where the next node's begin */

@@ -13,7 +13,7 @@
 
 #include <warpwave/gguf.h>
 
-#include "model/text_buffer.h"
+#include "base/strings/text_buffer.h"
 
 typedef struct tokenizer tokenizer;
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "model/text_buffer.h"
+#include "base/strings/text_buffer.h"
 
 /* Appends the text with U+FFFD for each maximal invalid part of a character, as Unicode recommends (chapter 3). */
 ww_status unicode_repair(const char *text, size_t bytes, text_buffer *out);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strings/text_stream.h"
 #include "model/session/sampling.h"
-#include "model/session/text_stream.h"
 #include "support/check.h"
 
 enum { TOKENS = 8, DRAWS = 20000 };

@@ -7,7 +7,7 @@
 
 #include <warpwave/model.h>
 
-#include "model/session/text_stream.h"
+#include "base/strings/text_stream.h"
 #include "server/client.h"
 #include "support/models/tiny.h"
 

@@ -4,8 +4,8 @@
  * reading fails with a message, while a map would end the process with SIGBUS. The size is read once, when the file is opened,
  * and every count in the bytes is checked against it.
  */
-#ifndef WW_FILES_SOURCE_H
-#define WW_FILES_SOURCE_H
+#ifndef WW_BASE_FILES_SOURCE_H
+#define WW_BASE_FILES_SOURCE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Reads bytes from a file or from memory. */
-#include "files/source.h"
+#include "base/files/source.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 /* Assembles whole characters from pieces of tokens. */
-#include "model/session/text_stream.h"
+#include "base/strings/text_stream.h"
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -56,16 +57,10 @@ static void add_byte(text_stream *s, char byte)
 ww_status text_stream_add(text_stream *s, const char *bytes, size_t count)
 {
     const size_t bytes_max = s->bytes + (count + 2) * 2 * REPLACEMENT_BYTES;
-    if (bytes_max > s->capacity) {
-        char *text = memory_resize(s->text, 2 * bytes_max);
-        if (!text)
-            return memory_failed("text of tokens", 2 * bytes_max);
-        s->text = text;
-        s->capacity = 2 * bytes_max;
-    }
-    for (size_t i = 0; i < count; i++)
+    const ww_status status = array_reserve(&s->text, &s->capacity, (int64_t)bytes_max, 1, "text of tokens");
+    for (size_t i = 0; status == WW_OK && i < count; i++)
         add_byte(s, bytes[i]);
-    return WW_OK;
+    return status;
 }
 
 void text_stream_finish(text_stream *s)

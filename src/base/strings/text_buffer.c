@@ -1,21 +1,15 @@
 /* Growing lists of bytes and characters. */
-#include "model/text_buffer.h"
+#include "base/strings/text_buffer.h"
 
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 
+/* Makes room for `bytes` more. */
 static ww_status grow(text_buffer *buffer, size_t bytes)
 {
-    if (bytes <= buffer->capacity - buffer->bytes)
-        return WW_OK;
-    const size_t capacity = 2 * buffer->capacity > buffer->bytes + bytes ? 2 * buffer->capacity : buffer->bytes + bytes + 64;
-    char *larger = memory_resize(buffer->text, capacity);
-    if (!larger)
-        return memory_failed("text", capacity);
-    buffer->text = larger;
-    buffer->capacity = capacity;
-    return WW_OK;
+    return array_reserve(&buffer->text, &buffer->capacity, (int64_t)(buffer->bytes + bytes), 1, "text");
 }
 
 ww_status text_buffer_add(text_buffer *buffer, const char *text, size_t bytes)
@@ -49,15 +43,7 @@ void text_buffer_free(text_buffer *buffer)
 
 ww_status characters_reserve(characters *list, size_t count)
 {
-    if (count <= list->capacity)
-        return WW_OK;
-    const size_t capacity = 2 * list->capacity > count ? 2 * list->capacity : count + 64;
-    uint32_t *larger = memory_resize(list->values, capacity * sizeof *larger);
-    if (!larger)
-        return memory_failed("characters of a text", capacity * sizeof *larger);
-    list->values = larger;
-    list->capacity = capacity;
-    return WW_OK;
+    return array_reserve(&list->values, &list->capacity, (int64_t)count, sizeof *list->values, "characters of a text");
 }
 
 ww_status characters_add(characters *list, uint32_t character)

@@ -1,6 +1,6 @@
 /* Collects pieces of tokens, which may end within a character, for a callback, which gets only whole characters. */
-#ifndef WW_MODEL_TEXT_STREAM_H
-#define WW_MODEL_TEXT_STREAM_H
+#ifndef WW_BASE_STRINGS_TEXT_STREAM_H
+#define WW_BASE_STRINGS_TEXT_STREAM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +9,8 @@
 
 typedef struct text_stream {
     char *text; /* whole characters that the callback has not got yet */
-    size_t bytes, capacity;
+    size_t bytes;
+    int64_t capacity;
     char begun[4]; /* the beginning of a character */
     size_t begun_bytes;
 } text_stream;

@@ -1,6 +1,6 @@
 /* Growing lists of bytes and characters, for converting text to tokens and back. Both start zeroed. */
-#ifndef WW_MODEL_TEXT_BUFFER_H
-#define WW_MODEL_TEXT_BUFFER_H
+#ifndef WW_BASE_STRINGS_TEXT_BUFFER_H
+#define WW_BASE_STRINGS_TEXT_BUFFER_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,7 +9,8 @@
 
 typedef struct text_buffer {
     char *text; /* not NUL-terminated until text_buffer_end() */
-    size_t bytes, capacity;
+    size_t bytes;
+    int64_t capacity;
 } text_buffer;
 
 /* Append bytes, or a NUL-terminated text. On failure the buffer is unchanged. */
@@ -28,7 +29,8 @@ typedef struct text_span {
 
 typedef struct characters { /* Unicode code points */
     uint32_t *values;
-    size_t count, capacity;
+    size_t count;
+    int64_t capacity;
 } characters;
 
 ww_status characters_reserve(characters *list, size_t count); /* room for `count` in all */

@@ -4,14 +4,14 @@
  * that reads the target meanwhile, or after a crash, finds either the old file or the new one. If writing fails, the new file
  * is removed and the target is unchanged. A pipe, a character device or standard output (OUTPUT_STDOUT) is written directly.
  */
-#ifndef WW_FILES_OUTPUT_H
-#define WW_FILES_OUTPUT_H
+#ifndef WW_BASE_FILES_OUTPUT_H
+#define WW_BASE_FILES_OUTPUT_H
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "files/source.h"
+#include "base/files/source.h"
 
 #define OUTPUT_STDOUT "/dev/stdout"
 

@@ -1,5 +1,5 @@
 /* Writes a file completely or not at all. */
-#include "files/output.h"
+#include "base/files/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
