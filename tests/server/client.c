@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <warpwave/store.h>
@@ -151,6 +152,25 @@ http_answer http_ask(int port, const char *method, const char *path, const char 
     http_answer a = http_receive(connection);
     close(connection);
     return a;
+}
+
+double http_figure(int port, const char *name)
+{
+    http_answer figures = http_ask(port, "GET", "/metrics", NULL);
+    const char *line = figures.body ? strstr(figures.body, name) : NULL;
+    const double value = line ? strtod(line + strlen(name), NULL) : -1;
+    http_free(&figures);
+    return value;
+}
+
+void http_until_active(int port, int wanted)
+{
+    const time_t begun = time(NULL);
+    while (http_figure(port, "\nwarpwave_requests_active ") != wanted) {
+        if (time(NULL) - begun > 10)
+            fail_msg("%d requests should run; they are %g", wanted, http_figure(port, "\nwarpwave_requests_active "));
+        usleep(1000);
+    }
 }
 
 static int send_raw(int port, const char *bytes, bool cut)

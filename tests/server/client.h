@@ -36,6 +36,12 @@ http_answer http_ask(int port, const char *method, const char *path, const char 
 int http_raw_status(int port, const char *bytes);
 int http_cut_status(int port, const char *bytes);
 
+/* The value of a line of the figures, "\nwarpwave_requests_active "; -1: there is none. */
+double http_figure(int port, const char *name);
+
+/* Waits until that many requests run; the test fails if that is not so within ten seconds. */
+void http_until_active(int port, int wanted);
+
 /* Asks, checks the status, and gives the body as JSON, which the caller decrefs. */
 #define ASK(port, expected, method, path, body)                                                                                \
     http_json(__FILE__, __LINE__, (http_expected){port, expected}, method, path, body)

@@ -143,21 +143,11 @@ static int send_only(const char *path, const text *t)
     return connection;
 }
 
-/* The value of a line of the figures, "warpwave_requests_active "; -1: there is none. */
-static double figure(const char *name)
-{
-    http_answer figures = http_ask(port, "GET", "/metrics", NULL);
-    const char *line = figures.body ? strstr(figures.body, name) : NULL;
-    const double value = line ? strtod(line + strlen(name), NULL) : -1;
-    http_free(&figures);
-    return value;
-}
-
 /* Waits until nothing runs any more; returns the seconds that took. */
 static double until_idle(void)
 {
     const double begun = seconds_now();
-    while (figure("\nwarpwave_requests_active ") != 0)
+    while (http_figure(port, "\nwarpwave_requests_active ") != 0)
         usleep(1000);
     return seconds_now() - begun;
 }
@@ -190,8 +180,7 @@ static void a_request_ends_when_its_client_leaves(void **state)
     (void)state;
     text t = long_work();
     const int connection = send_only("/collections/docs/points/query/batch", &t);
-    while (figure("\nwarpwave_requests_active ") != 1)
-        usleep(1000);
+    http_until_active(port, 1);
     usleep(200000);
     close(connection);
     const double took = until_idle();
@@ -206,8 +195,7 @@ static void a_long_request_holds_up_no_other_one_of_the_collection(void **state)
     (void)state;
     text t = long_work();
     const int connection = send_only("/collections/docs/points/query/batch", &t);
-    while (figure("\nwarpwave_requests_active ") != 1)
-        usleep(1000);
+    http_until_active(port, 1);
     usleep(100000);
     const double begun = seconds_now();
     for (int i = 0; i < 5; i++)
@@ -215,7 +203,8 @@ static void a_long_request_holds_up_no_other_one_of_the_collection(void **state)
     ASK_STATUS(port, 200, "POST", "/collections/docs/points/count", "{}");
     ASK_STATUS(port, 200, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1, 2]}]}");
     const double took = seconds_now() - begun;
-    assert_int_equal(figure("\nwarpwave_requests_active "), 1); /* the long one still runs */
+    http_until_active(port,
+                      1); /* the long one still runs: a small one counts until its connection has been told the answer's end */
     if (took > 20)
         fail_msg("seven small requests took %g s", took);
     close(connection);
