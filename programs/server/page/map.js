@@ -1,8 +1,9 @@
 // The map: all rows as points. The server places them; the page draws, and asks for payloads only of points that are looked at.
-import { binary, ownPath, result, rows, sendBinary } from "/ui/api.js";
+import { ask, binary, collectionPath, ownPath, result, rows, sendBinary } from "/ui/api.js";
 import { button, count, el, field, note, plural, problem, replace, select, shorten, visible } from "/ui/dom.js";
-import { facet, fieldsOf } from "/ui/filters.js";
+import { anywhere, facet, fieldsOf } from "/ui/filters.js";
 import { parse } from "/ui/json.js";
+import { Labels, nameRegions, regionsOf, textOf } from "/ui/labels.js";
 import { openPanel } from "/ui/panel.js";
 import { inline, rowCard, summary, titleKey } from "/ui/payload.js";
 import { Plot } from "/ui/plot.js";
@@ -12,7 +13,7 @@ const COLOURS = ["#3b5bdb", "#e8590c", "#2f9e44", "#c2255c", "#0c8599", "#e5a50a
   "#b35c00", "#0b7a5a", "#ae3ec9", "#8d7b00", "#5c7cfa", "#20a08a", "#e03131", "#74b816", "#4527a0", "#f06595"];
 const SCALE = ["#3d348b", "#2f6db3", "#1f9e9a", "#7cc576", "#f2d13c"];
 const OTHER = 254, NONE = 255, STEPS = 250; // as the server numbers them
-const LISTED = 30, NEIGHBOURS = 10, POLL_MS = 400;
+const LISTED = 30, NEIGHBOURS = 10, POLL_MS = 400, FOUND_MAX = 1000;
 
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 const mix = (a, b, share) => a.map((v, i) => Math.round(v + (b[i] - v) * share));
@@ -71,17 +72,24 @@ class MapView {
     const vector = vectors.length > 0 && select(vectors.map((name) => [name, visible(name)]), this.using, (name) => {
       location.hash = `#/map/${encodeURIComponent(collection)}?vector=${encodeURIComponent(name)}`;
     });
+    this.labelled = el("input", { type: "checkbox", checked: true, onchange: () => { this.labels.node.hidden = !this.labelled.checked; } });
     const tools = el("div", { class: "segments", role: "radiogroup", "aria-label": "Pointer" }, [["move", "Move"], ["lasso", "Lasso"]].map(([tool, text]) =>
       el("label", {}, el("input", { type: "radio", name: "tool", value: tool, checked: tool === "move", onchange: () => { this.tool = tool; this.canvas.dataset.tool = tool; } }), el("span", {}, text))));
     const bar = el("div", { class: "options" }, tools,
       el("div", { class: "toolbar" }, button("−", () => this.plot.zoomBy(1 / 1.5), { "aria-label": "Zoom out" }), button("+", () => this.plot.zoomBy(1.5), { "aria-label": "Zoom in" }), button("Fit", () => this.plot.fit()),
         button("Select visible", () => this.choose(this.plot.visible()))),
       vector && field("Vector", vector, { class: "field beside" }), field("Colour by", this.colourBy, { class: "field beside" }),
-      button("Make the map again", () => this.remake(), { class: "link" }));
+      el("label", { class: "check" }, this.labelled, "Labels"), button("Make the map again", () => this.remake(), { class: "link" }));
+    this.words = el("input", { type: "search", placeholder: "Find a row: its id, or words in it", "aria-label": "Find on the map" });
+    const finder = el("form", { class: "query-line finder", onsubmit: (event) => { event.preventDefault(); this.find(this.words.value.trim()); } }, this.words, el("button", { type: "submit" }, "Find"));
     this.info = el("p", { class: "quiet" });
-    replace(root, el("header", { class: "view-head" }, el("div", {}, el("h1", {}, "Map"), this.info)), bar,
+    replace(root, el("header", { class: "view-head" }, el("div", {}, el("h1", {}, "Map"), this.info), finder), bar,
       el("div", { class: "map-box" }, el("div", { class: "plot-box" }, this.canvas, this.cross, this.tip, this.state), this.key), this.found);
     this.plot = Plot.on(this.canvas);
+    if (!this.plot) return;
+    this.labels = new Labels(this.plot);
+    this.plot.onframe = () => this.labels.place();
+    this.cross.after(this.labels.node);
   }
 
   path(rest) { return ownPath(this.collection, rest, this.using); }
@@ -146,6 +154,50 @@ class MapView {
     this.clear();
     this.colours = new Uint8Array(n);
     this.paintColours();
+    this.label().catch((error) => note(error.message, "bad"));
+  }
+
+  // Names the regions by words of some of their rows.
+  async label() {
+    const generation = this.generation;
+    this.labels.show([]);
+    const regions = regionsOf(this.plot.points, this.plot.bounds);
+    if (!regions.length) return;
+    const handles = regions.flatMap((one) => one.points.map((i) => this.handles.of(i)));
+    const found = new Map((await this.rows({ handles, payload_bytes: 2048 })).rows.map((row) => [row.handle, row]));
+    if (!this.alive || generation !== this.generation) return;
+    const names = nameRegions(regions.map((one) => one.points.map((i) => found.get(this.handles.of(i))).filter(Boolean).map(textOf)));
+    this.labels.show(regions.map(({ x, y }, i) => ({ x, y, text: shorten(visible(names[i]), 40) })));
+  }
+
+  // ---- finding rows
+
+  // Rows with a text in their payloads; if there are none, those whose own texts have its words.
+  async rowsWith(text) {
+    const filter = await anywhere(this.collection, text);
+    const answer = filter ? await this.rows({ filter, limit: FOUND_MAX, with_payload: false }) : { rows: [], total: 0 };
+    if (answer.rows.length) return answer;
+    const { points } = (await ask("POST", `${collectionPath(this.collection)}/points/query`, { query: { text, model: "bm25" }, limit: FOUND_MAX, using: this.using, with_payload: false })).result;
+    return points.length ? this.rows({ ids: points.map((point) => String(point.id)), with_payload: false }) : answer;
+  }
+
+  async find(text) {
+    if (!text || !this.plot?.points) return;
+    try {
+      const [row] = (await this.rows({ ids: [text], with_payload: false })).rows;
+      if (row) return await this.searchFrom(row.id, true);
+      const { rows: list, total } = await this.rowsWith(text);
+      const numbers = list.map((one) => this.pointOf(one.handle)).filter((i) => i >= 0);
+      if (numbers.length === 1) return await this.searchFrom(list.find((one) => this.pointOf(one.handle) >= 0).id, true);
+      if (numbers.length) {
+        this.plot.fit();
+        return await this.choose(numbers, `${Number(total) > list.length ? `The first ${count(numbers.length)} of ${plural(total, "row")}` : plural(numbers.length, "row")} with “${shorten(visible(text), 60)}”`, text);
+      }
+      this.clear();
+      replace(this.found, el("p", { class: "quiet" }, `No row on the map has the id or the text “${shorten(visible(text), 60)}”.`));
+    } catch (error) {
+      replace(this.found, problem(error));
+    }
   }
 
   // ---- colours
@@ -353,8 +405,8 @@ class MapView {
 
   pointOf(handle) { return this.handles.pointOf(BigInt(handle)); }
 
-  card(row, lead) {
-    return rowCard(row, { collection: this.collection, lead, open: () => openPanel(this.collection, row.id), actions: [button("Search from here", () => this.searchFrom(row.id, true))] });
+  card(row, lead, query) {
+    return rowCard(row, { collection: this.collection, lead, query, open: () => openPanel(this.collection, row.id), actions: [button("Search from here", () => this.searchFrom(row.id, true))] });
   }
 
   // The neighbours of a row, as lines and as a list.
@@ -381,14 +433,14 @@ class MapView {
     }
   }
 
-  async choose(numbers) {
+  async choose(numbers, title = `${plural(numbers.length, "row")} selected`, query = undefined) {
     this.plot.setLines([]);
     if (!numbers.length) return this.clear();
     this.plot.setMarks(numbers);
     try {
       const answer = await this.rows({ handles: numbers.slice(0, LISTED).map((i) => this.handles.of(i)), payload_bytes: 4096 });
-      replace(this.found, el("div", { class: "view-head" }, el("h2", {}, `${plural(numbers.length, "row")} selected`), button("Clear", () => this.clear())),
-        numbers.length > LISTED && el("p", { class: "quiet" }, `The first ${LISTED}:`), el("ol", { class: "hits" }, answer.rows.map((row) => this.card(row, null))));
+      replace(this.found, el("div", { class: "view-head" }, el("h2", {}, title), button("Clear", () => this.clear())),
+        numbers.length > LISTED && el("p", { class: "quiet" }, `The first ${LISTED}:`), el("ol", { class: "hits" }, answer.rows.map((row) => this.card(row, null, query))));
     } catch (error) {
       replace(this.found, problem(error));
     }

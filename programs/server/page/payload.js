@@ -43,6 +43,9 @@ export function summary(row, length = 320, key = undefined, find = () => -1) {
   };
 }
 
+// All texts of a row: what was embedded, and those of its payload.
+export const textsOf = ({ text, preview, payload }) => [...new Set([text, preview, ...(payload && typeof payload === "object" ? Object.values(payload) : [])].filter(isText))];
+
 function excerpt(text, length, find) {
   const at = find(text.slice(0, SHOWN_MAX));
   const from = at > length / 2 ? text.lastIndexOf(" ", at - 40) + 1 : 0;
@@ -53,7 +56,7 @@ function excerpt(text, length, find) {
 
 const WORD = /[\p{L}\p{N}]+/gu;
 const folded = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-const wordsOf = (text) => [...text.matchAll(WORD)].map((match) => ({ at: match.index, word: match[0], folded: folded(match[0]) }));
+export const wordsOf = (text) => [...text.matchAll(WORD)].map((match) => ({ at: match.index, word: match[0], folded: folded(match[0]) }));
 
 // A function that marks the words of a query in a text, in any case and with any accents, and one that finds the first of them.
 export function marker(query) {
@@ -110,7 +113,7 @@ export function rowCard(row, { collection, lead, actions = [], open, query }) {
     lead,
     el("div", { class: "hit-text" },
       el("div", { class: "hit-head" },
-        button(title ? mark(title) : shorten(visible(id), 60), open, { class: "title", title: "Open the row" }),
+        button(title ? el("span", {}, mark(title)) : shorten(visible(id), 60), open, { class: "title", title: "Open the row" }),
         title && el("bdi", { class: "id" }, shorten(visible(id), 60))),
       body && el("p", {}, el("bdi", {}, mark(body))),
       row.payload === undefined && row.payload_bytes > 0 && el("p", { class: "quiet" }, `The payload has ${bytes(row.payload_bytes)}; open the row to see it.`),

@@ -257,9 +257,9 @@ export class Plot {
     return [this.x + (px - this.canvas.clientWidth / 2) / this.zoom, this.y - (py - this.canvas.clientHeight / 2) / this.zoom];
   }
 
-  pixelOf(i) {
-    return [(this.points[2 * i] - this.x) * this.zoom + this.canvas.clientWidth / 2, (this.y - this.points[2 * i + 1]) * this.zoom + this.canvas.clientHeight / 2];
-  }
+  pixelAt(x, y) { return [(x - this.x) * this.zoom + this.canvas.clientWidth / 2, (this.y - y) * this.zoom + this.canvas.clientHeight / 2]; }
+
+  pixelOf(i) { return this.pixelAt(this.points[2 * i], this.points[2 * i + 1]); }
 
   shown(i) { return !this.palette || this.palette[4 * this.colours[i] + 3] > 0; }
 
@@ -345,6 +345,7 @@ export class Plot {
     this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
     gl.flush();
     canvas.dataset.frames = ++this.frames;
+    this.onframe?.();
   }
 
   // ---- the texture with all points
