@@ -20,7 +20,7 @@ setup_all = @scripts/setup.sh $(if $(KERNELS),,--chips '$(or $(CHIPS),all)')
 without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 
 help:
-	@echo "make demo       search handwritten digits on the best device here; TEXT=1: find words by what they mean, with a model (DEVICE=cpu chooses)"
+	@echo "make demo       search handwritten digits, and the same answers on every device here; TEXT=1: find words by what they mean, with a model (DEVICE=cpu chooses)"
 	@echo "make test       does everything work on this machine? Every feature in small sizes; ten minutes on two cores, four when it is built"
 	@echo "make check      lists the long suites: make check-rocm, check-sanitizers, check-gpu, check-fuzz ..."
 	@echo "make build      $(BUILD)/warpwave and the library, with kernels for the GPUs here; CHIPS=all: every GPU; CHIPS=\"gfx1100 sm_90a\": these"
@@ -46,7 +46,7 @@ demo:
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	$(if $(TEXT),@DEVICE='$(DEVICE)' scripts/demo/demo-text.sh '$(BUILD)','$(BUILD)/warpwave' demo)
-	@echo "The command is $(BUILD)/warpwave; make install puts it into your PATH."
+	@echo "The command is $(BUILD)/warpwave; make install puts it into your PATH. $(if $(TEXT),,make demo TEXT=1 finds words by what they mean.)"
 
 # The quick tests; the long ones, too, with LONG=1. One more at a time than there are cores: a fifth of their time is waiting, for ranks, servers
 # and other processes.

@@ -2,7 +2,7 @@
 """Draws what `warpwave demo` prints in a terminal as docs/guide/demo.svg:   scripts/demo/demo-picture.py BUILD/warpwave > docs/guide/demo.svg
 
 The command runs on the CPU in a terminal of its own, COLUMNS wide. Half blocks become rectangles in the grays that it asked for; all
-other text stays text. The first two digits and the last lines are shown.
+other text stays text. The first digit is shown, and what follows the digits up to the commands to try.
 """
 import fcntl
 import os
@@ -66,7 +66,8 @@ def main():
     lines = demo_lines(sys.argv[1])
     ends = [i for i, line in enumerate(lines) if line.startswith("the neighbours say")]
     result = next(i for i, line in enumerate(lines) if line.startswith("accuracy"))
-    shown = ["$ make demo", *lines[:ends[1] + 1], "", "...", "", *lines[result:result + 3]]
+    end = next(i for i, line in enumerate(lines) if line.startswith("What to try next"))
+    shown = ["$ make demo", *lines[:ends[0] + 1], "", "...", "", *lines[result:end - 1]]
     width, height = 2 * MARGIN + COLUMNS * CELL_WIDTH, TITLE + 2 * MARGIN + len(shown) * CELL_HEIGHT
     print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
           f'font-family="ui-monospace, Menlo, Consolas, monospace" font-size="13">')

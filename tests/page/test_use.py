@@ -107,6 +107,7 @@ class Phone(PageTest):
         self.map_ready()
         self.says("noun", ".legend")
         before = self.drawn()
+        self.run_script("document.querySelector('canvas').scrollIntoView({ block: 'center' })")
         box = self.run_script("const box = document.querySelector('canvas').getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]")
         self.touch("touchStart", (box[0] - 100, box[1]), (box[0] + 100, box[1]))
         for reach in (80, 60, 50):

@@ -360,7 +360,7 @@ class Growing(PageTest):
             self.wait(".found .hit")
             self.assertEqual(self.one(".found .hit").get_attribute("data-id"), str(row))
         self.button("Make the map again").click()
-        self.wait(lambda: self.text(".view-head").endswith("199 rows of plane, 15 neighbours each"))
+        self.wait(lambda: self.text(".view-head p").endswith("199 rows of plane, 15 neighbours each"))
         self.assertFalse(self.all(".found .hit"))
         self.server.good("POST", "/warpwave/collections/plane/map/remake")  # as another window would
         self.wait(lambda: not self.server.good("GET", "/warpwave/collections/plane/map")["running"])

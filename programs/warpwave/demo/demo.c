@@ -2,7 +2,8 @@
  *
  * 1,500 digits go into a collection, each with its label as payload; the other 297, written by other people, are the queries.
  * The k nearest vote on the digit. The demo uses the library as any program would: labels come back from payloads. The
- * collection is in memory, or in a store, where the next run finds the rows again.
+ * collection is in memory, or in a store, where the next run finds the rows again. The screen that it ends with also has what
+ * the same search answers on each device and with each instruction set (compare.h).
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "warpwave/command.h"
+#include "warpwave/demo/compare.h"
 #include "warpwave/demo/digits.h"
 #include "warpwave/terminal.h"
 
@@ -35,6 +37,7 @@ typedef struct demo {
     ww_results *results;
     int votes[ASKED]; /* the digit that the neighbours voted for */
     double add_seconds, search_seconds;
+    comparison everywhere;
 } demo;
 
 static ww_status demo_open(demo *d)
@@ -136,6 +139,11 @@ static ww_status vote(demo *d, int asked)
     return WW_OK;
 }
 
+static bool is_right(const demo *d, int asked)
+{
+    return d->votes[asked] == d->digits->labels[INDEXED + asked];
+}
+
 static void draw_asked(const demo *d, int asked)
 {
     const float *pixels[PICTURES_MAX];
@@ -154,30 +162,18 @@ static void draw_asked(const demo *d, int asked)
                      (double)ww_results_scores(d->results, asked)[i - 1]);
     }
     digits_draw(pixels, captions, count, terminal_has_pictures());
-    printf("the neighbours say %d\n\n", d->votes[asked]);
+    printf("the neighbours say %d%s\n\n", d->votes[asked], is_right(d, asked) ? "" : ", which is wrong");
 }
 
-static bool is_right(const demo *d, int asked)
-{
-    return d->votes[asked] == d->digits->labels[INDEXED + asked];
-}
-
-/* Picks the first recognised example of three digits, and the first digit that was not recognised. */
+/* Draws the first digit that was recognised and the first that was not: with the rest they fit on one screen. */
 static void draw_some(const demo *d)
 {
-    static const int shown[] = {3, 6, 9};
-    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+    for (int right = 1; right >= 0; right--)
         for (int asked = 0; asked < ASKED; asked++)
-            if (d->digits->labels[INDEXED + asked] == shown[i] && is_right(d, asked)) {
+            if (is_right(d, asked) == (right == 1)) {
                 draw_asked(d, asked);
                 break;
             }
-    for (int asked = 0; asked < ASKED; asked++)
-        if (!is_right(d, asked)) {
-            printf("And one that was not recognised:\n\n");
-            draw_asked(d, asked);
-            break;
-        }
 }
 
 static void demo_report(const demo *d)
@@ -200,18 +196,20 @@ static void demo_report(const demo *d)
                d->search_seconds * 1e3, ASKED);
     printf("device    ");
     command_print_device(stdout, &d->device_info);
-    printf("\nWhat to try next:\n"
-           "  warpwave demo --metric l2 -k 3          another distance\n"
-           "  warpwave demo --store digits.db         keep the digits in a SQLite file: the next run finds them there\n"
-           "  warpwave devices                        what else could compute this; the answer would be the same to the bit\n"
-           "  warpwave bench                          how fast this device is\n"
-           "  warpwave search --base FILE --queries FILE -k 10 --metric l2    your own vectors; see warpwave help search\n");
+    putchar('\n');
+    compare_print(&d->everywhere);
+    printf("What to try next:\n"
+           "  warpwave demo --store digits.db                      keep the digits in a SQLite file\n"
+           "  warpwave serve digits.db                             and see them in a browser: http://127.0.0.1:6333\n"
+           "  warpwave search --base FILE --queries FILE -k 10     search your own vectors; warpwave help search has more\n");
 }
 
 static ww_status demonstrate(const demo_settings *settings)
 {
     demo d = {.settings = *settings};
-    ww_status status = demo_open(&d);
+    ww_status status = compare_everywhere(&d.everywhere);
+    if (status == WW_OK)
+        status = demo_open(&d);
     if (status == WW_OK && d.found_before == 0)
         status = demo_add(&d);
     if (status == WW_OK)
