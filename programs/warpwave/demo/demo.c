@@ -165,15 +165,18 @@ static void draw_asked(const demo *d, int asked)
     printf("the neighbours say %d%s\n\n", d->votes[asked], is_right(d, asked) ? "" : ", which is wrong");
 }
 
-/* Draws the first digit that was recognised and the first that was not: with the rest they fit on one screen. */
+/* Draws the first 3 that was recognised and the first digit that was not: with the rest they fit on one screen. */
 static void draw_some(const demo *d)
 {
-    for (int right = 1; right >= 0; right--)
-        for (int asked = 0; asked < ASKED; asked++)
-            if (is_right(d, asked) == (right == 1)) {
-                draw_asked(d, asked);
-                break;
-            }
+    int recognised = 0, mistaken = 0;
+    while (recognised < ASKED && !(is_right(d, recognised) && d->digits->labels[INDEXED + recognised] == 3))
+        recognised++;
+    while (mistaken < ASKED && is_right(d, mistaken))
+        mistaken++;
+    if (recognised < ASKED)
+        draw_asked(d, recognised);
+    if (mistaken < ASKED)
+        draw_asked(d, mistaken);
 }
 
 static void demo_report(const demo *d)
