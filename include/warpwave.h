@@ -9,6 +9,7 @@
 #define WARPWAVE_H
 
 #include <warpwave/arrays.h>
+#include <warpwave/arrow.h>
 #include <warpwave/attention.h>
 #include <warpwave/device.h>
 #include <warpwave/files.h>

@@ -22,7 +22,7 @@ def _python(name: str, result: Any, *arguments: Any) -> Any:
 
 _new = _python("PyCapsule_New", py_object, c_void_p, c_char_p, c_void_p)
 _is_valid = _python("PyCapsule_IsValid", c_int, py_object, c_char_p)
-_get_pointer = _python("PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
+get_pointer = _python("PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
 _set_name = _python("PyCapsule_SetName", c_int, py_object, c_char_p)
 
 
@@ -46,10 +46,10 @@ def take(capsule: Any, device: int, stream: int) -> Any:
     """Return a tensor on the memory of a capsule, and take ownership of the capsule's contents."""
     tensor = c.ww_tensor()
     if _is_valid(capsule, VERSIONED):
-        check(c.ww_tensor_from_dlpack(device, _get_pointer(capsule, VERSIONED), stream, tensor))
+        check(c.ww_tensor_from_dlpack(device, get_pointer(capsule, VERSIONED), stream, tensor))
         _set_name(capsule, _USED_VERSIONED)
     elif _is_valid(capsule, PLAIN):
-        check(c.ww_tensor_from_dlpack_unversioned(device, _get_pointer(capsule, PLAIN), stream, tensor))
+        check(c.ww_tensor_from_dlpack_unversioned(device, get_pointer(capsule, PLAIN), stream, tensor))
         _set_name(capsule, _USED_PLAIN)
     else:
         raise ValueError("__dlpack__() gave no capsule with a tensor, or one that was taken before")

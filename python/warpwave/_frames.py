@@ -1,14 +1,13 @@
 """Conversion between collections and pandas, Arrow and Parquet. These packages are imported on first use."""
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 import numpy as np
 
 from . import _native as c
-from ._arrays import id_text
+from ._arrow import ids_of, payloads_of, row_texts_of
 from ._optional import needed
 from ._records import arrow_matrix
 from ._select import Where
@@ -104,12 +103,12 @@ class Frames:
             names = batch.schema.names
             if vector not in names:
                 raise ValueError(f"the table has no column {vector!r}; it has {', '.join(names)}")
-            ids = [id_text(value) for value in batch.column(id).to_pylist()] if id in names else None
+            ids = ids_of(batch.column(id)) if id in names else None
             if upsert and ids is None:
                 raise ValueError(f"upsert needs ids, and the table has no column {id!r}; it has {', '.join(names)}")
-            texts = batch.column("text").to_pylist() if payload in names and "text" in names else []
+            texts = row_texts_of(batch.column("text")) if payload in names and "text" in names else None
             self._write(c.ww_collection_upsert if upsert else c.ww_collection_add, "add_table", arrow_matrix(batch.column(vector)), ids,
-                        _payloads(batch, vector, id, payload), None, texts if any(text is not None for text in texts) else None)
+                        _payloads(batch, vector, id, payload), None, texts)
             added += batch.num_rows
         return added
 
@@ -134,9 +133,8 @@ def _batches(table: Any) -> Iterator[Any]:
     return iter(table.to_batches(max_chunksize=_BATCH))
 
 
-def _payloads(batch: Any, vector: str, id: Optional[str], payload: str) -> Optional[list[Any]]:
+def _payloads(batch: Any, vector: str, id: Optional[str], payload: str) -> Any:
     names = [name for name in batch.schema.names if name not in (vector, id)]
     if payload in names:
-        values = batch.column(payload).to_pylist()
-        return [json.loads(value) if isinstance(value, str) else value for value in values]
-    return batch.select(names).to_pylist() if names else None
+        return payloads_of(batch.column(payload))
+    return payloads_of(batch.select(names)) if names else None

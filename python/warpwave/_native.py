@@ -165,6 +165,13 @@ ww_array_init = function("", "ww_array_init", c_int, c_void_p, ("struct_size", c
 ww_safetensors_write = function("", "ww_safetensors_write", c_int, ("path", c_char_p), POINTER(ww_array), ("count", c_int64),
                                 c_void_p)
 
+# ---- warpwave/arrow.h ----------------------------------------------------------------------------------------------------
+WW_ARROW_PLAIN = 0
+WW_ARROW_JSON = 1
+ww_arrow_texts_create = function("", "ww_arrow_texts_create", c_int, c_void_p, c_void_p, ("form", c_int), c_void_p)
+ww_arrow_texts_destroy = function("", "ww_arrow_texts_destroy", None, c_void_p)
+ww_arrow_texts_list = function("", "ww_arrow_texts_list", c_int64, c_void_p, c_void_p)
+
 # ---- warpwave/device.h ---------------------------------------------------------------------------------------------------
 
 

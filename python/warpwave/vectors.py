@@ -118,7 +118,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
     def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress, texts: Any = None) -> None:
-        """Write rows; `texts` has the texts of a store's rows, None for no text."""
+        """Write rows; `texts` has the texts of a store's rows, None for no text. Ids, payloads and texts may be those of a table (_arrow.py)."""
         tensor = device_tensor(vectors, ("f32", self.type))
         if tensor is not None:
             count, dim = tensor.shape[0] if tensor.ndim == 2 else 1, self.dim
@@ -135,13 +135,13 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
                 rows.elements, rows.type = address(array), self._type
         id_texts = payload_texts = row_texts = None
         if texts is not None:
-            row_texts = as_row_texts(texts)
+            row_texts = texts if hasattr(texts, "pointers") else as_row_texts(texts)
             rows.texts = row_texts.pointers
         if ids is not None:
-            id_texts = as_texts(ids, count)
+            id_texts = ids if hasattr(ids, "pointers") else as_texts(ids, count)
             rows.ids = id_texts.pointers
         if payloads is not None:
-            payload_texts = as_payloads(payloads, count)
+            payload_texts = payloads if hasattr(payloads, "pointers") else as_payloads(payloads, count)
             rows.payloads = payload_texts.pointers
         with self._handle as pointer, self._writing:
             if count * dim < _LONG_ADD and not progress:

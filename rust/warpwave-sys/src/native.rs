@@ -201,6 +201,23 @@ mod arrays {
 }
 pub use arrays::*;
 
+mod arrow {
+    use super::*;
+    pub type ww_arrow_form = c_int;
+    pub const WW_ARROW_PLAIN: ww_arrow_form = 0;
+    pub const WW_ARROW_JSON: ww_arrow_form = 1;
+    #[repr(C)]
+    pub struct ww_arrow_texts {
+        _opaque: Opaque,
+    }
+    extern "C" {
+        pub fn ww_arrow_texts_create(schema: *const c_void, array: *const c_void, form: ww_arrow_form, texts: *mut *mut ww_arrow_texts) -> ww_status;
+        pub fn ww_arrow_texts_destroy(texts: *mut ww_arrow_texts);
+        pub fn ww_arrow_texts_list(texts: *const ww_arrow_texts, list: *mut *const *const c_char) -> i64;
+    }
+}
+pub use arrow::*;
+
 mod device {
     use super::*;
     #[repr(C)]
