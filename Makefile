@@ -32,7 +32,7 @@ help:
 	@echo "make uninstall  removes it"
 	@echo "make package    $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
 	@echo "make wheel      $(BUILD)-wheel/dist: the Python wheel, with kernels for every GPU, and the source distribution"
-	@echo "make release    $(BUILD)-release: packages, wheel, source distribution and archive, an SBOM (SPDX) and checksums; refuses a tree with changes"
+	@echo "make release    $(BUILD)-release: packages, wheel, source distribution and archive, an SBOM (SPDX), provenance (SLSA) and checksums, signed with RELEASE_KEY"
 	@echo "make clean      removes the build folders"
 
 build:

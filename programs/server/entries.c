@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "server/notes.h"
-#include "server/qdrant/settings.h"
+#include "server/qdrant/collections/indexes.h"
+#include "server/qdrant/collections/settings.h"
 #include "server/state.h"
 #include "server/ui/map.h"
 
@@ -43,6 +44,7 @@ static void close_entry(entry *e)
     for (size_t i = 0; i < e->part_count; i++)
         close_entry(&e->parts[i]);
     map_job_free(e->map);
+    indexes_forget(e);
     ww_collection_destroy(e->collection);
     memory_free(e->parts);
     memory_free(e->name);

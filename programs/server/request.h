@@ -66,7 +66,7 @@ struct request {
     bool late;                              /* the deadline has passed */
     struct running_job *job;                /* that computes it; NULL: none does now */
     int64_t asked[STRICT_LIMITS];           /* what the request asks for of what the collection may limit */
-    uint64_t batch; /* requests with the same number, that is not 0, can be computed together (WORK_READ) */
+    uint64_t batch;                         /* requests with the same number, that is not 0, are computed together */
 
     entry *entry; /* the collection, retained */
     void *plan;   /* what prepare() read from the body */

@@ -40,6 +40,12 @@ struct queue {
     queue *next_scheduled;
 };
 
+/* How many points have the payload keys of a collection's indexes (qdrant/collections/indexes.h). */
+typedef struct index_counts {
+    char *indexes, *text; /* the indexes, and the same with the numbers; NULL: not counted yet */
+    uint64_t digest;      /* of the points that were counted */
+} index_counts;
+
 /* A served collection. It lives as long as there are references to it. */
 struct entry {
     char *name;
@@ -58,7 +64,8 @@ struct entry {
      * there. `collection` then has the ids and payloads of all points, and meaningless vectors. */
     entry *parts; /* their `name` is the vector's */
     size_t part_count;
-    struct map_job *map; /* NULL until requested */
+    struct map_job *map;  /* NULL until requested */
+    index_counts counted; /* guarded by the server's lock */
     /* The prefixes that the collection's model needs; guarded by the server's lock. */
     char query_prefix[PREFIX_BYTES], document_prefix[PREFIX_BYTES];
 };

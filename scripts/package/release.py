@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes a release: packages, wheel, source distribution, source archive, a list of what is in them (SPDX) and checksums.
+"""Makes a release: packages, wheel, source distribution, source archive, a list of what is in them (SPDX), where they come from (an in-toto
+statement with SLSA's provenance), checksums of all of these, and a signature of the checksums.
 
     scripts/package/release.py BUILD [CHIPS]     into BUILD-release; `make release` calls it
     scripts/package/release.py --check           only compares the versions that the tree states
@@ -7,6 +8,12 @@
 Refuses a tree with changes that are not committed, versions that disagree, a version whose section in CHANGELOG.md has no date, a commit whose
 tag is that of another version, a library that breaks programs without another SONAME (abi.py), and machine code that was not executed for a chip that
 README calls emulated. Wheel and packages are of this machine's architecture: run it on each.
+
+RELEASE_KEY names the releaser's SSH key; without it nothing is signed, and the last line says so. To verify, with a file signers that has the
+line `releaser@example namespaces="warpwave-release" KEY`, where KEY is the releaser's public key:
+
+    ssh-keygen -Y verify -f signers -I releaser@example -n warpwave-release -s SHA256SUMS-x86_64.sig < SHA256SUMS-x86_64
+    sha256sum --check SHA256SUMS-x86_64
 """
 import datetime
 import hashlib
@@ -139,6 +146,53 @@ def spdx(version, files):
     }
 
 
+def builder():
+    """Who builds: the workflow's own name where there is one, else this machine without its name."""
+    if "GITHUB_WORKFLOW_REF" in os.environ:
+        return f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{os.environ['GITHUB_WORKFLOW_REF']}"
+    return "urn:warpwave:a-machine-of-the-releaser"
+
+
+def provenance(version, files, make_options):
+    """The statement that these files were made from this commit, by which command and with which packages (in-toto v1, SLSA provenance v1)."""
+    installed = run("dpkg-query", "--show", "--showformat=${Package}\\t${Version}\\t${Architecture}\\n").splitlines()
+    return {
+        "_type": "https://in-toto.io/Statement/v1",
+        "subject": [{"name": path.name, "digest": {"sha256": digest(path)}} for path in files],
+        "predicateType": "https://slsa.dev/provenance/v1",
+        "predicate": {
+            "buildDefinition": {
+                "buildType": "urn:warpwave:make-release",
+                "externalParameters": {"version": version, "command": ["make", "release", *make_options]},
+                "internalParameters": {"SOURCE_DATE_EPOCH": commit_seconds(), "architecture": platform.machine()},
+                "resolvedDependencies": [{"uri": "git+" + (os.environ.get("GITHUB_REPOSITORY") or "file:."),
+                                          "digest": {"gitCommit": run("git", "rev-parse", "HEAD")}}]
+                                        + [{"uri": "pkg:deb/{}@{}?arch={}".format(*line.split("\t"))} for line in installed],
+            },
+            "runDetails": {"builder": {"id": builder()}},
+        },
+    }
+
+
+def sign(sums):
+    """Signs the checksums with RELEASE_KEY, and verifies the signature; says so if there is no key."""
+    key = os.environ.get("RELEASE_KEY")
+    if not key:
+        return "not signed: RELEASE_KEY names no SSH key"
+    signature = sums.with_name(sums.name + ".sig")
+    signature.unlink(missing_ok=True)
+    run("ssh-keygen", "-Y", "sign", "-f", key, "-n", "warpwave-release", str(sums))
+    signers = sums.with_name("signers")
+    try:
+        signers.write_text(f'releaser namespaces="warpwave-release" {run("ssh-keygen", "-y", "-f", key)}\n', encoding="utf-8")
+        with open(sums, "rb") as text:
+            subprocess.run(["ssh-keygen", "-Y", "verify", "-f", signers, "-I", "releaser", "-n", "warpwave-release", "-s", signature], stdin=text,
+                           capture_output=True, check=True)
+    finally:
+        signers.unlink(missing_ok=True)
+    return f"signed: {signature.name}"
+
+
 def build(folder, version, make_options):
     """Everything that a release has, in `folder`, and the list of it."""
     # Times inside the files are the commit's, so that both machines make the same source distribution.
@@ -156,7 +210,11 @@ def build(folder, version, make_options):
     files = sorted(folder.iterdir())
     listing = folder / f"warpwave-{version}-{platform.machine()}.spdx.json"
     listing.write_text(json.dumps(spdx(version, files), indent=1) + "\n", encoding="utf-8")
-    (folder / f"SHA256SUMS-{platform.machine()}").write_text("".join(f"{digest(path)}  {path.name}\n" for path in [*files, listing]), encoding="utf-8")
+    statement = folder / f"warpwave-{version}-{platform.machine()}.provenance.json"
+    statement.write_text(json.dumps(provenance(version, [*files, listing], make_options), indent=1) + "\n", encoding="utf-8")
+    sums = folder / f"SHA256SUMS-{platform.machine()}"
+    sums.write_text("".join(f"{digest(path)}  {path.name}\n" for path in [*files, listing, statement]), encoding="utf-8")
+    return sign(sums)
 
 
 def main(arguments):
@@ -169,8 +227,9 @@ def main(arguments):
     check_commit(version)
     check_interface()
     folder = ROOT / f"{name}-release"
-    build(folder, version, [f"BUILD={name}"] + ([f"CHIPS={chips}"] if chips else []))
+    signed = build(folder, version, [f"BUILD={name}"] + ([f"CHIPS={chips}"] if chips else []))
     print(f"release: {version} is in {folder.name}:", *sorted(path.name for path in folder.iterdir()), sep="\n  ")
+    print(f"release: {signed}")
 
 
 if __name__ == "__main__":

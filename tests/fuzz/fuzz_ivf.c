@@ -6,17 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <warpwave.h>
 #include <warpwave/ivf.h>
 #include <warpwave/store.h>
 
+#include "fuzz/storing.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { DIM = 4, ROWS = 320, K = 5, QUERIES = 3 };
 
-static char path[256];
 static ww_device *device;
 static float rows[ROWS * DIM];
 static char *whole; /* the original file */
@@ -30,23 +30,13 @@ static void must(int condition)
         abort();
 }
 
-static void remove_files(void)
-{
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    for (int i = 0; i < 4; i++) {
-        char name[300];
-        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
-        unlink(name);
-    }
-}
-
 static ww_store *store_open(void)
 {
     ww_store *store = NULL;
     ww_store_config config = ww_store_config_default();
     config.synchronous = WW_SYNCHRONOUS_OFF;
     config.busy_ms = 0;
-    must(ww_store_open(path, device, &config, &store) == WW_OK);
+    must(ww_store_open(storing_path, device, &config, &store) == WW_OK);
     return store;
 }
 
@@ -63,11 +53,11 @@ static void make(void)
     ww_ivf_config index = ww_ivf_config_default();
     ww_rows added = ww_rows_default();
     ww_collection_config config = ww_collection_config_default();
-    snprintf(path, sizeof path, "/tmp/fuzz-ivf-%d.db", (int)getpid());
+    storing_begin("ivf");
     must(ww_device_open("cpu", &device) == WW_OK);
     for (int i = 0; i < ROWS * DIM; i++)
         rows[i] = (float)(i / DIM % 8 * 20 + i * 7 % 11);
-    remove_files();
+    storing_remove();
     ww_store *store = store_open();
     config.name = "docs", config.dim = DIM, config.metric = WW_L2;
     added.count = ROWS, added.dim = DIM, added.vectors = rows;
@@ -78,7 +68,7 @@ static void make(void)
     must(ww_collection_search(c, &query, exact_rows, exact_scores) == WW_OK);
     ww_collection_destroy(c);
     ww_store_close(store);
-    FILE *file = fopen(path, "rb");
+    FILE *file = fopen(storing_path, "rb");
     must(file && fseek(file, 0, SEEK_END) == 0);
     whole_size = (size_t)ftell(file);
     whole = malloc(whole_size);
@@ -151,7 +141,8 @@ static void edit(const uint8_t *bytes, size_t size)
         "UPDATE docs_ivf SET calibration_time = ?1",
     };
     sqlite3 *db = NULL;
-    must(sqlite3_open(path, &db) == SQLITE_OK);
+    must(sqlite3_open(storing_path, &db) == SQLITE_OK);
+    must(sqlite3_exec(db, "PRAGMA synchronous = OFF; BEGIN", NULL, NULL, NULL) == SQLITE_OK);
     for (; size >= 9; bytes += 9, size -= 9) {
         sqlite3_stmt *s = NULL;
         must(sqlite3_prepare_v2(db, statements[bytes[0] % (sizeof statements / sizeof *statements)], -1, &s, NULL) ==
@@ -160,6 +151,7 @@ static void edit(const uint8_t *bytes, size_t size)
         (void)sqlite3_step(s);
         sqlite3_finalize(s);
     }
+    must(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) == SQLITE_OK);
     sqlite3_close(db);
 }
 
@@ -215,8 +207,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     if (!device)
         make();
-    remove_files();
-    FILE *file = fopen(path, "wb");
+    storing_remove();
+    FILE *file = fopen(storing_path, "wb");
     must(file && fwrite(whole, 1, whole_size, file) == whole_size && fclose(file) == 0);
     edit(bytes, size);
     ww_collection *c = NULL;
@@ -230,6 +222,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     must(ww_store_check(store, NULL, NULL) == WW_OK);
     ww_collection_destroy(c);
     ww_store_close(store);
-    remove_files();
+    storing_remove();
     return 0;
 }

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json/json.h"
 #include "base/memory.h"
+#include "fuzz/storing.h"
 #include "server/http.h"
-#include "server/qdrant/settings.h"
+#include "server/qdrant/collections/settings.h"
 #include "server/route.h"
 #include "server/state.h"
 #include "server/work/documents.h"
@@ -26,7 +26,6 @@ static const char points[] =
     " {\"id\": 2, \"vector\": [2, 1], \"payload\": {\"a\": {\"b\": [{\"c\": 1}, {\"c\": 2}]}, \"k\": \"x\"}},"
     " {\"id\": \"00000000-0000-0000-0000-000000000003\", \"vector\": [0, 1]}]}";
 
-static char path[256];
 static server served;
 
 static void fail(const char *what)
@@ -108,30 +107,18 @@ static void ask_text(const char *method, const char *of_path, const char *text)
     memory_free(body);
 }
 
-static void remove_file(void)
-{
-    static const char *const ends[] = {"", "-wal", "-shm"};
-    char file[300];
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        snprintf(file, sizeof file, "%s%s", path, ends[i]);
-        (void)unlink(file);
-    }
-}
-
 /* Opens a store that belongs to this process. */
 static void begin(void)
 {
     ww_store_config config = ww_store_config_default();
     config.synchronous = WW_SYNCHRONOUS_OFF;
-    snprintf(path, sizeof path, "%s/fuzz-server-%d.db", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", (int)getpid());
-    remove_file();
-    (void)atexit(remove_file);
+    storing_begin("server");
     served.config = server_config_default();
-    served.config.store = path;
+    served.config.store = storing_path;
     pthread_mutex_init(&served.lock, NULL);
     pthread_mutex_init(&served.notes_lock, NULL);
     if (ww_device_open("cpu", &served.config.device) != WW_OK ||
-        ww_store_open(path, served.config.device, &config, &served.store) != WW_OK)
+        ww_store_open(storing_path, served.config.device, &config, &served.store) != WW_OK)
         fail(ww_error_message());
 }
 

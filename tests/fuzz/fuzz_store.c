@@ -3,25 +3,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <warpwave.h>
 #include <warpwave/store.h>
 
+#include "fuzz/storing.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static char path[256];
 static ww_device *device;
-
-static void remove_files(void)
-{
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    for (int i = 0; i < 4; i++) {
-        char name[300];
-        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
-        unlink(name);
-    }
-}
 
 /* Everything that a caller may do with an opened collection; none of it may end the process. */
 static void use(ww_store *store, ww_collection *collection)
@@ -54,12 +44,12 @@ static void use(ww_store *store, ww_collection *collection)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     if (!device) {
-        snprintf(path, sizeof path, "/tmp/fuzz-store-%d.db", (int)getpid());
+        storing_begin("store");
         if (ww_device_open("cpu", &device) != WW_OK)
             abort();
     }
-    remove_files();
-    FILE *file = fopen(path, "wb");
+    storing_remove();
+    FILE *file = fopen(storing_path, "wb");
     if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
         abort();
     ww_store_config config = ww_store_config_default();
@@ -68,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     config.busy_ms = 0;
     ww_store *store = NULL;
     ww_results *list = NULL;
-    if (ww_store_open(path, device, &config, &store) == WW_OK) {
+    if (ww_store_open(storing_path, device, &config, &store) == WW_OK) {
         (void)ww_store_list(store, &list);
         for (int64_t i = 0; i < ww_results_count(list, 0); i++) {
             ww_collection *collection = NULL;
@@ -79,6 +69,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     }
     ww_results_destroy(list);
     ww_store_close(store);
-    remove_files();
+    storing_remove();
     return 0;
 }

@@ -42,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     int64_t handles[2], places[2];
     float scores[2];
     text_hits hits = {handles, places, scores, 0};
+    (void)connection(); /* before the words are read with SQLite's memory */
     char *text = malloc(size + 1);
     if (!text)
         abort();

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The checks of `make lint` find what they are for: each is given a fault in a small tree of its own, and the same without it."""
+import hashlib
 import importlib.util
 import io
+import os
 import pathlib
 import re
 import shutil
@@ -206,6 +208,47 @@ class Release(unittest.TestCase):
             changelog.write_text("## [Unreleased]: 1.2.3\n", encoding="utf-8")
             with self.assertRaises(release.Refused):
                 release.check_changelog("1.2.3", pathlib.Path(folder))
+
+    def test_the_provenance_names_the_commit_and_the_bytes_of_each_file(self):
+        release = load(ROOT / "scripts/package/release.py")
+        answers = {"git rev-parse": "c0ffee", "git show": "1700000000", "dpkg-query": "libc6\t2.36\tamd64"}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "a.deb"
+            path.write_bytes(b"bytes")
+            with mock.patch.object(release, "run", side_effect=lambda *words: next(text for start, text in answers.items() if " ".join(words).startswith(start))):
+                made = release.provenance("1.2.3", [path], ["CHIPS=none"])
+        self.assertEqual(made["subject"], [{"name": "a.deb", "digest": {"sha256": hashlib.sha256(b"bytes").hexdigest()}}])
+        self.assertEqual((made["_type"], made["predicateType"]), ("https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1"))
+        definition = made["predicate"]["buildDefinition"]
+        self.assertEqual(definition["externalParameters"], {"version": "1.2.3", "command": ["make", "release", "CHIPS=none"]})
+        self.assertEqual([one.get("digest") or one["uri"] for one in definition["resolvedDependencies"]],
+                         [{"gitCommit": "c0ffee"}, "pkg:deb/libc6@2.36?arch=amd64"])
+
+    def test_checksums_are_signed_and_another_text_has_not_that_signature(self):
+        if not shutil.which("ssh-keygen"):
+            self.skipTest("SKIP: ssh-keygen is not installed")
+        release = load(ROOT / "scripts/package/release.py")
+        with tempfile.TemporaryDirectory() as folder:
+            sums, key = pathlib.Path(folder) / "SHA256SUMS-x", pathlib.Path(folder) / "key"
+            sums.write_text("00  a.deb\n", encoding="utf-8")
+            with mock.patch.dict("os.environ"):
+                os.environ.pop("RELEASE_KEY", None)
+                self.assertIn("not signed", release.sign(sums))
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+            with mock.patch.dict("os.environ", {"RELEASE_KEY": str(key)}):
+                self.assertEqual(release.sign(sums), "signed: SHA256SUMS-x.sig")
+                self.assertEqual(release.sign(sums), "signed: SHA256SUMS-x.sig")  # once more over the old one
+            signers = pathlib.Path(folder) / "signers"
+            signers.write_text('me namespaces="warpwave-release" ' + key.with_suffix(".pub").read_text(encoding="utf-8"), encoding="utf-8")
+            for text, good in ((b"00  a.deb\n", True), (b"11  a.deb\n", False)):
+                done = subprocess.run(["ssh-keygen", "-Y", "verify", "-f", signers, "-I", "me", "-n", "warpwave-release", "-s", f"{sums}.sig"], input=text,
+                                      capture_output=True, check=False)
+                self.assertEqual(done.returncode == 0, good, done.stderr)
+
+    def test_actions_of_workflows_are_pinned_to_a_commit(self):
+        for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+            for action in re.findall(r"uses: (.*)", path.read_text(encoding="utf-8")):
+                self.assertRegex(action, r"^[\w./-]+@[0-9a-f]{40} # v\d", path.name)
 
     def test_changes_that_are_not_committed_and_the_tag_of_another_version_are_refused(self):
         release = load(ROOT / "scripts/package/release.py")

@@ -111,33 +111,39 @@ static ww_status upsert(entry *e, const operation *o)
     if (o->dim != e->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld", (int)e->dim,
                        (long long)o->dim);
-    int64_t *kept = memory_alloc(count * sizeof *kept), row_count = 0;
+    int64_t *kept = memory_alloc(2 * count * sizeof *kept), row_count = 0;
     const char **ids = memory_alloc(count * sizeof *ids), **payloads = memory_alloc(count * sizeof *payloads);
     ww_status status =
-        kept && ids && payloads ? keep_last(o, kept, &row_count) : memory_failed("points", 3 * count * sizeof *kept);
+        kept && ids && payloads ? keep_last(o, kept, &row_count) : memory_failed("points", 4 * count * sizeof *kept);
     if (status == WW_OK)
         status = keep_changed(e, o, kept, &row_count);
-    ww_rows rows = ww_rows_default();
+    const bool fewer = status == WW_OK && row_count < o->count;
+    float *packed = fewer ? memory_alloc(((size_t)row_count * dim + 1) * sizeof *packed) : NULL;
+    int64_t *numbers = kept ? kept + count : NULL; /* of the rows' texts */
+    if (fewer && !packed)
+        status = memory_failed("points", (size_t)row_count * dim * sizeof *packed);
     for (int64_t i = 0; status == WW_OK && i < row_count; i++) {
         ids[i] = o->ids[kept[i]];
         payloads[i] = o->payloads[kept[i]];
-        o->texts[i] = o->texts[kept[i]];
-        if (kept[i] != i)
-            memmove(o->vectors + (size_t)i * dim, o->vectors + (size_t)kept[i] * dim, dim * sizeof(float));
+        numbers[i] = o->texts[kept[i]];
+        if (packed)
+            memcpy(packed + (size_t)i * dim, o->vectors + (size_t)kept[i] * dim, dim * sizeof *packed);
     }
+    ww_rows rows = ww_rows_default();
     row_texts texts = {0};
     rows.count = row_count;
     rows.dim = e->dim;
-    rows.vectors = o->vectors;
+    rows.vectors = packed ? packed : o->vectors;
     rows.ids = ids;
     rows.payloads = o->kind == OPERATION_UPSERT ? payloads : NULL;
     if (status == WW_OK && o->documents) /* otherwise an upsert has no texts, and new vectors change none */
-        status = row_texts_find(&texts, e, o, &rows, o->texts);
+        status = row_texts_find(&texts, e, o, &rows, numbers);
     rows.texts = texts.list;
     if (status == WW_OK && row_count > 0)
         status = o->kind == OPERATION_UPSERT ? ww_collection_upsert(e->collection, &rows)
                                              : ww_collection_update(e->collection, &rows);
     row_texts_free(&texts);
+    memory_free(packed);
     memory_free(kept);
     memory_free(ids);
     memory_free(payloads);
@@ -444,6 +450,16 @@ static ww_status run(entry *e, const operation *o)
                      : change_payloads(e, o, found);
     ww_results_destroy(found);
     return status;
+}
+
+bool operation_can_join(const operation *o)
+{
+    return !o->filter.filter && !o->update_filter.filter && o->mode == UPDATE_OR_INSERT;
+}
+
+ww_status operation_run_within(entry *e, const operation *o)
+{
+    return run(e, o);
 }
 
 ww_status operation_run(entry *e, const operation *o)

@@ -36,6 +36,18 @@ static change_plan *change_create(request *r, size_t count)
     return p->operations ? p : NULL;
 }
 
+/* Small changes that wait for the same collection are run together. */
+static bool may_group(request *r)
+{
+    enum { GROUPED_BODY_BYTES = 64 << 10 };
+    const change_plan *p = r->plan;
+    bool joins = r->body_length <= GROUPED_BODY_BYTES && !r->documents;
+    for (size_t i = 0; joins && i < p->count; i++)
+        joins = operation_can_join(&p->operations[i]);
+    r->batch = joins ? 1 : 0;
+    return true;
+}
+
 static bool prepare_change(request *r, operation_kind kind)
 {
     const char *body = request_body(r);
@@ -43,7 +55,7 @@ static bool prepare_change(request *r, operation_kind kind)
     if (!p)
         return false;
     p->count = 1;
-    return operation_read(r, body, kind, p->operations);
+    return operation_read(r, body, kind, p->operations) && may_group(r);
 }
 
 static bool prepare_upsert(request *r)
@@ -128,22 +140,25 @@ static bool prepare_batch(request *r)
         if (!read_operation(r, at, o, p->count - 1))
             return false;
     }
-    return true;
+    return may_group(r);
 }
 
-static void run_change(request *r)
+/* Runs a request's operations, each as a transaction or all within that of the calling thread. */
+static ww_status run_operations(request *r, bool within)
 {
     change_plan *p = r->plan;
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < p->count; i++) {
         status = job_check();
         if (status == WW_OK)
-            status = operation_run(r->entry, &p->operations[i]);
+            status = within ? operation_run_within(r->entry, &p->operations[i]) : operation_run(r->entry, &p->operations[i]);
     }
-    if (status != WW_OK) {
-        request_fail_status(r, status);
-        return;
-    }
+    return status;
+}
+
+static void put_changed(request *r)
+{
+    const change_plan *p = r->plan;
     request_result_begin(r);
     out_text(&r->answer, p->list ? "[" : "");
     for (size_t i = 0; i < p->count; i++)
@@ -151,6 +166,50 @@ static void run_change(request *r)
                    atomic_fetch_add(&r->server->operations, 1));
     out_text(&r->answer, p->list ? "]" : "");
     request_result_end(r);
+}
+
+static void run_alone(request *r)
+{
+    const ww_status status = run_operations(r, false);
+    if (status == WW_OK)
+        put_changed(r);
+    else
+        request_fail_status(r, status);
+}
+
+/* Runs requests from `first` up to `end` as one transaction: the disk is written once for all of them. If anything fails,
+ * nothing is changed, and this returns false. */
+static bool run_grouped(request *first, const request *end)
+{
+    ww_store *store = first->server->store;
+    if (ww_store_begin(store) != WW_OK)
+        return false;
+    ww_status status = WW_OK;
+    for (request *r = first; status == WW_OK && r != end; r = r->next)
+        status = run_operations(r, true);
+    if (status != WW_OK) {
+        (void)ww_store_rollback(store);
+        return false;
+    }
+    return ww_store_commit(store) == WW_OK;
+}
+
+/* Runs what waited together. A request that fails must not take others with it, so a group that fails is run one by one. */
+static void run_changes(request *list)
+{
+    enum { GROUP_MAX = 256 }; /* with bodies of 64 KiB: other writes of the store wait for 16 MiB at most */
+    for (request *first = list, *end; first; first = end) {
+        int count = 0;
+        for (end = first; end && count < GROUP_MAX; end = end->next)
+            count++;
+        const bool grouped = count > 1 && run_grouped(first, end);
+        for (request *r = first; r != end; r = r->next) {
+            if (grouped)
+                put_changed(r);
+            else
+                run_alone(r);
+        }
+    }
 }
 
 /* ---- getting by id ------------------------------------------------------------------------------------------------------- */
@@ -248,27 +307,27 @@ static void run_get(request *r)
 #define POINTS   "/collections/{collection_name}/points"
 
 static const route routes[] = {
-    {"PUT", POINTS, RIGHT_WRITE, WORK_COLLECTION, prepare_upsert, run_change, "Add or replace points",
-     "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"batch\":{\"type\":\"object\"}", CHANGED, false},
+    {"PUT", POINTS, RIGHT_WRITE, WORK_COLLECTION, prepare_upsert, run_changes, "Add or replace points",
+     "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"batch\":{\"type\":\"object\"}", CHANGED, true},
     {"POST", POINTS, RIGHT_READ, WORK_READ, prepare_get, run_get, "Get points by id",
      "\"ids\":{\"type\":\"array\",\"items\":{}},\"with_payload\":{},\"with_vector\":{}", "The points that exist.", false},
-    {"POST", POINTS "/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete, run_change, "Delete points", SELECTOR, CHANGED,
-     false},
-    {"PUT", POINTS "/vectors", RIGHT_WRITE, WORK_COLLECTION, prepare_vectors, run_change, "Give points new vectors",
-     "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED, false},
-    {"POST", POINTS "/vectors/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_vectors, run_change, "Delete named vectors",
-     "\"vector\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, false},
-    {"POST", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_set, run_change, "Set payload keys",
-     "\"payload\":{\"type\":\"object\"},\"key\":{\"type\":\"string\"}," SELECTOR, CHANGED, false},
-    {"PUT", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_overwrite, run_change, "Replace payloads",
-     "\"payload\":{\"type\":\"object\"}," SELECTOR, CHANGED, false},
-    {"POST", POINTS "/payload/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_keys, run_change, "Delete payload keys",
-     "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, false},
-    {"POST", POINTS "/payload/clear", RIGHT_WRITE, WORK_COLLECTION, prepare_clear, run_change, "Remove payloads", SELECTOR,
-     CHANGED, false},
-    {"POST", POINTS "/batch", RIGHT_WRITE, WORK_COLLECTION, prepare_batch, run_change,
+    {"POST", POINTS "/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete, run_changes, "Delete points", SELECTOR, CHANGED,
+     true},
+    {"PUT", POINTS "/vectors", RIGHT_WRITE, WORK_COLLECTION, prepare_vectors, run_changes, "Give points new vectors",
+     "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED, true},
+    {"POST", POINTS "/vectors/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_vectors, run_changes,
+     "Delete named vectors", "\"vector\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, true},
+    {"POST", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_set, run_changes, "Set payload keys",
+     "\"payload\":{\"type\":\"object\"},\"key\":{\"type\":\"string\"}," SELECTOR, CHANGED, true},
+    {"PUT", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_overwrite, run_changes, "Replace payloads",
+     "\"payload\":{\"type\":\"object\"}," SELECTOR, CHANGED, true},
+    {"POST", POINTS "/payload/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_keys, run_changes, "Delete payload keys",
+     "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, true},
+    {"POST", POINTS "/payload/clear", RIGHT_WRITE, WORK_COLLECTION, prepare_clear, run_changes, "Remove payloads", SELECTOR,
+     CHANGED, true},
+    {"POST", POINTS "/batch", RIGHT_WRITE, WORK_COLLECTION, prepare_batch, run_changes,
      "Several operations, one after the other", "\"operations\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED,
-     false},
+     true},
     {"POST", POINTS "/scroll", RIGHT_READ, WORK_READ, prepare_scroll, run_scroll, "List points page by page",
      "\"limit\":{\"type\":\"integer\"},\"offset\":{},\"filter\":{\"type\":\"object\"},\"with_payload\":{},\"with_vector\":{},"
      "\"order_by\":{}",

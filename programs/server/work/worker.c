@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "server/body/encoding.h"
-#include "server/qdrant/settings.h"
+#include "server/qdrant/collections/settings.h"
 #include "server/route.h"
 #include "server/state.h"
 #include "server/work/documents.h"

@@ -1,15 +1,33 @@
-/* Many queries that share keys against one chunk: a prompt. attention_args.h lists all kernels.
+/* Attention of many queries that share keys, against one chunk of 256 keys: a prompt. attention_args.h lists all kernels.
  *
- * Grid: x is chunk and tile, chunk fastest; y is the key head. A tile has 32 rows: row r is token r / group and query head r %
- * group of the key head. Scores: 8 neighbouring threads have one accumulator each, for the same 8 rows and 8 of 64 keys, so 64
- * fma need 4 loads of 16 bytes from shared memory. Then they exchange their sums, and each ends up with one row. The
- * exponentials stay in shared memory. For the values, a thread has 4 rows and 4 elements and computes one accumulator after the
- * other. Each takes every eighth value; these are staged together, and 16 fma need 2 loads. If few keys are visible, as in a
- * short text, their values are staged once for all accumulators.
+ * Bits: arithmetic/attention.h. A score has 8 accumulators over elements, a sum of values 8 over keys; element or key i goes to
+ * number i mod 8 in increasing i, and number a then takes in a + 4, a + 2, a + 1 (fold_scores(), value_half()). The order in a
+ * chunk and the chunks themselves are fixed, so neither the tile nor the split of work is seen in a result. A key that a row
+ * does not see does not affect it, whatever its value is: its p is -1, and value_step() leaves the row's sums.
  *
- * Rows of a tile may belong to several sequences, which are processed one after the other. If rows do not see the same keys,
- * the steps that not all rows share are tested row by row. A key that a row does not see does not affect it, whatever its value
- * is.
+ * Who does what. Grid: x is chunk and tile, chunk fastest; y is the key head. A tile has 32 rows: row r is token r / group and
+ * query head r % group of the key head. A thread has
+ *   scores        one accumulator of 8 rows x 8 of 64 keys: 64 fma for 4 loads of 16 bytes. 8 neighbouring threads are the 8
+ *                 accumulators; they exchange sums by shuffles, and each ends up with one row
+ *   exponentials  every eighth key of one row: an accumulator of l
+ *   values        4 rows x 4 elements of the result, one accumulator after the other: 16 fma for 2 loads
+ *
+ * The way of a block, attention_tile():
+ *   describe_rows()       which keys of the chunk each row sees
+ *   next_sequence()       rows may belong to several sequences, which are processed one after the other
+ *   run_sequence()        score_tile() for 64 keys at a time, cap_scores(), slope_scores(); make_exponentials() in place; then
+ *                         value_half() twice for each 128 elements of the result, and leave_rows()
+ *   attention_merge       another kernel, if a query has several chunks: leave_rows() has left it m, l and o of each
+ *
+ * Shared memory (memory): first p[256 keys][32 rows], all the time; behind it stages, of queries and keys, later of values.
+ *
+ * Why so: rows and keys are staged transposed, so that the 8 of a thread are two loads. `all` and `any` (tile_place) are the
+ * keys that all rows and that at least one row sees; only between the two is each step tested, at the ends of a causal mask.
+ * The 8 accumulators of values are computed one after the other, so that they need the registers of one; every eighth value is
+ * staged for each, or, if few keys are visible, all of them once.
+ *
+ * To change: the cache's types, attention_cache.h (key_piece(), value_piece()); sizes of tiles, attention_args.h and
+ * gpu/tensor/attention.c, which launches; the arithmetic, arithmetic/attention.h and cpu/attention with it.
  */
 #include "kernels/attention/attention_cache.h"
 

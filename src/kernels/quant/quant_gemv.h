@@ -1,12 +1,34 @@
-/* Gemv of quantized weights, for groups of up to eight columns (blocks/dot.h defines the result). Bound by reading the weights.
+/* Gemv of quantized weights: y = W x for groups of up to eight columns. Bound by reading the weights, once each.
  *
- * A thread block takes 16 rows and 8 columns. Its rows are copied to shared memory 16 bytes at a time, several stages ahead, at
- * the alignment they have in memory. Each of the eight teams of 32 threads owns one accumulator: it takes every eighth block of
- * the rows, so no fma waits for another team, and the eight are added up at the end. Tensor cores multiply 16 rows x 32 codes
- * by 8 columns at once, so the number of columns makes little difference.
+ * What: quant_gemv_TYPE (quant_gemv.c) for columns that an earlier kernel has quantized (quant_gemv_activations.h); and parts
+ * of quant_gemv_one_TYPE (quant_gemv_one.c), which quantizes its one column itself. gpu/quant/quant_plan.c chooses.
  *
- * Split-k: if there are too few rows to fill the device, several thread blocks share 16 rows, each with some of the
- * accumulators; the teams of the other accumulators only copy. The last thread block to finish adds up all results.
+ * Bits: as blocks/dot.h says. Block b of a row goes to accumulator b mod 8 by fma, in increasing b; then accumulator j takes in
+ * j + 4, j + 2 and j + 1 (gemv_put()). Sums of codes within a block, J and M, are integers, so
+ * any instruction may form them in any order. Nothing else in this file can change a bit.
+ *
+ * Who does what:
+ *   thread block  16 rows (a tile) x 8 columns (a group); block_index_y() is the group
+ *   team          32 threads and one accumulator (class): team t takes blocks t, t + 8, ... of all 16 rows, so no fma waits
+ *                 for another team
+ *   thread        rows l / 4 and l / 4 + 8, columns 2 (l % 4) and the next: what mma.sync leaves in a thread (gemv_sums)
+ *   split-k       with too few rows to fill the device, `splits` thread blocks share a tile, each with some of the classes;
+ *                 the teams of the other classes only copy. The last one to finish adds up (gemv_combine_splits()). Not
+ *                 where the copy engine fills the stages
+ *
+ * One pass (gemv_run()): rows come to shared memory some chunks ahead, as they are stored (quant_gemv_stages.h; their layout is
+ * quant_gemv_layout.h's). gemv_rounds() multiplies a chunk: for each block gemv_block32() or gemv_kblock(), which call
+ * gemv_multiply() for each 32 codes. gemv_finish() adds up the accumulators through shared memory and writes y.
+ *
+ * Why so: codes are multiplied as bytes, four or more in an instruction, instead of being decoded to floats; tensor cores take
+ * 8 columns for the price of one. Loads of 16 bytes at the weights' own alignment need no copy of the matrix in another layout.
+ *
+ * To change:
+ *   a format's codes or scales   quant_words.h (words from a block); a new format also needs its line in quant_gemv.c
+ *   the multiply instruction     gemv_multiply() and gemv_multiply_mins(): mma.sync (sm_80 on), dot4 (other chips; four lanes
+ *                                share a column of one: quad), and quant_gemv_mfma.h, which replaces this part on CDNA
+ *   how rows arrive              quant_gemv_stages.h
+ *   when a gemv is chosen, splits, threads, stages      gpu/quant/quant_plan.c
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_H

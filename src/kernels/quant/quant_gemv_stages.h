@@ -1,5 +1,27 @@
-/* Moves the stages of a gemv (quant_gemv_layout.h) through shared memory. From sm_90 on the copy engine fills them; on other
- * chips all threads do, 16 bytes each at a time.
+/* Moves the rows and columns of a gemv through shared memory, chunk by chunk, in a ring of stages. A chunk is some blocks of
+ * each of 16 rows, and the activations for them; quant_gemv_layout.h says where they lie in a stage. Bytes are copied, no more,
+ * so nothing in this file affects a result.
+ *
+ * The file has three forms of the same six functions, which quant_gemv.h calls in this order:
+ *
+ *   stages_begin()     by all threads: which rows, which part of them each thread fetches
+ *   stages_rows()      starts to fill the first stages with rows; before earlier kernels have ended, as rows never change
+ *   stages_columns()   the same with columns, after launches_wait()
+ *   stages_take()      waits for the current chunk; returns its offset in shared memory
+ *   stages_give()      is done with it; goes to the next chunk
+ *   stages_know_width()  makes the width a constant for the compiler (third form)
+ *
+ *   1. sm_90 on: the copy engine. The first threads of each team fetch one row or section per stage by a bulk copy, and a
+ *      barrier in memory (simt/ring.h) counts the bytes. No thread has loads in flight, so registers are free for products.
+ *   2. other NVIDIA chips: all threads copy 16 bytes each in the background (cp.async). stages_take() has one barrier, and
+ *      starts to refill the stage before.
+ *   3. AMD chips and the emulator: threads load the next chunk into registers while they multiply the current one, and
+ *      store it in stages_give(). So two stages suffice, or one with a second barrier.
+ *
+ * A row starts at any address: it is copied from its first byte rounded down to a multiple of 16, and stage_row() says where it
+ * begins in a stage. Pieces past the end of a row or of a split are replaced or left out; what they leave is not multiplied.
+ *
+ * To change how many stages there are: gpu/quant/quant_plan.c (fit_gemv()). What a stage holds: quant_gemv_layout.h.
  */
 #ifndef WW_KERNELS_QUANT_QUANT_GEMV_STAGES_H
 #define WW_KERNELS_QUANT_QUANT_GEMV_STAGES_H

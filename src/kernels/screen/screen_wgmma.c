@@ -1,14 +1,34 @@
-/* The screen for many queries on chips that multiply from shared memory (matrix_wgmma.h): tiles of 128 rows x up to 256
- * queries.
+/* The screen for many queries on chips that multiply from shared memory (simt/matrix_wgmma.h): int8 products of tiles of 128
+ * rows x up to 256 queries, and the list of rows that may be among a query's best.
  *
- * A block keeps its queries' codes and walks over tiles of rows, which come through a ring of stages of 64 bytes of each row.
- * One wave does nothing but fill it. Up to four teams of 128 threads have 64 queries each and run independently: while one
- * tests its sums, the tensor cores work for the others. The test needs two or three numbers per row (screen.h), which an
- * earlier kernel computed and which come with the first stage of a tile. Each thread holds the numbers of its queries in
- * registers. So a sum costs two or three fused multiply-adds and a comparison.
+ * Bits: products of codes are integers, and exact. The test (screen_product_min()) leaves a row out only if its bound, with the
+ * rounding of the test itself, proves that it cannot be a hit (docs/design/exactness.md). Results come from exact scores later,
+ * so this file decides how many rows are scored, and no bit. The order of a list is not fixed and does not matter.
  *
- * Each wave gathers kept rows and appends them to the queries' lists when it has as many as lanes, because a list's length is
- * an atomic in global memory. When a list is full, the query's gate is closed, and the query will be searched again.
+ * Three kernels of one body, screen_wgmma(), and one that prepares:
+ *   screen_measure_rows   the two or three numbers of each row that the test needs, one thread per row
+ *   screen_wgmma_sample   estimates for a sample of tiles; each thread leaves its best of 32 rows: thresholds come from these
+ *   screen_wgmma_keep_2   all tiles: appends rows that pass the test to the queries' lists; cosine and dot need 2 numbers
+ *   screen_wgmma_keep_3   the same for l2, with 3
+ *
+ * Who does what. A thread block, one per compute unit, keeps the codes of its queries in shared memory and walks over tiles:
+ * number, number + block_count(), ... block_index_y() is the group of queries.
+ *   feeding team    one thread of it fills a ring of stages of 64 bytes of each row by the copy engine (wgmma_feed_all())
+ *   other teams     up to four of 128 threads have 64 queries each and run independently (wgmma_work()): while one tests its
+ *                   sums, the tensor cores work for the others. wgmma_multiply() for each stage; then wgmma_keep() or
+ *                   wgmma_name() for the tile
+ *   thread          64 sums: 2 queries x 32 rows of the tile; the gates of its 2 queries stay in registers
+ *
+ * A sum costs two or three fma and a comparison. Eight are tested before a wave asks whether any is kept, because that is rare.
+ * Each wave gathers kept rows (wgmma_gather()) and appends them when it has as many as lanes (wgmma_flush()), because a list's
+ * length is an atomic in global memory. When a list is full, wgmma_brake() closes the query's gate, and the query will be
+ * searched again (gpu/search/screen_round.c).
+ *
+ * Why so: tests and products use different units, so teams that are in different places of their work keep both busy. Loading
+ * needs few registers and testing many, so the feeding team gives up some (RING_REGISTERS_FEWER).
+ *
+ * To change: the bound, arithmetic/screen.h; how many teams and stages fit, screen_args.h and gpu/search/screen_round.c; the
+ * instruction, simt/matrix_wgmma.h. screen_batch.c and screen_mfma.c are the same screen on other chips.
  */
 #include "kernels/screen/screen_limits.h"
 #include "kernels/simt/matrix_wgmma.h"

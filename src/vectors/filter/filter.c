@@ -112,14 +112,14 @@ static ww_status keep_condition(ww_filter *f, const filter_condition *c)
         if (part->step == JSON_KEY)
             status = keep_text(f, &part->text, part->length);
     }
-    filter_operand *operands = f->operands + f->operand_count;
     for (int64_t i = 0; status == WW_OK && i < c->operand_count; i++) {
-        operands[i] = c->operands[i];
-        if (operands[i].text)
-            status = keep_text(f, &operands[i].text, operands[i].length);
+        filter_operand *operand = &f->operands[f->operand_count + i];
+        *operand = c->operands[i];
+        if (operand->text)
+            status = keep_text(f, &operand->text, operand->length);
     }
     if (status == WW_OK && c->kind == FILTER_IDS && c->operand_count > 1)
-        qsort(operands, (size_t)c->operand_count, sizeof *operands, compare_operands);
+        qsort(&f->operands[f->operand_count], (size_t)c->operand_count, sizeof *f->operands, compare_operands);
     return status;
 }
 

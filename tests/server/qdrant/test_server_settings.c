@@ -176,6 +176,55 @@ static void limits_of_strict_mode_are_obeyed_or_refused(void **state)
     ASK_STATUS(port, 200, "POST", QUERY, "{\"query\": [1, 0], \"limit\": 4}");
 }
 
+/* How many points have the key of an index. */
+static long long points_of(const char *key)
+{
+    json_t *answer = ASK(port, 200, "GET", "/collections/docs", NULL);
+    json_t *schema = json_object_get(json_object_get(answer, "result"), "payload_schema");
+    json_t *points = json_object_get(json_object_get(schema, key), "points");
+    assert_true(json_is_integer(points));
+    const long long count = json_integer_value(points);
+    json_decref(answer);
+    return count;
+}
+
+static void an_index_tells_how_many_points_have_its_key(void **state)
+{
+    (void)state;
+    static const char *const indexes[] = {"\"n\", \"field_schema\": \"integer\"",
+                                          "\"tags[]\", \"field_schema\": \"keyword\"",
+                                          "\"at\", \"field_schema\": {\"type\": \"datetime\", \"on_disk\": true}",
+                                          "\"where.place\", \"field_schema\": \"geo\"",
+                                          "\"known\", \"field_schema\": \"bool\"",
+                                          "\"key\", \"field_schema\": \"uuid\"",
+                                          "\"none\""};
+    for (size_t i = 0; i < sizeof indexes / sizeof *indexes; i++) {
+        char body[160];
+        snprintf(body, sizeof body, "{\"field_name\": %s}", indexes[i]);
+        ASK_STATUS(port, 200, "PUT", "/collections/docs/index", body);
+    }
+    ASK_STATUS(port, 400, "PUT", "/collections/docs/index", "{\"field_name\": \"n\", \"field_schema\": \"number\"}");
+    assert_int_equal(points_of("n"), 1);
+    ASK_STATUS(
+        port, 200, "PUT", "/collections/docs/points",
+        "{\"points\": [{\"id\": 4, \"vector\": [0, 1], \"payload\": {\"n\": [1.5, 2, 3], \"tags\": [1, \"a\", \"b\"],"
+        " \"at\": \"2024-01-02\", \"where\": {\"place\": {\"lon\": 1, \"lat\": 2.5}}, \"known\": false,"
+        " \"key\": \"550e8400-e29b-41d4-a716-446655440000\"}}, {\"id\": 5, \"vector\": [0, 1], \"payload\":"
+        " {\"n\": 1.5, \"tags\": [1, null], \"at\": \"then\", \"where\": {\"place\": 1}, \"known\": 0, \"key\": \"k\"}}]}");
+    assert_int_equal(points_of("n"), 2);
+    assert_int_equal(points_of("tags[]"), 1);
+    assert_int_equal(points_of("at"), 1);
+    assert_int_equal(points_of("where.place"), 1);
+    assert_int_equal(points_of("known"), 1);
+    assert_int_equal(points_of("key"), 1);
+    assert_int_equal(points_of("none"), 0);
+    ASK_STATUS(port, 200, "POST", "/collections/docs/points/payload/clear", "{\"points\": [3]}");
+    assert_int_equal(points_of("n"), 1);
+    ASK_STATUS(port, 200, "DELETE", "/collections/docs/index/none", NULL);
+    ASK_STATUS(port, 200, "PUT", "/collections/docs/index", "{\"field_name\": \"n\", \"field_schema\": \"float\"}");
+    assert_int_equal(points_of("n"), 2); /* of another kind */
+}
+
 #define SERVED(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -187,6 +236,7 @@ int main(void)
         SERVED(a_vector_can_be_added_later_and_removed),
         SERVED(settings_are_kept_and_shown),
         SERVED(limits_of_strict_mode_are_obeyed_or_refused),
+        SERVED(an_index_tells_how_many_points_have_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

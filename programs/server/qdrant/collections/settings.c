@@ -1,5 +1,5 @@
 /* Settings of collections. They are a note, "settings/NAME", with the members that were given. */
-#include "server/qdrant/settings.h"
+#include "server/qdrant/collections/settings.h"
 
 #include <stdio.h>
 #include <string.h>

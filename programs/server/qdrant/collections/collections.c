@@ -6,9 +6,10 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/notes.h"
-#include "server/qdrant/aliases.h"
+#include "server/qdrant/collections/aliases.h"
+#include "server/qdrant/collections/indexes.h"
+#include "server/qdrant/collections/settings.h"
 #include "server/qdrant/select.h"
-#include "server/qdrant/settings.h"
 #include "server/route.h"
 #include "server/state.h"
 
@@ -274,21 +275,6 @@ static void run_exists(request *r)
         entry_release(r->server, there);
 }
 
-typedef struct schema_list {
-    out *to;
-    bool begun;
-} schema_list;
-
-static void tell_index(void *user, const char *rest, const char *value)
-{
-    schema_list *list = user;
-    out_text(list->to, list->begun ? "," : "");
-    out_quoted(list->to, rest, strlen(rest));
-    out_text(list->to, ":");
-    out_text(list->to, value);
-    list->begun = true;
-}
-
 /* {"size": 4, "distance": "Dot"} */
 static void put_vectors(out *o, const entry *e)
 {
@@ -313,11 +299,9 @@ static void put_all_vectors(out *o, const entry *e)
     out_text(o, e->part_count > 0 ? "}" : "");
 }
 
-static void put_description(request *r, const entry *e, const ww_collection_info *info)
+static ww_status put_description(request *r, entry *e, const ww_collection_info *info)
 {
     out *o = &r->answer, vectors = {0};
-    char prefix[300];
-    schema_list list = {o, false};
     out_format(o, "{\"status\":\"green\",\"optimizer_status\":\"ok\",\"indexed_vectors_count\":0,\"points_count\":%lld,",
                (long long)info->rows_live);
     out_format(o, "\"segments_count\":%lld,\"config\":{", (long long)(info->segments > 0 ? info->segments : 1));
@@ -326,10 +310,10 @@ static void put_description(request *r, const entry *e, const ww_collection_info
         settings_put(r->server, o, e, vectors.bytes);
     o->failed = o->failed || vectors.failed;
     out_free(&vectors);
-    out_text(o, "},\"payload_schema\":{");
-    snprintf(prefix, sizeof prefix, "index/%s/", e->name);
-    (void)notes_each(r->server, prefix, tell_index, &list); /* the description is correct without them */
-    out_text(o, "}}");
+    out_text(o, "},\"payload_schema\":");
+    const ww_status status = indexes_put(o, e);
+    out_text(o, "}");
+    return status;
 }
 
 static void run_describe(request *r)
@@ -343,68 +327,10 @@ static void run_describe(request *r)
         return;
     }
     request_result_begin(r);
-    put_description(r, r->entry, &info);
+    const ww_status put = put_description(r, r->entry, &info);
     request_result_end(r);
-}
-
-/* ---- indexes ------------------------------------------------------------------------------------------------------------- */
-
-/* An index changes no answer here. The declared fields are stored only because clients read them back. */
-static bool prepare_index(request *r)
-{
-    const char *body = request_body(r);
-    char *field = body ? request_copy_text(r, json_given(body, "field_name"), "field_name") : NULL;
-    if (!field)
-        return false;
-    r->plan = field;
-    r->plan_free = memory_free;
-    return true;
-}
-
-/* The answer after a change of the indexes. */
-static void put_changed(request *r, ww_status status)
-{
-    if (status != WW_OK) {
-        request_fail_status(r, status);
-        return;
-    }
-    request_result_begin(r);
-    out_format(&r->answer, "{\"operation_id\":%lld,\"status\":\"completed\"}", atomic_fetch_add(&r->server->operations, 1));
-    request_result_end(r);
-}
-
-static void run_index(request *r)
-{
-    if (!request_open_collection(r))
-        return;
-    out name = {0}, value = {0};
-    const char *body = json_root(r->body), *schema = json_given(body, "field_schema");
-    const char *type = schema && json_type_of(schema) == JSON_OBJECT ? json_given(schema, "type") : schema;
-    out_format(&name, "index/%s/%s", r->entry->name, (const char *)r->plan);
-    out_text(&value, "{\"data_type\":");
-    if (type && json_type_of(type) == JSON_TEXT)
-        out_bytes(&value, type, (size_t)(json_end(type) - type));
-    else
-        out_text(&value, "\"keyword\"");
-    if (schema && json_type_of(schema) == JSON_OBJECT) {
-        out_text(&value, ",\"params\":");
-        out_bytes(&value, schema, (size_t)(json_end(schema) - schema));
-    }
-    out_text(&value, ",\"points\":0}");
-    put_changed(r, name.failed || value.failed ? memory_failed("an index", name.length)
-                                               : notes_put(r->server, name.bytes, value.bytes));
-    out_free(&name);
-    out_free(&value);
-}
-
-static void run_unindex(request *r)
-{
-    out note = {0};
-    if (!request_open_collection(r))
-        return;
-    out_format(&note, "index/%s/%s", r->entry->name, r->names[1]);
-    put_changed(r, note.failed ? memory_failed("an index", note.length) : notes_remove(r->server, note.bytes));
-    out_free(&note);
+    if (put != WW_OK)
+        request_fail_status(r, put);
 }
 
 /* ---- vectors of a collection that exists -----------------------------------------------------------------------------------

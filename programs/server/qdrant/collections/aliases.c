@@ -1,5 +1,5 @@
 /* Aliases: other names of collections. */
-#include "server/qdrant/aliases.h"
+#include "server/qdrant/collections/aliases.h"
 
 #include <stdio.h>
 #include <string.h>
