@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include <warpwave/device.h>
+#include <warpwave/gguf.h>
 #include <warpwave/quant.h>
 #include <warpwave/status.h>
 
@@ -129,6 +130,30 @@ WW_API ww_status ww_model_tokenize(const ww_model *model, const char *text, size
 WW_API ww_status ww_model_detokenize(const ww_model *model, const int32_t *ids, size_t count, char *text, size_t capacity,
                                      size_t *bytes);
 
+/* A tokenizer alone: it needs a file's keys and none of its weights. Any number of threads may use it. */
+typedef struct ww_tokenizer ww_tokenizer;
+
+/* Makes the tokenizer of an open file, which may be closed afterwards. Refuses, by name, an unknown tokenizer, and a vocabulary
+ * that contradicts itself. Does not block. */
+WW_API ww_status ww_tokenizer_create(const ww_gguf *gguf, ww_tokenizer **tokenizer);
+
+/* Frees it. Accepts NULL. */
+WW_API void ww_tokenizer_destroy(ww_tokenizer *tokenizer);
+
+/* The tokenizer of a model, valid as long as the model is open; NULL if it has none. Must not be destroyed. */
+WW_API const ww_tokenizer *ww_model_tokenizer(const ww_model *model);
+
+/* The same as ww_model_tokenize(). */
+WW_API ww_status ww_tokenizer_encode(const ww_tokenizer *tokenizer, const char *text, size_t bytes, uint32_t flags,
+                                     int32_t *ids, size_t capacity, size_t *count);
+
+/* Gives a token's bytes, which may begin or end within a character; those of a special token are its name. Not NUL-terminated,
+ * valid as long as the tokenizer. Refuses an invalid token. */
+WW_API ww_status ww_tokenizer_piece(const ww_tokenizer *tokenizer, int32_t token, const char **piece, size_t *bytes);
+
+/* Returns 1 for a token without text (control, unknown); otherwise, and for an invalid token, 0. */
+WW_API int32_t ww_tokenizer_is_special(const ww_tokenizer *tokenizer, int32_t token);
+
 /* Returns 1 for a token that ends a text or a turn; otherwise, and for an invalid token, 0. */
 WW_API int32_t ww_model_token_ends(const ww_model *model, int32_t token);
 
@@ -150,6 +175,15 @@ WW_API ww_status ww_model_chat(const ww_model *model, const ww_chat_message *mes
  * messages without such names give the same tokens. Refuses what ww_model_chat() refuses, and other flags. Does not block. */
 WW_API ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_message *messages, size_t count, uint32_t flags,
                                       int32_t *ids, size_t capacity, size_t *token_count);
+
+/* The same for a JSON object with everything that the template takes, {"messages": [...], "tools": [...]}, followed by the text
+ * `behind` ("" for none), in which names of special tokens are read as such; in the JSON's texts they are text. Refuses what
+ * is not an object of JSON, too. */
+WW_API ww_status ww_model_chat_json_tokens(const ww_model *model, const char *json, const char *behind, int32_t *ids,
+                                           size_t capacity, size_t *token_count);
+
+/* Returns the text of the model's chat template, which belongs to the model; NULL if it has none. */
+WW_API const char *ww_model_chat_template(const ww_model *model);
 
 /* ---- embeddings -----------------------------------------------------------------------------------------------------------
  */

@@ -1186,11 +1186,21 @@ ww_model_tokenize = function("model", "ww_model_tokenize", c_int, c_void_p, c_ch
                              c_void_p, ("capacity", c_size_t), c_void_p)
 ww_model_detokenize = function("model", "ww_model_detokenize", c_int, c_void_p, c_void_p, ("count", c_size_t), c_char_p,
                                ("capacity", c_size_t), c_void_p)
+ww_tokenizer_create = function("model", "ww_tokenizer_create", c_int, c_void_p, c_void_p)
+ww_tokenizer_destroy = function("model", "ww_tokenizer_destroy", None, c_void_p)
+ww_model_tokenizer = function("model", "ww_model_tokenizer", c_void_p, c_void_p)
+ww_tokenizer_encode = function("model", "ww_tokenizer_encode", c_int, c_void_p, c_char_p, ("bytes", c_size_t),
+                               ("flags", c_uint32), c_void_p, ("capacity", c_size_t), c_void_p)
+ww_tokenizer_piece = function("model", "ww_tokenizer_piece", c_int, c_void_p, ("token", c_int32), c_void_p, c_void_p)
+ww_tokenizer_is_special = function("model", "ww_tokenizer_is_special", c_int32, c_void_p, ("token", c_int32))
 ww_model_token_ends = function("model", "ww_model_token_ends", c_int32, c_void_p, ("token", c_int32))
 ww_model_chat = function("model", "ww_model_chat", c_int, c_void_p, POINTER(ww_chat_message), ("count", c_size_t), c_char_p,
                          ("capacity", c_size_t), c_void_p)
 ww_model_chat_tokens = function("model", "ww_model_chat_tokens", c_int, c_void_p, POINTER(ww_chat_message), ("count", c_size_t),
                                 ("flags", c_uint32), c_void_p, ("capacity", c_size_t), c_void_p)
+ww_model_chat_json_tokens = function("model", "ww_model_chat_json_tokens", c_int, c_void_p, ("json", c_char_p),
+                                     ("behind", c_char_p), c_void_p, ("capacity", c_size_t), c_void_p)
+ww_model_chat_template = function("model", "ww_model_chat_template", c_char_p, c_void_p)
 ww_embedding_init = function("model", "ww_embedding_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_model_embed = function("model", "ww_model_embed", c_int, c_void_p, c_void_p, c_void_p, ("count", c_size_t),
                           POINTER(ww_embedding), c_void_p)

@@ -44,10 +44,6 @@ struct ww_model {
 /* WW_OK, or a refusal of NULL and of another process's model. */
 ww_status model_check(const ww_model *model, const char *call);
 
-/* Appends the tokens of a conversation with everything that its template takes, {"messages": [...], "tools": [...]}, and those
- * of the text `behind`, which may have special tokens; in the JSON's texts their names are text. The list must be zeroed. */
-ww_status model_chat_json_tokens(const ww_model *model, const char *json, const char *behind, token_list *list);
-
 void model_retain(ww_model *model);
 void model_release(ww_model *model);
 

@@ -26,24 +26,96 @@ static ww_status give_tokens(const char *call, const token_list *list, int32_t *
     return WW_OK;
 }
 
+typedef struct plain_text {
+    const char *text;
+    size_t bytes;
+} plain_text;
+
+/* What tokens are written to. */
+typedef struct token_room {
+    int32_t *ids;
+    size_t capacity;
+    size_t *count;
+} token_room;
+
+static ww_status check_room(const char *call, const token_room *room)
+{
+    return (!room->ids && room->capacity > 0) || !room->count
+               ? ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, room->count ? "ids" : "count")
+               : WW_OK;
+}
+
+/* Gives what was read, if it was, and frees it. */
+static ww_status end_tokens(const char *call, ww_status status, token_list *list, const token_room *room)
+{
+    if (status == WW_OK)
+        status = give_tokens(call, list, room->ids, room->capacity, room->count);
+    token_list_free(list);
+    return status;
+}
+
+static ww_status encode(const char *call, const tokenizer *t, plain_text text, uint32_t flags, token_room room)
+{
+    token_list list = {0};
+    ww_status status =
+        !text.text && text.bytes > 0 ? ww_fail(WW_INVALID_ARGUMENT, "%s: text is NULL", call) : check_room(call, &room);
+    if (status == WW_OK && flags & ~(uint32_t)(WW_TOKENS_PLAIN | WW_TOKENS_NO_ADD))
+        status = ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; it must be 0 to 3", call, (unsigned)flags);
+    if (status == WW_OK)
+        status = tokenizer_encode(t, text.text ? text.text : "", text.bytes, flags, &list);
+    return end_tokens(call, status, &list, &room);
+}
+
 ww_status ww_model_tokenize(const ww_model *model, const char *text, size_t bytes, uint32_t flags, int32_t *ids,
                             size_t capacity, size_t *count)
 {
     FLOAT_GUARD();
     const char *const call = "ww_model_tokenize";
-    token_list list = {0};
-    ww_status status = check_tokenizer(model, call);
-    if (status != WW_OK)
-        return status;
-    if ((!text && bytes > 0) || (!ids && capacity > 0) || !count)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, !count ? "count" : !text && bytes > 0 ? "text" : "ids");
-    if (flags & ~(uint32_t)(WW_TOKENS_PLAIN | WW_TOKENS_NO_ADD))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; it must be 0 to 3", call, (unsigned)flags);
-    status = tokenizer_encode(model->tokenizer, text ? text : "", bytes, flags, &list);
-    if (status == WW_OK)
-        status = give_tokens(call, &list, ids, capacity, count);
-    token_list_free(&list);
-    return status;
+    const ww_status status = check_tokenizer(model, call);
+    return status == WW_OK
+               ? encode(call, model->tokenizer, (plain_text){text, bytes}, flags, (token_room){ids, capacity, count})
+               : status;
+}
+
+ww_status ww_tokenizer_create(const ww_gguf *gguf, ww_tokenizer **made)
+{
+    FLOAT_GUARD();
+    if (!gguf || !made)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_tokenizer_create: %s is NULL", gguf ? "tokenizer" : "gguf");
+    return tokenizer_create(gguf, made);
+}
+
+void ww_tokenizer_destroy(ww_tokenizer *t)
+{
+    tokenizer_destroy(t);
+}
+
+const ww_tokenizer *ww_model_tokenizer(const ww_model *model)
+{
+    return model ? model->tokenizer : NULL;
+}
+
+ww_status ww_tokenizer_encode(const ww_tokenizer *t, const char *text, size_t bytes, uint32_t flags, int32_t *ids,
+                              size_t capacity, size_t *count)
+{
+    FLOAT_GUARD();
+    const char *const call = "ww_tokenizer_encode";
+    if (!t)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: tokenizer is NULL", call);
+    return encode(call, t, (plain_text){text, bytes}, flags, (token_room){ids, capacity, count});
+}
+
+ww_status ww_tokenizer_piece(const ww_tokenizer *t, int32_t token, const char **piece, size_t *bytes)
+{
+    FLOAT_GUARD();
+    if (!t || !piece || !bytes)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_tokenizer_piece: %s is NULL", !t ? "tokenizer" : piece ? "bytes" : "piece");
+    return tokenizer_piece(t, token, piece, bytes);
+}
+
+int32_t ww_tokenizer_is_special(const ww_tokenizer *t, int32_t token)
+{
+    return t && tokenizer_is_special(t, token);
 }
 
 /* Copies a text to the caller's memory. */
@@ -110,17 +182,30 @@ static ww_status check_template(const ww_model *model)
     return wrong != WW_OK ? wrong : ww_fail(WW_INTERNAL, "the chat template was not read");
 }
 
-ww_status model_chat_json_tokens(const ww_model *model, const char *json, const char *behind, token_list *list)
+const char *ww_model_chat_template(const ww_model *model)
 {
-    const tokenizer *t = model->tokenizer;
+    return model ? model->chat_template : NULL;
+}
+
+ww_status ww_model_chat_json_tokens(const ww_model *model, const char *json, const char *behind, int32_t *ids, size_t capacity,
+                                    size_t *token_count)
+{
+    FLOAT_GUARD();
+    const char *const call = "ww_model_chat_json_tokens";
+    const token_room room = {ids, capacity, token_count};
     char bos[TOKEN_NAME_BYTES], eos[TOKEN_NAME_BYTES];
     text_buffer made = {0};
     template_quotes quotes = {0};
-    ww_status status = check_tokenizer(model, "ww_model_chat_tokens");
+    token_list list = {0};
+    ww_status status = check_tokenizer(model, call);
     if (status == WW_OK)
         status = check_template(model);
+    if (status == WW_OK)
+        status = !json || !behind ? ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, json ? "behind" : "json")
+                                  : check_room(call, &room);
     if (status != WW_OK)
         return status;
+    const tokenizer *t = model->tokenizer;
     const template_input input = {.json = json,
                                   .bos = token_name(t, tokenizer_bos(t), bos),
                                   .eos = token_name(t, tokenizer_eos(t), eos),
@@ -130,10 +215,10 @@ ww_status model_chat_json_tokens(const ww_model *model, const char *json, const 
         status = text_buffer_add_text(&made, behind);
     const quoted_text text = {made.text, made.bytes, quotes.spans, quotes.count, model->chat_template};
     if (status == WW_OK)
-        status = tokenizer_encode_quotes(t, &text, list);
+        status = tokenizer_encode_quotes(t, &text, &list);
     template_quotes_free(&quotes);
     text_buffer_free(&made);
-    return status;
+    return end_tokens(call, status, &list, &room);
 }
 
 static ww_status render(const ww_model *model, const ww_chat_message *messages, size_t count, text_buffer *out,
@@ -181,8 +266,10 @@ ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_message *mes
         status = check_messages(call, messages, count);
     if (status != WW_OK)
         return status;
-    if ((!ids && capacity > 0) || !token_count)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is NULL", call, token_count ? "ids" : "count");
+    const token_room room = {ids, capacity, token_count};
+    status = check_room(call, &room);
+    if (status != WW_OK)
+        return status;
     if (flags & ~(uint32_t)WW_TOKENS_PLAIN)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: flags is %u; it must be 0 or WW_TOKENS_PLAIN", call, (unsigned)flags);
     status = render(model, messages, count, &made, &quotes);
@@ -190,12 +277,9 @@ ww_status ww_model_chat_tokens(const ww_model *model, const ww_chat_message *mes
                               model->chat_template};
     if (status == WW_OK)
         status = tokenizer_encode_quotes(model->tokenizer, &text, &list);
-    if (status == WW_OK)
-        status = give_tokens(call, &list, ids, capacity, token_count);
-    token_list_free(&list);
     template_quotes_free(&quotes);
     text_buffer_free(&made);
-    return status;
+    return end_tokens(call, status, &list, &room);
 }
 
 ww_status ww_model_chat(const ww_model *model, const ww_chat_message *messages, size_t count, char *text, size_t capacity,

@@ -3,8 +3,6 @@
 
 #include "base/memory.h"
 #include "base/message.h"
-#include "model/model.h"
-#include "model/tokenizer/tokenizer.h"
 #include "server/openai/generation.h"
 
 /* ---- the text ------------------------------------------------------------------------------------------------------------ */
@@ -42,12 +40,12 @@ static size_t sendable(const generation *g)
 
 ww_status generation_add(generation *g, int32_t token)
 {
-    const tokenizer *t = g->answer->model->model->tokenizer;
+    const ww_tokenizer *t = ww_model_tokenizer(g->answer->model->model);
     const char *bytes = NULL;
     size_t count = 0;
-    if (tokenizer_is_special(t, token))
+    if (ww_tokenizer_is_special(t, token))
         return WW_OK;
-    ww_status status = tokenizer_piece(t, token, &bytes, &count);
+    ww_status status = ww_tokenizer_piece(t, token, &bytes, &count);
     if (status == WW_OK)
         status = text_stream_add(&g->pieces, bytes, count);
     if (status == WW_OK) {

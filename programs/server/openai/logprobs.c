@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/model.h"
-#include "model/tokenizer/tokenizer.h"
 #include "server/openai/generation.h"
 
 void logprobs_free(logprob_lists *lists)
@@ -21,7 +19,7 @@ static ww_status put_token(out *o, const generation *g, int32_t token)
 {
     const char *bytes = NULL;
     size_t count = 0;
-    const ww_status status = tokenizer_piece(g->answer->model->model->tokenizer, token, &bytes, &count);
+    const ww_status status = ww_tokenizer_piece(ww_model_tokenizer(g->answer->model->model), token, &bytes, &count);
     out_quoted(o, status == WW_OK ? bytes : "", count);
     return status;
 }
@@ -31,7 +29,7 @@ static ww_status put_entry(out *o, const generation *g, int32_t token, float log
 {
     const char *bytes = NULL;
     size_t count = 0;
-    ww_status status = tokenizer_piece(g->answer->model->model->tokenizer, token, &bytes, &count);
+    ww_status status = ww_tokenizer_piece(ww_model_tokenizer(g->answer->model->model), token, &bytes, &count);
     out_text(o, "\"token\":");
     out_quoted(o, status == WW_OK ? bytes : "", count);
     out_text(o, ",\"logprob\":");

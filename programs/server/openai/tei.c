@@ -3,8 +3,6 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "model/model.h"
-#include "model/tokenizer/tokenizer.h"
 #include "server/openai/openai.h"
 
 /* One text as [{"id": 7, "text": "fox", "special": false}, ...]. */
@@ -24,10 +22,11 @@ static bool put_tokens(request *r, const served_model *m, const char *value, uin
     for (size_t i = 0; status == WW_OK && i < count; i++) {
         const char *bytes = NULL;
         size_t length = 0;
-        status = tokenizer_piece(m->model->tokenizer, ids[i], &bytes, &length);
+        status = ww_tokenizer_piece(ww_model_tokenizer(m->model), ids[i], &bytes, &length);
         out_format(&r->answer, "%s{\"id\":%d,\"text\":", i > 0 ? "," : "", (int)ids[i]);
         out_quoted(&r->answer, bytes ? bytes : "", length);
-        out_format(&r->answer, ",\"special\":%s}", tokenizer_is_special(m->model->tokenizer, ids[i]) ? "true" : "false");
+        out_format(&r->answer, ",\"special\":%s}",
+                   ww_tokenizer_is_special(ww_model_tokenizer(m->model), ids[i]) ? "true" : "false");
     }
     out_text(&r->answer, "]");
     memory_free(ids);

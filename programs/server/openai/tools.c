@@ -6,7 +6,7 @@
 #include "base/json/json.h"
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "model/model.h"
+#include "base/strings/text_buffer.h"
 #include "server/openai/generation.h"
 
 static const char OPEN[] = "<tool_call>", CLOSE[] = "</tool_call>";
@@ -94,7 +94,7 @@ bool tools_read(request *r, const served_model *m, const char *body)
             return request_fail(r, 400, "tools[%zu]: {\"type\": \"function\", \"function\": {\"name\": ...}} is needed", count);
     if (text_is(choice, "none"))
         return true;
-    const char *template = m->model->chat_template;
+    const char *template = ww_model_chat_template(m->model);
     if (!template || !strstr(template, "tools") || !strstr(template, OPEN))
         return request_fail(r, 400, "tools: the chat template of this model does not define tools with %s", OPEN);
     p->tools = true;
@@ -185,13 +185,16 @@ bool tools_tokenize(request *r, const served_model *m, const char *body)
         put_value(&json, tools);
     }
     out_text(&json, "}");
-    token_list list = {0};
-    ww_status status = json.failed ? memory_failed("a conversation", json.length) : WW_OK;
-    if (written && status == WW_OK)
-        status = model_chat_json_tokens(m->model, json.bytes, p->tool_forced ? "<tool_call>\n" : "", &list);
+    const char *behind = p->tool_forced ? "<tool_call>\n" : "";
+    size_t capacity = json.length + 256; /* mostly enough, so that the template runs once */
+    ww_status status = json.failed ? memory_failed("a conversation", json.length) : written ? WW_OUT_OF_RANGE : WW_OK;
+    for (int i = 0; i < 2 && status == WW_OUT_OF_RANGE; i++, capacity = p->prompt_count) {
+        memory_free(p->prompt);
+        p->prompt = memory_alloc(capacity * sizeof *p->prompt);
+        status = p->prompt ? ww_model_chat_json_tokens(m->model, json.bytes, behind, p->prompt, capacity, &p->prompt_count)
+                           : memory_failed("tokens", capacity * sizeof *p->prompt);
+    }
     out_free(&json);
-    p->prompt = list.ids;
-    p->prompt_count = (size_t)list.count;
     return !written ? false : status == WW_OK ? true : request_fail_status(r, status);
 }
 

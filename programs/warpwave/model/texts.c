@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "files/matrix.h"
-#include "model/tokenizer/tokenizer.h"
 #include "warpwave/command.h"
 #include "warpwave/file_uses.h"
 #include "warpwave/json.h"
@@ -17,42 +16,52 @@
 /* ---- tokenize --------------------------------------------------------------------------------------------------------------
  */
 
-static void print_tokens(const token_list *list, bool json)
+static void print_tokens(const int32_t *ids, size_t count, bool json)
 {
     json_writer w = {.to = stdout, .digits = JSON_DIGITS_F64, .compact = true};
     if (json) {
         json_open(&w, NULL, '{');
         json_open(&w, "ids", '[');
-        for (int64_t i = 0; i < list->count; i++)
-            json_put_integer(&w, NULL, list->ids[i]);
+        for (size_t i = 0; i < count; i++)
+            json_put_integer(&w, NULL, ids[i]);
         json_close(&w);
         json_close(&w);
         return;
     }
-    for (int64_t i = 0; i < list->count; i++)
-        printf(i ? " %d" : "%d", (int)list->ids[i]);
+    for (size_t i = 0; i < count; i++)
+        printf(i ? " %d" : "%d", (int)ids[i]);
     putchar('\n');
+}
+
+static ww_status tokenize_one(const ww_tokenizer *t, const char *text, const model_settings *s)
+{
+    const uint32_t flags = s->plain ? WW_TOKENS_PLAIN : 0;
+    size_t count = 0;
+    ww_status status = ww_tokenizer_encode(t, text, strlen(text), flags, NULL, 0, &count);
+    int32_t *ids = status == WW_OK ? memory_alloc((count + 1) * sizeof *ids) : NULL;
+    if (status == WW_OK)
+        status = ids ? ww_tokenizer_encode(t, text, strlen(text), flags, ids, count, &count)
+                     : memory_failed("tokens", count * sizeof *ids);
+    if (status == WW_OK)
+        print_tokens(ids, count, s->json);
+    memory_free(ids);
+    return status;
 }
 
 /* Tokenizing needs only the file's keys, so no weights are loaded. */
 static ww_status tokenize_all(const model_call *call, const char *const *texts, size_t count)
 {
-    const model_settings *s = &call->settings;
     ww_gguf *gguf = NULL;
-    tokenizer *t = NULL;
+    ww_tokenizer *t = NULL;
     ww_status status = ww_gguf_open(call->path, &gguf);
     if (status == WW_OK)
-        status = tokenizer_create(gguf, &t);
+        status = ww_tokenizer_create(gguf, &t);
     for (size_t i = 0; i < count && status == WW_OK; i++) {
-        token_list list = {0};
-        status = tokenizer_encode(t, texts[i], strlen(texts[i]), s->plain ? TOKENIZE_PLAIN : 0, &list);
-        if (status == WW_OK)
-            print_tokens(&list, s->json);
-        token_list_free(&list);
+        status = tokenize_one(t, texts[i], &call->settings);
         if (status == WW_OK)
             status = interrupt_check();
     }
-    tokenizer_destroy(t);
+    ww_tokenizer_destroy(t);
     ww_gguf_close(gguf);
     return status;
 }

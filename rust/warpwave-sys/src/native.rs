@@ -1295,6 +1295,10 @@ mod model {
         _opaque: Opaque,
     }
     #[repr(C)]
+    pub struct ww_tokenizer {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
     pub struct ww_grammar {
         _opaque: Opaque,
     }
@@ -1452,9 +1456,17 @@ mod model {
         pub fn ww_model_describe(model: *const ww_model, info: *mut ww_model_info) -> ww_status;
         pub fn ww_model_tokenize(model: *const ww_model, text: *const c_char, bytes: usize, flags: u32, ids: *mut i32, capacity: usize, count: *mut usize) -> ww_status;
         pub fn ww_model_detokenize(model: *const ww_model, ids: *const i32, count: usize, text: *mut c_char, capacity: usize, bytes: *mut usize) -> ww_status;
+        pub fn ww_tokenizer_create(gguf: *const ww_gguf, tokenizer: *mut *mut ww_tokenizer) -> ww_status;
+        pub fn ww_tokenizer_destroy(tokenizer: *mut ww_tokenizer);
+        pub fn ww_model_tokenizer(model: *const ww_model) -> *const ww_tokenizer;
+        pub fn ww_tokenizer_encode(tokenizer: *const ww_tokenizer, text: *const c_char, bytes: usize, flags: u32, ids: *mut i32, capacity: usize, count: *mut usize) -> ww_status;
+        pub fn ww_tokenizer_piece(tokenizer: *const ww_tokenizer, token: i32, piece: *mut *const c_char, bytes: *mut usize) -> ww_status;
+        pub fn ww_tokenizer_is_special(tokenizer: *const ww_tokenizer, token: i32) -> i32;
         pub fn ww_model_token_ends(model: *const ww_model, token: i32) -> i32;
         pub fn ww_model_chat(model: *const ww_model, messages: *const ww_chat_message, count: usize, text: *mut c_char, capacity: usize, bytes: *mut usize) -> ww_status;
         pub fn ww_model_chat_tokens(model: *const ww_model, messages: *const ww_chat_message, count: usize, flags: u32, ids: *mut i32, capacity: usize, token_count: *mut usize) -> ww_status;
+        pub fn ww_model_chat_json_tokens(model: *const ww_model, json: *const c_char, behind: *const c_char, ids: *mut i32, capacity: usize, token_count: *mut usize) -> ww_status;
+        pub fn ww_model_chat_template(model: *const ww_model) -> *const c_char;
         pub fn ww_embedding_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_model_embed(model: *mut ww_model, texts: *const *const c_char, bytes: *const usize, count: usize, how: *const ww_embedding, vectors: *mut f32) -> ww_status;
         pub fn ww_model_prompt(model: *const ww_model, name: *const c_char, text: *mut *const c_char) -> ww_status;

@@ -80,7 +80,7 @@ ww_status sentencepiece_show(const tokenizer *t, int32_t id, text_buffer *out);
 
 enum { TOKENIZER_ENDS_MAX = 16 };
 
-struct tokenizer {
+struct ww_tokenizer {
     const tokenizer_family *family;
     void *data; /* the family's */
     vocabulary vocabulary;

@@ -15,7 +15,7 @@
 
 #include "base/strings/text_buffer.h"
 
-typedef struct tokenizer tokenizer;
+typedef struct ww_tokenizer tokenizer;
 
 typedef struct token_list {
     int32_t *ids;

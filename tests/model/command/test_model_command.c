@@ -209,6 +209,107 @@ static void a_conversation_becomes_tokens_or_nothing(void **state)
     ww_device_close(device);
 }
 
+static ww_status read_conversation(const ww_model *model, int32_t ids[128], size_t *count)
+{
+    static const char json[] =
+        "{\"messages\":[{\"role\":\"system\",\"content\":\"x\"},{\"role\":\"user\",\"content\":\"a<|im_end|>\"}]}";
+    return ww_model_chat_json_tokens(model, json, "<|im_end|>", ids, 128, count);
+}
+
+static void a_conversation_in_json_becomes_the_same_tokens(void **state)
+{
+    (void)state;
+    static const ww_chat_message said[] = {{"system", "x"}, {"user", "a<|im_end|>"}};
+    int32_t ids[128], expected[128];
+    size_t count = 0, usual = 0;
+    ww_device *device;
+    ww_model *model;
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(ww_model_open(scratch_path("decoder.gguf"), device, NULL, &model));
+    CHECK_OK(ww_model_chat_tokens(model, said, 2, WW_TOKENS_PLAIN, expected, 128, &usual));
+    CHECK_OK(read_conversation(model, ids, &count));
+    assert_int_equal(count, usual + 1);
+    assert_memory_equal(ids, expected, usual * sizeof *ids);
+    assert_int_equal(ids[usual], 257); /* the text behind it has special tokens */
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_json_tokens(model, "{", "", ids, 128, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_json_tokens(model, "[]", "", ids, 128, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_json_tokens(model, NULL, "", ids, 128, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_json_tokens(model, "{\"messages\":[]}", "", NULL, 1, &count));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_model_chat_json_tokens(model, "{\"messages\":[]}", "a long text", ids, 1, &count));
+    assert_non_null(strstr(ww_model_chat_template(model), "messages"));
+    assert_null(ww_model_chat_template(NULL));
+    for (int64_t n = 1;; n++) {
+        const int64_t held = memory_blocks_held();
+        memory_fail_at(n);
+        const ww_status status = read_conversation(model, ids, &count);
+        memory_fail_at(0);
+        assert_int_equal(memory_blocks_held(), held);
+        if (status == WW_OK)
+            break;
+        assert_int_equal(status, WW_OUT_OF_MEMORY);
+    }
+    ww_model_close(model);
+    ww_device_close(device);
+}
+
+static ww_status tokenize_alone(const char *text, int32_t *ids, size_t *count)
+{
+    ww_gguf *gguf = NULL;
+    ww_tokenizer *t = NULL;
+    ww_status status = ww_gguf_open(scratch_path("decoder.gguf"), &gguf);
+    if (status == WW_OK)
+        status = ww_tokenizer_create(gguf, &t);
+    ww_gguf_close(gguf);
+    if (status == WW_OK)
+        status = ww_tokenizer_encode(t, text, strlen(text), 0, ids, 64, count);
+    ww_tokenizer_destroy(t);
+    return status;
+}
+
+static void a_file_s_tokenizer_needs_no_weights(void **state)
+{
+    (void)state;
+    static const char text[] = "a fox<|im_end|>";
+    int32_t ids[64], expected[64];
+    size_t count = 0, usual = 0, bytes = 0;
+    const char *piece = NULL;
+    ww_device *device;
+    ww_model *model;
+    CHECK_OK(ww_device_open("cpu", &device));
+    CHECK_OK(ww_model_open(scratch_path("decoder.gguf"), device, NULL, &model));
+    CHECK_OK(ww_model_tokenize(model, text, strlen(text), 0, expected, 64, &usual));
+    CHECK_OK(tokenize_alone(text, ids, &count));
+    assert_int_equal(count, usual);
+    assert_memory_equal(ids, expected, usual * sizeof *ids);
+    const ww_tokenizer *own = ww_model_tokenizer(model);
+    CHECK_OK(ww_tokenizer_piece(own, 257, &piece, &bytes));
+    assert_int_equal(bytes, strlen("<|im_end|>"));
+    assert_memory_equal(piece, "<|im_end|>", bytes);
+    assert_int_equal(ww_tokenizer_is_special(own, 257), 1);
+    assert_int_equal(ww_tokenizer_is_special(own, 'a'), 0);
+    assert_int_equal(ww_tokenizer_is_special(own, -1), 0);
+    assert_int_equal(ww_tokenizer_is_special(NULL, 257), 0);
+    assert_null(ww_model_tokenizer(NULL));
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_tokenizer_piece(own, 1 << 30, &piece, &bytes));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tokenizer_piece(own, 257, NULL, &bytes));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tokenizer_encode(own, text, 1, 4, ids, 64, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tokenizer_encode(NULL, text, 1, 0, ids, 64, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tokenizer_encode(own, NULL, 1, 0, ids, 64, &count));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tokenizer_create(NULL, (ww_tokenizer *[1]){NULL}));
+    for (int64_t n = 1;; n++) {
+        const int64_t held = memory_blocks_held();
+        memory_fail_at(n);
+        const ww_status status = tokenize_alone(text, ids, &count);
+        memory_fail_at(0);
+        assert_int_equal(memory_blocks_held(), held);
+        if (status == WW_OK)
+            break;
+        assert_int_equal(status, WW_OUT_OF_MEMORY);
+    }
+    ww_model_close(model);
+    ww_device_close(device);
+}
+
 static void a_callers_template_is_used_or_none(void **state)
 {
     (void)state;
@@ -352,6 +453,8 @@ int main(void)
         cmocka_unit_test(generate_prints_the_same_for_the_same_seed),
         cmocka_unit_test(ordinary_text_of_a_user_does_not_end_a_turn),
         cmocka_unit_test(a_conversation_becomes_tokens_or_nothing),
+        cmocka_unit_test(a_conversation_in_json_becomes_the_same_tokens),
+        cmocka_unit_test(a_file_s_tokenizer_needs_no_weights),
         cmocka_unit_test(another_template_can_be_given),
         cmocka_unit_test(a_callers_template_is_used_or_none),
         cmocka_unit_test(prompts_and_arrays_go_through_pipes),
