@@ -12,6 +12,7 @@
 
 #include "base/system/threads.h"
 #include "base/text.h"
+#include "server/reserve.h"
 #include "server/state.h"
 
 enum { HEADER_BYTES = 100 }; /* of a file of SQLite */
@@ -73,6 +74,7 @@ static bool check_disk(server *s, char failure[HEALTH_BYTES])
         return true; /* check_file() says what is wrong */
     const int64_t bytes = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
     atomic_store(&s->health.disk_free_bytes, bytes);
+    reserve_keep(s, bytes);
     if (bytes >= s->config.disk_reserve_bytes)
         return true;
     snprintf(failure, HEALTH_BYTES, "the disk of %s is full: %lld MiB are free, and --disk-reserve is %lld MiB",

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "server/reserve.h"
 #include "server/route.h"
 #include "server/state.h"
 #include "server/tls.h"
@@ -174,6 +175,7 @@ void server_stop(server *s)
     workers_stop(s); /* the threads that resume connections must end before the daemon */
     maps_wait(s);
     health_stop(s);
+    reserve_remove(s);
     watch_stop(s);
     if (s->daemon)
         MHD_stop_daemon(s->daemon);

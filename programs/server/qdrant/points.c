@@ -6,6 +6,7 @@
 #include "server/qdrant/listing.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"
+#include "server/reserve.h"
 #include "server/route.h"
 
 /* ---- changing ------------------------------------------------------------------------------------------------------------ */
@@ -168,9 +169,28 @@ static void put_changed(request *r)
     request_result_end(r);
 }
 
+/* Does the request only remove? */
+static bool frees_room(const change_plan *p)
+{
+    bool frees = true;
+    for (size_t i = 0; i < p->count; i++)
+        switch (p->operations[i].kind) {
+        case OPERATION_DELETE:
+        case OPERATION_DELETE_VECTORS:
+        case OPERATION_DELETE_PAYLOAD:
+        case OPERATION_CLEAR_PAYLOAD:
+            break;
+        default:
+            frees = false;
+        }
+    return frees;
+}
+
 static void run_alone(request *r)
 {
-    const ww_status status = run_operations(r, false);
+    ww_status status = run_operations(r, false);
+    if (frees_room(r->plan) && reserve_give(r->server, status))
+        status = run_operations(r, false);
     if (status == WW_OK)
         put_changed(r);
     else

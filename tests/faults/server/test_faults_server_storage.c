@@ -1,6 +1,7 @@
 /* A full disk and a lost device: requests that need them fail with a message, the others are answered, and no acknowledged
  * write is lost. */
 #include <string.h>
+#include <unistd.h>
 
 #include "emulated/emulated.h"
 #include "emulated/parts.h"
@@ -58,6 +59,37 @@ static void check_status(http_answer a, int expected)
     http_free(&a);
 }
 
+/* Waits until the server has its reserve; ctest ends the test if that never happens. */
+static void wait_for_reserve(const char *path)
+{
+    while (access(path, F_OK) != 0)
+        usleep(10000);
+}
+
+static void a_full_disk_permits_deleting(void **state)
+{
+    (void)state;
+    static const char *const requests[][3] = {
+        {"POST", "/collections/docs/points/payload/clear", "{\"points\": [1]}"},
+        {"POST", "/collections/docs/points/delete", "{\"points\": [1]}"},
+        {"DELETE", "/collections/docs", NULL},
+    };
+    const char *reserve = scratch_path("served.db-reserve");
+    for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
+        wait_for_reserve(reserve);
+        vfs_arm(VFS_FULL, 1);
+        ASK_STATUS(port, 200, requests[i][0], requests[i][1], requests[i][2]);
+        assert_true(vfs_disarm()); /* it was refused once */
+    }
+    ASK_STATUS(port, 404, "POST", "/collections/docs/points/count", "{}");
+    wait_for_reserve(reserve);
+    ASK_STATUS(port, 200, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
+    vfs_arm(VFS_FULL, 1);
+    check_status(upsert(), 507); /* the reserve is not for what needs more room */
+    assert_true(vfs_disarm());
+    assert_int_equal(access(reserve, F_OK), 0);
+}
+
 static void a_full_disk_refuses_writes_only(void **state)
 {
     (void)state;
@@ -67,10 +99,10 @@ static void a_full_disk_refuses_writes_only(void **state)
     assert_non_null(strstr(a.body, "no space left"));
     http_free(&a);
     ASK_STATUS(port, 507, "PUT", "/collections/more", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
-    ASK_STATUS(port, 507, "DELETE", "/collections/docs", NULL);
     const int entries = scratch_entries();
     ASK_STATUS(port, 507, "POST", "/warpwave/backup", NULL);
     assert_int_equal(scratch_entries(), entries); /* nothing of the copy is left */
+    ASK_STATUS(port, 507, "DELETE", "/collections/docs", NULL);
     check_status(search(), 200);
     check_count(1);
     assert_true(vfs_disarm());
@@ -117,6 +149,7 @@ static void a_lost_device_only_fails_requests_that_need_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_full_disk_permits_deleting, begin, end),
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_writes_only, begin, end),
         cmocka_unit_test_setup_teardown(a_lost_device_only_fails_requests_that_need_it, begin_on_faulty_device,
                                         end_on_faulty_device),

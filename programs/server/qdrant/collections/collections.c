@@ -10,6 +10,7 @@
 #include "server/qdrant/collections/indexes.h"
 #include "server/qdrant/collections/settings.h"
 #include "server/qdrant/select.h"
+#include "server/reserve.h"
 #include "server/route.h"
 #include "server/state.h"
 
@@ -202,6 +203,13 @@ static ww_status forget_aliases(server *s, const char *collection)
     return status;
 }
 
+/* Drops a collection of the store, also when the disk is full. */
+static ww_status drop(const server *s, const char *name)
+{
+    const ww_status status = ww_store_drop(s->store, name);
+    return reserve_give(s, status) ? ww_store_drop(s->store, name) : status;
+}
+
 static void run_delete(request *r)
 {
     entry *there = entry_open(r->server, r->names[0]);
@@ -217,11 +225,11 @@ static void run_delete(request *r)
         return;
     }
     snprintf(prefix, sizeof prefix, "index/%s/", there->name);
-    ww_status status = ww_store_drop(r->server->store, there->name);
+    ww_status status = drop(r->server, there->name);
     for (size_t i = 0; status == WW_OK && i < there->part_count; i++) {
         char part[300];
         snprintf(part, sizeof part, "%s/%s", there->name, there->parts[i].name);
-        status = ww_store_drop(r->server->store, part);
+        status = drop(r->server, part);
     }
     if (status == WW_OK) {
         entry_forget(r->server, there->name);
