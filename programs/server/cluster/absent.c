@@ -33,6 +33,11 @@ void follower_name(follower *f, char name[NODE_NAME_BYTES])
     name[0] = '\0';
 }
 
+bool follower_serves(follower *f)
+{
+    return f != NULL;
+}
+
 void follower_hurry(follower *f, uint64_t lsn)
 {
     (void)f, (void)lsn;

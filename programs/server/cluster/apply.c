@@ -282,6 +282,18 @@ ww_status applier_read_note(applier *a, const char *name, char **note)
     return status;
 }
 
+ww_status applier_digest(applier *a, uint64_t *digest)
+{
+    ww_status status = WW_OK;
+    *digest = FNV_BEGIN;
+    for (int32_t i = 0; status == WW_OK && i < a->followed_count; i++) {
+        uint64_t one = 0;
+        status = ww_collection_digest(a->followed[i].collection, &one);
+        *digest = fnv_word(*digest, one);
+    }
+    return status;
+}
+
 void applier_count_copy(applier *a)
 {
     a->figures.copies++;

@@ -54,6 +54,9 @@ void applier_roll_back(applier *a);
 /* A note's JSON (memory_free()), NULL if there is none. */
 ww_status applier_read_note(applier *a, const char *name, char **note);
 
+/* One number for the rows of all collections, as they were committed. */
+ww_status applier_digest(applier *a, uint64_t *digest);
+
 void applier_count_copy(applier *a);
 const apply_figures *applier_figures(const applier *a);
 

@@ -129,9 +129,18 @@ ww_status follow_copy(follower *f)
         status = pg_do(f->sql, "the snapshot", "COMMIT");
     if (status != WW_OK)
         return status;
+    pthread_mutex_lock(&f->lock);
+    f->shown.digests = (replica_digests){.copied = begin}; /* of the old rows */
+    pthread_mutex_unlock(&f->lock);
     f->place.copied = true;
     applier_count_copy(f->applier);
     status = follow_commit(f, begin);
     f->place.copied = status == WW_OK;
-    return status;
+    if (status != WW_OK)
+        return status;
+    pthread_mutex_lock(&f->lock);
+    f->shown.distrust[0] = '\0';
+    pthread_mutex_unlock(&f->lock);
+    atomic_store(&f->distrusted, false);
+    return WW_OK;
 }

@@ -93,6 +93,7 @@ ww_status follow_commit(follower *f, pg_lsn lsn)
     out_free(&note);
     if (status != WW_OK)
         return status;
+    follow_note_digest(f);
     pthread_mutex_lock(&f->lock);
     f->shown.lsn = lsn;
     f->shown.copied = f->shown.copied || f->place.copied;
@@ -103,6 +104,16 @@ ww_status follow_commit(follower *f, pg_lsn lsn)
     pthread_mutex_unlock(&f->lock);
     f->changed(f->user);
     return WW_OK;
+}
+
+void follow_note_digest(follower *f)
+{
+    uint64_t digest = 0;
+    if (!f->config.advertise || !f->place.copied || applier_digest(f->applier, &digest) != WW_OK)
+        return;
+    pthread_mutex_lock(&f->lock);
+    digests_add(&f->shown.digests, f->place.lsn, digest);
+    pthread_mutex_unlock(&f->lock);
 }
 
 void follow_show(follower *f, follow_state state, const char *why)
@@ -221,6 +232,40 @@ void follower_name(follower *f, char name[NODE_NAME_BYTES])
     pthread_mutex_unlock(&f->lock);
 }
 
+bool follower_serves(follower *f)
+{
+    pthread_mutex_lock(&f->lock);
+    const bool serves = f->shown.copied && f->shown.distrust[0] == '\0';
+    pthread_mutex_unlock(&f->lock);
+    return serves;
+}
+
+void follower_distrust(follower *f, const char *why)
+{
+    const uint64_t one = 1;
+    pthread_mutex_lock(&f->lock);
+    f->shown.differences++;
+    text_copy(f->shown.distrust, sizeof f->shown.distrust, why);
+    pthread_mutex_unlock(&f->lock);
+    atomic_store(&f->distrusted, true);
+    (void)!write(f->wake, &one, sizeof one);
+}
+
+void follower_count_difference(follower *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->shown.differences++;
+    pthread_mutex_unlock(&f->lock);
+}
+
+void follower_digests(follower *f, replica_digests *digests)
+{
+    pthread_mutex_lock(&f->lock);
+    *digests = f->shown.digests;
+    text_copy(digests->name, sizeof digests->name, f->shown.slot);
+    pthread_mutex_unlock(&f->lock);
+}
+
 uint64_t follower_lsn(follower *f)
 {
     pthread_mutex_lock(&f->lock);
@@ -240,6 +285,10 @@ follow_health follower_health(follower *f, char *why, size_t capacity)
             health = FOLLOW_BROKEN;
             text_copy(why, capacity, f->tables[i].stopped);
         }
+    if (f->shown.distrust[0] != '\0') {
+        health = FOLLOW_BROKEN;
+        text_copy(why, capacity, f->shown.distrust);
+    }
     pthread_mutex_unlock(&f->lock);
     return health;
 }
@@ -297,6 +346,8 @@ void follower_describe(follower *f, const char *collection, out *o)
                (long long)shown->reconnects, (long long)shown->figures.refused);
     if (shown->why[0] != '\0')
         put_text(o, "why", shown->why);
+    if (shown->distrust[0] != '\0')
+        put_text(o, "out_of_service", shown->distrust);
     for (size_t i = 0; i < f->config.table_count; i++)
         if (f->tables[i].stopped[0] != '\0' && (!collection || table_config_is(&f->config.tables[i], collection)))
             put_text(o, "stopped", f->tables[i].stopped);
@@ -322,6 +373,7 @@ void follower_metrics(follower *f, out *o)
         {"removed_total", "Rows removed", (double)shown->figures.removed, true},
         {"transactions_total", "Transactions committed here", (double)shown->figures.transactions, true},
         {"refused_rows_total", "Rows that could not be points", (double)shown->figures.refused, true},
+        {"differences_total", "Comparisons in which replicas had different rows", (double)shown->differences, true},
         {"copies_total", "Copies of the tables", (double)shown->figures.copies, true},
         {"reconnects_total", "Connections that ended", (double)shown->reconnects, true},
     };

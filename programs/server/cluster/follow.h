@@ -48,6 +48,17 @@ void follower_hurry(follower *f, uint64_t lsn);
 enum { NODE_NAME_BYTES = 64 };
 void follower_name(follower *f, char name[NODE_NAME_BYTES]);
 
+/* Does it have rows that may be shown? */
+bool follower_serves(follower *f);
+
+/* Takes the rows out of service until they are copied anew, because they differ from those of other replicas. */
+void follower_distrust(follower *f, const char *why);
+void follower_count_difference(follower *f); /* another replica is the one that leaves */
+
+/* Digests of the rows at the last places. */
+struct replica_digests;
+void follower_digests(follower *f, struct replica_digests *digests);
+
 /* The place in the database's log up to which the collections have everything: "0/0" at first. */
 uint64_t follower_lsn(follower *f);
 

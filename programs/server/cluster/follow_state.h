@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "server/cluster/apply.h"
+#include "server/cluster/digests.h"
 #include "server/cluster/follow.h"
 
 enum { FOLLOW_NAME_BYTES = 64, FOLLOW_WHY_BYTES = 400, SYSTEM_BYTES = 32 };
@@ -22,9 +23,12 @@ typedef struct follow_place {
 typedef struct follow_shown { /* guarded by `lock` */
     follow_state state;
     char slot[FOLLOW_NAME_BYTES];
-    bool copied;                /* the collections have all rows of some moment */
-    char why[FOLLOW_WHY_BYTES]; /* why it is not following; empty if it is */
-    pg_lsn lsn, end;            /* applied; the end of the database's log, as far as it has told */
+    bool copied;                     /* the collections have all rows of some moment */
+    char distrust[FOLLOW_WHY_BYTES]; /* why the rows must be copied anew before they are shown again; empty: they need not */
+    replica_digests digests;         /* of the rows at the last places */
+    int64_t differences;             /* how often replicas differed */
+    char why[FOLLOW_WHY_BYTES];      /* why it is not following; empty if it is */
+    pg_lsn lsn, end;                 /* applied; the end of the database's log, as far as it has told */
     apply_figures figures;
     int64_t reconnects;
     double applied_seconds;            /* when something was applied last, or the database said that there is nothing new */
@@ -46,6 +50,7 @@ struct follower {
     pthread_t thread;
     int wake; /* an eventfd: stop, or hurry */
     atomic_bool stopping;
+    atomic_bool distrusted;
     atomic_ullong wanted; /* a place in the log that somebody waits for */
 
     /* The thread's own. */
@@ -68,6 +73,9 @@ ww_status follow_wait(follower *f, PGconn *connection, int milliseconds);
 
 /* Shows why nothing is followed at the moment; NULL: the thread's last message. */
 void follow_show(follower *f, follow_state state, const char *why);
+
+/* Notes the digest of the rows at the place that was committed last, if there are nodes to compare it with. */
+void follow_note_digest(follower *f);
 
 /* Commits with the place `lsn`, and shows it. */
 ww_status follow_commit(follower *f, pg_lsn lsn);

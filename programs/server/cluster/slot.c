@@ -128,6 +128,8 @@ ww_status follow_needs_copy(follower *f, bool *needed, char why[FOLLOW_WHY_BYTES
     *needed = true;
     if (!f->place.copied)
         text_copy(why, FOLLOW_WHY_BYTES, "the first copy");
+    else if (atomic_load(&f->distrusted))
+        text_copy(why, FOLLOW_WHY_BYTES, "the rows differ from those of other replicas");
     else if (strcmp(f->place.system, f->system) != 0)
         text_copy(why, FOLLOW_WHY_BYTES, "this is another database than the one that was copied");
     else if (f->place.tables != tables)

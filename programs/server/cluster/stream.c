@@ -238,8 +238,13 @@ ww_status follow_stream(follower *f)
         follow_show(f, FOLLOW_FOLLOWING, "");
         status = tell(f, &p, true);
     }
+    follow_note_digest(f);
     while (status == WW_OK && !f->stopping) {
         char *bytes = NULL;
+        if (atomic_load(&f->distrusted)) {
+            status = ww_fail(WW_DAMAGED, "the rows differ from those of other replicas, and are copied anew");
+            break;
+        }
         const int length = PQgetCopyData(f->stream, &bytes, 1);
         if (length > 0)
             status = take_message(f, &p, bytes, (size_t)length);

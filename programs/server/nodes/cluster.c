@@ -31,7 +31,7 @@ bool cluster_begin(request *r)
     server *s = r->server;
     const follow_config *config = &s->config.follow;
     const char *part = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-part");
-    char own[32], name[NODE_NAME_BYTES] = "";
+    char own[32];
     if (!part)
         return true;
     if (!s->scatter)
@@ -41,9 +41,8 @@ bool cluster_begin(request *r)
     snprintf(own, sizeof own, "%d/%d", (int)config->shard + 1, (int)config->shards);
     if (strcmp(part, own) != 0)
         return request_fail(r, 421, "this node has shard %s, not %.20s", own, part);
-    follower_name(s->follower, name);
-    if (name[0] == '\0')
-        return request_fail(r, 503, "this node has not copied the tables yet");
+    if (!follower_serves(s->follower))
+        return request_fail(r, 503, "this node is copying the tables");
     r->part = true;
     return true;
 }
@@ -76,11 +75,10 @@ bool cluster_takes(request *r)
 {
     enum { COLLECTION_BYTES = 512 };
     server *s = r->server;
-    char collection[COLLECTION_BYTES], name[NODE_NAME_BYTES] = "";
+    char collection[COLLECTION_BYTES];
     if (!s->scatter || r->part || !reads_rows(r))
         return false;
-    follower_name(s->follower, name);
-    if (s->config.follow.shards == 1 && name[0] != '\0')
+    if (s->config.follow.shards == 1 && follower_serves(s->follower))
         return false;
     const table_config *table = table_of(r, collection, sizeof collection);
     if (!table)

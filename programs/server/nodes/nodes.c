@@ -31,23 +31,29 @@ struct nodes {
     /* The thread's own. */
     PGconn *sql;
     char locked[NODE_NAME_BYTES]; /* the name whose lock the session holds */
+    replica_digests replicas[NODES_MAX];
+    pg_lsn differed; /* the place where replicas differed last */
 };
 
 /* Nodes that start together would create the table at the same time, so they do it one after the other. */
 static const char create_sql[] =
     "SELECT pg_advisory_xact_lock(" LOCK_CLASS ", 0); CREATE SCHEMA IF NOT EXISTS warpwave; "
     "CREATE TABLE IF NOT EXISTS warpwave.nodes (name text PRIMARY KEY, url text NOT NULL, shard int NOT NULL, shards int NOT "
-    "NULL, tables text NOT NULL, lock int NOT NULL, lsn pg_lsn NOT NULL, seen timestamptz NOT NULL)";
+    "NULL, tables text NOT NULL, lock int NOT NULL, lsn pg_lsn NOT NULL, seen timestamptz NOT NULL, serving boolean NOT NULL, "
+    "copied pg_lsn NOT NULL, digests text NOT NULL)";
 
 static const char write_sql[] =
-    "INSERT INTO warpwave.nodes VALUES ($1, $2, $3::int, $4::int, $5, $6::int, $7::pg_lsn, clock_timestamp()) "
+    "INSERT INTO warpwave.nodes VALUES ($1, $2, $3::int, $4::int, $5, $6::int, $7::pg_lsn, clock_timestamp(), $8::boolean, "
+    "$9::pg_lsn, $10) "
     "ON CONFLICT (name) DO UPDATE SET url = EXCLUDED.url, shard = EXCLUDED.shard, shards = EXCLUDED.shards, "
-    "tables = EXCLUDED.tables, lock = EXCLUDED.lock, lsn = EXCLUDED.lsn, seen = EXCLUDED.seen";
+    "tables = EXCLUDED.tables, lock = EXCLUDED.lock, lsn = EXCLUDED.lsn, seen = EXCLUDED.seen, serving = EXCLUDED.serving, "
+    "copied = EXCLUDED.copied, digests = EXCLUDED.digests";
 
 static const char read_sql[] =
     "SELECT n.name, n.url, n.shard, n.lsn, extract(epoch FROM clock_timestamp() - n.seen), "
     "EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = " LOCK_CLASS " AND l.objid = n.lock::oid "
-    "AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))::int "
+    "AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))::int, n.serving::int, "
+    "n.copied, n.digests "
     "FROM warpwave.nodes n WHERE n.tables = $1 AND n.shards = $2::int ORDER BY n.shard, n.name LIMIT 256";
 
 /* ---- statements ---------------------------------------------------------------------------------------------------------- */
@@ -95,20 +101,57 @@ static ww_status take_lock(nodes *n, const char *name)
 
 static ww_status write_own(nodes *n, const char *name)
 {
-    char shard[16], shards[16], tables[24], lock[16], lsn[PG_LSN_BYTES];
+    char shard[16], shards[16], tables[24], lock[16], lsn[PG_LSN_BYTES], copied[PG_LSN_BYTES], digests[DIGESTS_TEXT_BYTES];
     PGresult *got = NULL;
+    replica_digests own;
+    follower_digests(n->follower, &own);
+    digests_write(&own, digests);
+    pg_lsn_write(own.copied, copied);
     snprintf(shard, sizeof shard, "%d", (int)n->config->shard);
     snprintf(shards, sizeof shards, "%d", (int)n->config->shards);
     snprintf(tables, sizeof tables, "%016llx", (unsigned long long)follow_tables_hash(n->config, false));
     lock_number(name, lock);
     pg_lsn_write(follower_lsn(n->follower), lsn);
-    const char *const values[] = {name, n->config->advertise, shard, shards, tables, lock, lsn};
+    const char *const values[] = {
+        name,   n->config->advertise, shard, shards, tables, lock, lsn, follower_serves(n->follower) ? "t" : "f", copied,
+        digests};
     ww_status status = strcmp(n->locked, name) == 0 ? WW_OK : take_lock(n, name);
     if (status == WW_OK)
         status = run_with(n, write_sql, values, sizeof values / sizeof *values, &got);
     if (got)
         PQclear(got);
     return status;
+}
+
+/* Compares this node's rows with those of the other replicas of its shard, at places where several have said what they have.
+ * What was compared is not compared again. */
+static void compare_replicas(nodes *n, const PGresult *rows)
+{
+    char why[WHY_BYTES], place[PG_LSN_BYTES];
+    int32_t count = 0, own = -1;
+    pg_lsn at = 0;
+    for (int32_t i = 0; i < n->count; i++) {
+        replica_digests *to = &n->replicas[count];
+        if (!n->list[i].alive || n->list[i].shard != n->config->shard)
+            continue;
+        *to = (replica_digests){.count = 0};
+        text_copy(to->name, sizeof to->name, n->list[i].name);
+        (void)pg_lsn_read(pg_field(rows, i, 7), &to->copied);
+        digests_read(pg_field(rows, i, 8), to);
+        own = n->list[i].self ? count : own;
+        count++;
+    }
+    const digest_verdict verdict = own < 0 ? DIGESTS_AGREE : digests_compare(n->replicas, count, own, &at);
+    if (verdict == DIGESTS_AGREE || at == n->differed)
+        return;
+    n->differed = at;
+    pg_lsn_write(at, place);
+    snprintf(why, sizeof why, "at %s this node's rows differ from those of other replicas of shard %d/%d; they are copied anew",
+             place, (int)n->config->shard + 1, (int)n->config->shards);
+    if (verdict == DIGESTS_OWN_WRONG)
+        follower_distrust(n->follower, why);
+    else
+        follower_count_difference(n->follower);
 }
 
 static ww_status read_all(nodes *n, const char *own)
@@ -130,10 +173,12 @@ static ww_status read_all(nodes *n, const char *own)
         to->shard = (int32_t)strtol(pg_field(rows, i, 2), NULL, 10);
         (void)pg_lsn_read(pg_field(rows, i, 3), &to->lsn);
         to->seen_seconds = strtod(pg_field(rows, i, 4), NULL);
-        to->alive = strcmp(pg_field(rows, i, 5), "1") == 0;
+        to->serving = strcmp(pg_field(rows, i, 6), "1") == 0;
+        to->alive = to->serving && strcmp(pg_field(rows, i, 5), "1") == 0;
         to->self = strcmp(to->name, own) == 0;
     }
     pthread_mutex_unlock(&n->lock);
+    compare_replicas(n, rows);
     PQclear(rows);
     return WW_OK;
 }

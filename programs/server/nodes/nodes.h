@@ -10,10 +10,10 @@ enum { NODES_MAX = 256, NODE_URL_BYTES = 256 };
 
 typedef struct cluster_node {
     char name[NODE_NAME_BYTES], url[NODE_URL_BYTES];
-    int32_t shard; /* from 0 */
-    bool alive, self;
-    uint64_t lsn;        /* up to which place in the log it had everything when it was seen last */
-    double seen_seconds; /* how long ago that was */
+    int32_t shard;             /* from 0 */
+    bool alive, serving, self; /* alive: it serves, too */
+    uint64_t lsn;              /* up to which place in the log it had everything when it was seen last */
+    double seen_seconds;       /* how long ago that was */
 } cluster_node;
 
 typedef struct nodes nodes;
