@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "support/check.h"
+#include "support/memory.h"
 
 static void an_array_grows_by_doubling_and_keeps_its_elements(void **state)
 {
@@ -33,9 +34,9 @@ static void an_array_that_cannot_grow_stays_as_it_is(void **state)
     CHECK_OK(array_reserve(&numbers, &room, 3, sizeof *numbers, "numbers"));
     before = numbers;
     const int64_t had = room;
-    memory_fail_at(1);
+    fail_allocation_at(1);
     assert_int_equal(array_reserve(&numbers, &room, had + 1, sizeof *numbers, "the numbers of a test"), WW_OUT_OF_MEMORY);
-    memory_fail_at(0);
+    fail_allocation_at(0);
     assert_non_null(strstr(ww_error_message(), "the numbers of a test"));
     assert_int_equal(array_reserve(&numbers, &room, INT64_MAX / 4, sizeof *numbers, "numbers"), WW_OUT_OF_MEMORY);
     assert_ptr_equal(numbers, before);

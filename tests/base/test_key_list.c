@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/tables/key_list.h"
 #include "support/check.h"
 #include "support/data/random.h"
+#include "support/memory.h"
 
 static int by_value(const void *a, const void *b)
 {
@@ -45,9 +45,9 @@ static void sorting_and_selecting_agree_with_qsort(void **state)
             qsort(sorted, (size_t)count, sizeof *sorted, by_value);
             for (int without = 0; without < 2; without++) {
                 memcpy(tried, made, bytes);
-                memory_fail_at(without);
+                fail_allocation_at(without);
                 keys_sort(tried, count);
-                memory_fail_at(0);
+                fail_allocation_at(0);
                 assert_memory_equal(tried, sorted, (size_t)count * sizeof *tried);
             }
             for (int64_t least = 1; least <= count; least += 1 + count / 7) {
@@ -97,21 +97,21 @@ static void a_list_has_the_smallest_keys_and_not_many_more(void **state)
 static void without_memory_a_list_does_not_change(void **state)
 {
     (void)state;
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     key_list list = {0};
     for (uint64_t key = 1; key <= 100; key++) {
         const key_list before = list;
-        memory_fail_at(1);
+        fail_allocation_at(1);
         if (!key_list_add(&list, 1000, key)) {
             assert_memory_equal(&before, &list, sizeof list);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             assert_true(key_list_add(&list, 1000, key));
         }
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_int_equal(list.count, key);
     }
     key_list_free(&list);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
 }
 
 int main(void)

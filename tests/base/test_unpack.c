@@ -8,6 +8,7 @@
 #include "base/unpack.h"
 #include "kernels/embedded.h"
 #include "support/data/random.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 static bool have_zstd(void)
@@ -34,13 +35,13 @@ static void check_round_trip(const void *bytes, size_t count, const char *option
     size_t size = 0;
     char *content = NULL;
     char *packed = pack(bytes, count, options, &packed_bytes);
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     CHECK_OK(unpack("a test", packed, packed_bytes, &content, &size));
     assert_int_equal(size, count);
     assert_memory_equal(content, bytes, count);
     assert_int_equal(content[size], 0);
     memory_free(content);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     free(packed);
 }
 
@@ -95,7 +96,7 @@ static void damaged_data_is_refused(void **state)
         skip();
     char *bytes = mixture(COUNT);
     char *packed = pack(bytes, COUNT, "-15 --single-thread", &packed_bytes);
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     int refused = 0;
     for (size_t i = 0; i < packed_bytes; i++) {
         packed[i] = (char)(packed[i] ^ (1 << i % 8));
@@ -120,7 +121,7 @@ static void damaged_data_is_refused(void **state)
         assert_non_null(strstr(ww_error_message(), "the test's file is damaged"));
         free(shorter);
     }
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     free(packed);
     free(bytes);
 }
@@ -134,12 +135,12 @@ static void without_memory_nothing_is_left(void **state)
     if (!have_zstd())
         skip();
     char *packed = pack("some words, some words", 22, "-15 --single-thread", &packed_bytes);
-    const int64_t held = memory_blocks_held();
-    memory_fail_at(1);
+    const int64_t held = blocks_held();
+    fail_allocation_at(1);
     CHECK_FAILS(WW_OUT_OF_MEMORY, unpack("a test", packed, packed_bytes, &content, &size));
-    memory_fail_at(0);
+    fail_allocation_at(0);
     assert_null(content);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     free(packed);
 }
 
@@ -164,7 +165,7 @@ static void a_module_that_is_packed_against_another_is_unpacked(void **state)
     assert_true(kernels.packed_bytes < 1000);
     kernels.packed = packed;
     kernels.base = base;
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     CHECK_OK(embedded_unpack(&kernels, &code, &bytes));
     assert_int_equal(bytes, COUNT);
     assert_memory_equal(code, second, COUNT);
@@ -172,9 +173,9 @@ static void a_module_that_is_packed_against_another_is_unpacked(void **state)
     memory_free(code);
     code = NULL;
     for (int64_t n = 1; n <= 2; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         CHECK_FAILS(WW_OUT_OF_MEMORY, embedded_unpack(&kernels, &code, &bytes));
-        memory_fail_at(0);
+        fail_allocation_at(0);
     }
     packed[kernels.packed_bytes / 2] ^= 4;
     CHECK_FAILS(WW_CORRUPT_FILE, embedded_unpack(&kernels, &code, &bytes));
@@ -184,7 +185,7 @@ static void a_module_that_is_packed_against_another_is_unpacked(void **state)
         .packed = packed, .packed_bytes = kernels.packed_bytes, .base = first, .base_bytes = COUNT};
     CHECK_FAILS(WW_CORRUPT_FILE, unpack_difference("a test", &wrong, &code, &bytes));
     assert_null(code);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     free(first);
     free(second);
     free(base);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/json/json.h"
-#include "base/memory.h"
 #include "support/data/random.h"
+#include "support/memory.h"
 
 static bool accepts(const char *text)
 {
@@ -107,9 +107,9 @@ static void memory_does_not_grow_with_the_text(void **state)
     for (size_t i = 1; i < BYTES; i += 3)
         memcpy(text + i, "[],", 3);
     memcpy(text + BYTES - 2, "1]", 3);
-    memory_fail_at(1);
+    fail_allocation_at(1);
     assert_true(accepts(text));
-    memory_fail_at(0);
+    fail_allocation_at(0);
     free(text);
 }
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
-#include "base/memory.h"
 #include "cpu/isa/isa.h"
 #include "device/backend.h"
 #include "support/data/random.h"
+#include "support/memory.h"
 
 enum { SEGMENTS_MAX = 3 };
 
@@ -380,13 +380,13 @@ static void a_search_without_memory_is_a_status_and_leaks_nothing(void **state)
                       .k = 3,
                       .rows = rows,
                       .scores = scores};
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     int failures = 0;
     for (int64_t n = 1;; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = device->backend->rows_search(device, &job);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);

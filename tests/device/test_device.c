@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "device/backend.h"
+#include "support/memory.h"
 
 static int forget_environment(void **state)
 {
@@ -136,12 +136,12 @@ static void an_instruction_set_that_is_not_there_is_refused_at_open(void **state
 {
     (void)state;
     ww_device *device;
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     setenv("WARPWAVE_ISA", "altivec", 1);
     CHECK_FAILS(WW_UNSUPPORTED, ww_device_open("cpu", &device));
     assert_non_null(strstr(ww_error_message(), "altivec"));
     assert_non_null(strstr(ww_error_message(), "scalar"));
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     setenv("WARPWAVE_ISA", "scalar", 1);
     CHECK_OK(ww_device_open("cpu", &device));
     assert_string_equal(device->info.instruction_sets, "scalar");
@@ -237,17 +237,17 @@ static void a_buffer_without_memory_is_a_status_and_leaks_nothing(void **state)
     static const size_t sizes[] = {100, 64 << 20};
     ww_device *device;
     CHECK_OK(ww_device_open("cpu", &device));
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     for (size_t i = 0; i < 2; i++) {
         buffer b = {0};
-        memory_fail_at(1);
+        fail_allocation_at(1);
         CHECK_FAILS(WW_OUT_OF_MEMORY, device->backend->buffer_create(device, sizes[i], &b));
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_null(b.data);
         CHECK_OK(device->backend->buffer_create(device, sizes[i], &b));
-        assert_int_equal(memory_blocks_held(), held + 1);
+        assert_int_equal(blocks_held(), held + 1);
         device->backend->buffer_destroy(device, &b);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
     ww_device_close(device);
 }
@@ -283,14 +283,14 @@ static void a_device_lives_until_its_last_user_is_gone(void **state)
 {
     (void)state;
     ww_device *device;
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     CHECK_OK(ww_device_open("cpu", &device));
     assert_ptr_equal(device_retain(device), device);
     ww_device_close(device);
     ww_device_info info = ww_device_info_default();
     CHECK_OK(ww_device_describe(device, &info));
     ww_device_close(device);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
 }
 
 int main(void)

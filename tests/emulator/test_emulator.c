@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
-#include "base/memory.h"
 #include "emulator/emulator.h"
 #include "kernels/probe.h"
+#include "support/memory.h"
 
 extern const emulated_kernel emulated_probe_place, emulated_probe_shuffle, emulated_probe_wave_sum, emulated_probe_ballot,
     emulated_probe_leave_early, emulated_probe_reverse, emulated_probe_quads, emulated_probe_atomics, emulated_probe_last_block,
@@ -240,14 +240,14 @@ static void a_launch_without_memory_is_refused_and_keeps_none(void **state)
     const probe_args args = {.in = in, .out = out, .words = words};
     const emulator_shape shape = {.grid_x = 1, .block = 64, .wave_size = 32, .shared_bytes = 256};
     char fault[EMULATOR_FAULT_BYTES];
-    const int64_t before = memory_blocks_held();
+    const int64_t before = blocks_held();
     int64_t refused = 0;
     for (bool done = false; !done; refused += !done) {
-        memory_fail_at(refused + 1);
+        fail_allocation_at(refused + 1);
         done = emulator_launch(&emulated_probe_reverse, &args, sizeof args, &shape, fault);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(done || strstr(fault, "no memory"));
-        assert_int_equal(memory_blocks_held(), before);
+        assert_int_equal(blocks_held(), before);
     }
     assert_true(refused >= 2);
 }

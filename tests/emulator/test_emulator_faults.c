@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "emulator/emulator.h"
 #include "kernels/probe.h"
+#include "support/memory.h"
 
 extern const emulated_kernel emulated_wrong_index, emulated_wrong_far_index, emulated_wrong_dynamic_index, emulated_wrong_range,
     emulated_wrong_barrier_in_branch, emulated_wrong_two_barriers, emulated_wrong_wave_operations,
@@ -20,10 +20,10 @@ static bool launch(const emulated_kernel *kernel, uint32_t block, uint32_t wave_
     const probe_args args = {.words = words, .parameter = parameter};
     const emulator_shape shape = {
         .grid_x = 2, .block = block, .wave_size = wave_size, .shared_bytes = shared_bytes, .seed = seed};
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     fault[0] = '\0';
     const bool good = emulator_launch(kernel, &args, sizeof args, &shape, fault);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     return good;
 }
 

@@ -1,11 +1,11 @@
 /* A device fails at each of its calls in turn: once or from then on, before its work or after it. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "support/calls/calls.h"
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"
 #include "support/faults/faulty.h"
+#include "support/memory.h"
 
 enum { ATTEMPTS_MAX = 1000, FOREVER = 1000000 };
 
@@ -14,7 +14,7 @@ static long walk(const collection_call *call, ww_collection *c, long count, bool
     snapshot before = snapshot_take(c);
     long first = 1;
     for (; first < ATTEMPTS_MAX; first = fault_next(first)) {
-        const int64_t blocks = memory_blocks_held();
+        const int64_t blocks = blocks_held();
         faults = (fault_plan){.first = first, .count = count, .after_work = after_work};
         const ww_status status = call->call(c);
         char message[256];
@@ -24,9 +24,9 @@ static long walk(const collection_call *call, ww_collection *c, long count, bool
             break;
         if (status != WW_DRIVER_ERROR || !strstr(message, "injected failure"))
             fail_msg("%s, device call %ld: %s: %s", call->name, first, ww_status_name(status), message);
-        if (memory_blocks_held() != blocks)
+        if (blocks_held() != blocks)
             fail_msg("%s, device call %ld: %lld blocks more than before", call->name, first,
-                     (long long)(memory_blocks_held() - blocks));
+                     (long long)(blocks_held() - blocks));
         snapshot now = snapshot_take(c);
         if (!snapshot_equal(&before, &now))
             fail_msg("%s, device call %ld (%ld fail, %s): the collection has changed", call->name, first, count,
@@ -86,12 +86,12 @@ static void a_collection_that_cannot_be_made_leaves_nothing(void **state)
     faulty_attach(*state);
     ww_collection_config config = ww_collection_config_default();
     config.dim = 3;
-    const int64_t blocks = memory_blocks_held();
+    const int64_t blocks = blocks_held();
     ww_collection *c = NULL;
     faults = (fault_plan){.first = 1, .count = 1};
     CHECK_FAILS(WW_DRIVER_ERROR, ww_collection_create(*state, &config, &c));
     assert_null(c);
-    assert_int_equal(memory_blocks_held(), blocks);
+    assert_int_equal(blocks_held(), blocks);
     faulty_detach(*state);
 }
 

@@ -3,9 +3,9 @@
  * again. */
 #include "support/check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "emulated/parts.h"
 #include "gpu/backend.h"
@@ -13,6 +13,7 @@
 #include "gpu/memory.h"
 #include "gpu/stream.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 
 enum {
     CALLS_MAX = 2000, /* a body that makes more does not end */
@@ -32,8 +33,8 @@ static void check_nothing_left(int64_t host_blocks, const char *when)
         fail_msg("%s: left in the driver: %d contexts, %d blocks, %d pinned, %d streams, %d events, %d modules", when,
                  (int)counts.contexts, (int)counts.blocks, (int)counts.pinned, (int)counts.streams, (int)counts.events,
                  (int)counts.modules);
-    if (memory_blocks_held() != host_blocks)
-        fail_msg("%s: %d blocks of host memory left", when, (int)(memory_blocks_held() - host_blocks));
+    if (blocks_held() != host_blocks)
+        fail_msg("%s: %d blocks of host memory left", when, (int)(blocks_held() - host_blocks));
 }
 
 /* ---- what is done to a device -------------------------------------------------------------------------------------------- */
@@ -190,7 +191,7 @@ static void check_after(ww_device *device, body work, ww_status status, int numb
 
 static void fail_each_call(body work, int number, bool *seen)
 {
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     int64_t failures = 0;
     for (int64_t n = 1; n < CALLS_MAX; n++) {
         ww_device *device = NULL;
@@ -257,7 +258,7 @@ static void each_call_of_opening_may_fail(void **state)
 {
     (void)state;
     static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     for (int32_t kind = 0; kind < 3; kind++) {
         bool failed = true;
         for (int64_t n = 1; failed; n++) {
@@ -286,7 +287,7 @@ static void each_call_of_opening_may_fail(void **state)
 static void each_call_of_closing_may_fail_and_nothing_is_left(void **state)
 {
     (void)state;
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     bool failed = true;
     for (int64_t n = 1; failed; n++) {
         ww_device *device = NULL;
@@ -312,18 +313,18 @@ static void each_call_of_closing_may_fail_and_nothing_is_left(void **state)
 static void each_allocation_on_the_host_may_fail(void **state)
 {
     (void)state;
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;
     faulty_arm(&emulated_driver, 0, 0, NULL);
     for (int64_t n = 1; status != WW_OK && n < CALLS_MAX; n++) {
         ww_device *device = NULL;
-        memory_fail_at(n);
+        fail_allocation_at(n);
         status = open_faulty(0, &device);
         if (status == WW_OK) {
             status = buffers_and_copies(device);
             ww_device_close(device);
         }
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status != WW_OK)
             assert_int_equal(status, WW_OUT_OF_MEMORY);
         check_nothing_left(host_blocks, "after an allocation failed");
@@ -373,8 +374,8 @@ static void a_driver_that_counts_nonsense_has_no_device(void **state)
 
 int main(void)
 {
-    source = memory_alloc(LARGE);
-    result = memory_alloc(LARGE);
+    source = malloc(LARGE);
+    result = malloc(LARGE);
     for (size_t i = 0; i < LARGE; i++)
         source[i] = (char)(i * 31 + i / 4096);
     const struct CMUnitTest tests[] = {
@@ -391,7 +392,7 @@ int main(void)
         cmocka_unit_test(a_driver_that_counts_nonsense_has_no_device),
     };
     const int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    memory_free(source);
-    memory_free(result);
+    free(source);
+    free(result);
     return failures;
 }

@@ -1,11 +1,11 @@
 /* An index when memory or the driver fails, at every allocation and call in turn: a failed call leaves collection and index as
  * they were, nothing leaks, and the call can be made again. */
-#include "base/memory.h"
 #include "device/backend.h"
 #include "support/data/indexed.h"
 #include "support/devices.h"
 #include "support/faults/collection_faults.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 #include "vectors/ivf/ivf.h"
 
 enum { DIM = 20, ROWS = 140, NLIST = 6 };
@@ -158,9 +158,9 @@ static void merging_survives_a_failure_of_every_allocation(void **state)
             CHECK_OK(ww_collection_remove(c, gone, 1));
         }
         const int64_t lists = c->index->nlist;
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = compact(c);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
         check_index_is_whole(c);
         CHECK_OK(search_lists(c));
@@ -177,9 +177,9 @@ static void lists_are_brought_to_a_device_whole_or_not_at_all(void **state)
 {
     for (int64_t n = 1; n < 40; n = fault_next(n)) {
         ww_collection *c = make_and_index(*state);
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = search_lists(c);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
         CHECK_OK(search_lists(c));
         CHECK_OK(add_few(c));

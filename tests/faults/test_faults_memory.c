@@ -1,10 +1,10 @@
 /* Out of memory, at every allocation of every call in turn: a status and a message, nothing leaked, nothing changed. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "support/calls/calls.h"
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 
 enum { ATTEMPTS_MAX = 5000 };
 
@@ -14,9 +14,8 @@ static void check_failure(const char *name, int64_t n, ww_status status, int64_t
         fail_msg("%s, allocation %lld: %s", name, (long long)n, ww_status_name(status));
     if (!strstr(ww_error_message(), "asked"))
         fail_msg("%s, allocation %lld: '%s' does not say what was asked", name, (long long)n, ww_error_message());
-    if (memory_blocks_held() != blocks)
-        fail_msg("%s, allocation %lld: %lld blocks more than before", name, (long long)n,
-                 (long long)(memory_blocks_held() - blocks));
+    if (blocks_held() != blocks)
+        fail_msg("%s, allocation %lld: %lld blocks more than before", name, (long long)n, (long long)(blocks_held() - blocks));
 }
 
 /* A device's first search creates what later ones reuse, such as modules. That is not a leak. */
@@ -35,15 +34,15 @@ static void survive_every_allocation(ww_device *device, ww_vector_type type)
         if (type != WW_VECTOR_F32 && !call->by_type)
             continue;
         CHECK_OK(ww_device_trim(device)); /* which a call that finds no memory does, too */
-        const int64_t at_first = memory_blocks_held();
+        const int64_t at_first = blocks_held();
         ww_collection *c = collection_for_calls_of(device, type);
         snapshot before = snapshot_take(c);
         int64_t n = 1;
         for (; n < ATTEMPTS_MAX; n = fault_next(n)) {
-            const int64_t blocks = memory_blocks_held();
-            memory_fail_at(n);
+            const int64_t blocks = blocks_held();
+            fail_allocation_at(n);
             const ww_status status = call->call(c);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             if (status == WW_OK)
                 break;
             check_failure(call->name, n, status, blocks);
@@ -57,7 +56,7 @@ static void survive_every_allocation(ww_device *device, ww_vector_type type)
         snapshot_free(&before);
         ww_collection_destroy(c);
         CHECK_OK(ww_device_trim(device));
-        assert_int_equal(memory_blocks_held(), at_first);
+        assert_int_equal(blocks_held(), at_first);
     }
 }
 
@@ -74,13 +73,13 @@ static void making_a_collection_survives_a_failure_of_every_allocation(void **st
     ww_collection_config config = ww_collection_config_default();
     config.name = "faulty";
     config.dim = 3;
-    const int64_t blocks = memory_blocks_held();
+    const int64_t blocks = blocks_held();
     int64_t n = 1;
     for (; n < ATTEMPTS_MAX; n++) {
         ww_collection *c = NULL;
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = ww_collection_create(*state, &config, &c);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status == WW_OK) {
             ww_collection_destroy(c);
             break;
@@ -89,7 +88,7 @@ static void making_a_collection_survives_a_failure_of_every_allocation(void **st
         assert_null(c);
     }
     assert_true(n > 3);
-    assert_int_equal(memory_blocks_held(), blocks);
+    assert_int_equal(blocks_held(), blocks);
 }
 
 /* One row after the other, each add failing once at another allocation: at the end all rows are in the collection. */
@@ -105,9 +104,9 @@ static void an_add_that_failed_can_be_made_again(void **state)
         one.vectors += i * DIM;
         one.ids += i;
         one.payloads += i;
-        memory_fail_at(1 + i % 5);
+        fail_allocation_at(1 + i % 5);
         const ww_status status = ww_collection_add(c, &one);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status != WW_OK)
             CHECK_OK(ww_collection_add(c, &one));
     }
@@ -133,12 +132,12 @@ static void segments_made_before_a_failing_one_are_freed(void **state)
     }
     ww_collection *c = collection_make(*state, WW_DIM_MAX, WW_DOT);
     snapshot before = snapshot_take(c);
-    const int64_t blocks = memory_blocks_held();
+    const int64_t blocks = blocks_held();
     int64_t n = 1;
     for (; n < ATTEMPTS_MAX; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = ww_collection_reserve(c, 2049);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status == WW_OK)
             break;
         check_failure("reserve", n, status, blocks);
@@ -150,19 +149,19 @@ static void segments_made_before_a_failing_one_are_freed(void **state)
     CHECK_OK(ww_collection_clear(c));
     check_unchanged(c, &before);
     if (host)
-        assert_int_equal(memory_blocks_held(), blocks);
+        assert_int_equal(blocks_held(), blocks);
     else
-        assert_true(memory_blocks_held() <= blocks); /* if memory runs out, a device also frees what it kept for reuse */
+        assert_true(blocks_held() <= blocks); /* if memory runs out, a device also frees what it kept for reuse */
     ww_collection_destroy(c);
 }
 
 static void more_than_there_is_is_refused_with_the_figures(void **state)
 {
     ww_collection *c = collection_make(*state, WW_DIM_MAX, WW_DOT);
-    const int64_t blocks = memory_blocks_held();
+    const int64_t blocks = blocks_held();
     CHECK_FAILS(WW_OUT_OF_MEMORY, ww_collection_reserve(c, WW_ROWS_MAX)); /* a pebibyte */
     assert_non_null(strstr(ww_error_message(), "free"));
-    assert_int_equal(memory_blocks_held(), blocks);
+    assert_int_equal(blocks_held(), blocks);
     ww_collection_destroy(c);
 }
 

@@ -1,10 +1,10 @@
 /* One query that reads high planes when memory or the driver fails, at every allocation and call in turn: a failed search
  * leaves the collection unchanged, leaks nothing, and can be repeated. Without memory for planes it reads codes. */
-#include "base/memory.h"
 #include "device/backend.h"
 #include "support/collections.h"
 #include "support/devices.h"
 #include "support/faults/collection_faults.h"
+#include "support/memory.h"
 #include "support/pretend/pretend.h"
 #include "vectors/collection.h"
 
@@ -80,18 +80,18 @@ static void planes_are_made_whole_or_not_at_all(void **state)
     (void)state;
     ww_status status = WW_OUT_OF_MEMORY;
     for (int64_t n = 1; status != WW_OK; n++) {
-        const int64_t blocks = memory_blocks_held();
+        const int64_t blocks = blocks_held();
         ww_device *device = NULL;
         CHECK_OK(ww_device_open("emulator:32", &device));
         ww_collection *c = make(device);
-        memory_fail_at(n);
+        fail_allocation_at(n);
         status = search_for_one(c);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
         check_answers(c);
         ww_collection_destroy(c);
         ww_device_close(device);
-        assert_int_equal(memory_blocks_held(), blocks);
+        assert_int_equal(blocks_held(), blocks);
         assert_true(status != WW_OK || n > 4);
     }
 }

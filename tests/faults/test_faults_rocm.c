@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/tables/hash.h"
 #include "gpu/blas/blas.h"
 #include "gpu/driver/hip_api.h"
 #include "gpu/memory.h"
 #include "support/calls/calls.h"
+#include "support/memory.h"
 
 enum { CALLS_MAX = 5000, SNAPSHOT_EACH = 20, GLANCE_ROWS = 170 };
 
@@ -37,8 +37,8 @@ static void check_nothing_left(int64_t host_blocks, const char *when)
         fail_msg("%s, %s: %s", when, settings, rocm.misuse());
     if (standin_alive(&rocm) != 0)
         fail_msg("%s, %s: still alive: %s", when, settings, standin_alive_text(&rocm));
-    if (memory_blocks_held() != host_blocks)
-        fail_msg("%s, %s: %d blocks of host memory left", when, settings, (int)(memory_blocks_held() - host_blocks));
+    if (blocks_held() != host_blocks)
+        fail_msg("%s, %s: %d blocks of host memory left", when, settings, (int)(blocks_held() - host_blocks));
 }
 
 static const char *device_name(long n)
@@ -158,7 +158,7 @@ static void fail_each_call_of(const collection_call *call, int number)
 
 static void fail_each_call_with(int number)
 {
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     for (const collection_call *call = collection_calls; call->name != NULL; call++) {
         fail_each_call_of(call, number);
         check_nothing_left(host_blocks, call->name);
@@ -199,7 +199,7 @@ static void each_call_of_each_operation_may_fail(void **state)
 static void each_call_of_each_operation_may_lose_the_device(void **state)
 {
     (void)state;
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     for (const collection_call *call = collection_calls; call->name != NULL; call++) {
         long n = 1;
         for (; n < CALLS_MAX && lose_at_call(call, n); n = fault_next(n))
@@ -213,7 +213,7 @@ static void each_call_of_opening_may_fail(void **state)
     (void)state;
     static const int numbers[] = {AMD_ERROR_OUT_OF_MEMORY, AMD_ERROR_INVALID_VALUE, AMD_ERROR_LAUNCH_FAILURE,
                                   AMD_ERROR_NO_BINARY_FOR_GPU};
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     for (size_t kind = 0; kind < sizeof numbers / sizeof numbers[0]; kind++) {
         bool failed = true;
         for (long n = 1; failed && n < CALLS_MAX; n = fault_next(n)) {
@@ -238,7 +238,7 @@ static void each_call_of_closing_may_fail_and_nothing_is_left(void **state)
 {
     (void)state;
     static const int numbers[] = {AMD_ERROR_INVALID_VALUE, AMD_ERROR_ECC_NOT_CORRECTABLE};
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     for (int kind = 0; kind < 2; kind++) {
         bool failed = true;
         long n = 1;
@@ -263,7 +263,7 @@ static void memory_that_runs_out_leaves_a_collection_that_works(void **state)
 {
     (void)state;
     static const char *const sizes[] = {"memory=300KiB", "memory=1MiB", "memory=3MiB", "memory=7MiB"};
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         ww_device *device = NULL;
         ww_status status = WW_OK;
@@ -295,7 +295,7 @@ static void memory_that_runs_out_leaves_a_collection_that_works(void **state)
 static void a_device_lost_in_mid_search_says_so_until_it_is_opened_again(void **state)
 {
     (void)state;
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     for (long n = 1; n < 3; n++) {
         ww_device *device = NULL;
         float query[9] = {1};
@@ -345,7 +345,7 @@ static void each_call_of_rocblas_may_fail(void **state)
                  {"rocblas_set_atomics_mode", 6, WW_DRIVER_ERROR, "rocblas_status_internal_error (6)"},
                  {"rocblas_gemm_ex", 2, WW_UNSUPPORTED, "rocblas_status_not_implemented (2)"},
                  {"rocblas_gemm_ex", 77, WW_DRIVER_ERROR, "an error without a name (77)"}};
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ww_device *device = NULL;
         gpu_stream *stream = NULL;

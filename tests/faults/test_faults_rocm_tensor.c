@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "gpu/driver/hip_api.h"
 #include "support/calls/tensor.h"
+#include "support/memory.h"
 
 enum { CALLS_MAX = 200 };
 
@@ -32,7 +32,7 @@ static void check_failed(const tensor_call *call, ww_status status, const ww_sto
 /* One attempt: the n-th HIP call of the operation fails. Says whether there was one. */
 static bool fail_call(const tensor_call *call, long n, int number, bool loses)
 {
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     ww_device *device = NULL;
     ww_tensor out = {0};
     rocm.configure("memory=64MiB");
@@ -51,10 +51,10 @@ static bool fail_call(const tensor_call *call, long n, int number, bool loses)
     ww_tensor_release(&out);
     tensor_operands_free(&o);
     ww_device_close(device);
-    if (rocm.misuse() != NULL || standin_alive(&rocm) != 0 || memory_blocks_held() != host_blocks)
+    if (rocm.misuse() != NULL || standin_alive(&rocm) != 0 || blocks_held() != host_blocks)
         fail_msg("%s, %s: %s; alive: %s; %d blocks of host memory left", call->name, settings,
                  rocm.misuse() != NULL ? rocm.misuse() : "no misuse", standin_alive_text(&rocm),
-                 (int)(memory_blocks_held() - host_blocks));
+                 (int)(blocks_held() - host_blocks));
     return failed;
 }
 

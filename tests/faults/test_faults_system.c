@@ -7,11 +7,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "inject/inject.h"
 #include "support/check.h"
 #include "support/data/random.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { ROWS = 300, DIM = 40, FLOATS = ROWS * DIM };
@@ -101,7 +101,7 @@ static bool write_with_fault(int w, inject_kind kind, long n, const char *good, 
     static const char old[] = "the old file";
     scratch_write(writers[w].name, old, sizeof old);
     const int entries = scratch_entries(), files = scratch_open_files();
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     inject_arm(kind, n);
     const ww_status status = writers[w].write(scratch_path(writers[w].name));
     inject_arm(INJECT_NONE, 0);
@@ -109,7 +109,7 @@ static bool write_with_fault(int w, inject_kind kind, long n, const char *good, 
     const bool harmless = kind == INJECT_WRITE_SHORT || kind == INJECT_INTERRUPT;
     /* After the rename: the file is complete. */
     const bool of_directory = (kind == INJECT_SYNC || kind == INJECT_OPEN) && n == 2;
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     assert_int_equal(scratch_entries(), entries);
     assert_int_equal(scratch_open_files(), files);
     if (!fired || harmless || of_directory) {
@@ -256,7 +256,7 @@ static const struct {
 static bool read_with_fault(int r, inject_kind kind, long n)
 {
     const int files = scratch_open_files();
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     inject_arm(kind, n);
     const ww_status status = readers[r].read(scratch_path(writers[readers[r].writer].name));
     inject_arm(INJECT_NONE, 0);
@@ -264,7 +264,7 @@ static bool read_with_fault(int r, inject_kind kind, long n)
         CHECK_OK(status);
     if (status != WW_OK && (!inject_fired() || !*ww_error_message()))
         fail_msg("%s: %s without a fault or a message: %s", inject_name(kind), ww_status_name(status), ww_error_message());
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     assert_int_equal(scratch_open_files(), files);
     return inject_fired();
 }
@@ -307,7 +307,7 @@ static void threads_that_cannot_be_created(void **state)
     bool fired = true;
     long n = 0;
     while (fired && n < 64) {
-        const int64_t held = memory_blocks_held();
+        const int64_t held = blocks_held();
         ww_device *device = NULL;
         inject_arm(INJECT_THREAD, ++n);
         const ww_status status = ww_device_open("cpu", &device);
@@ -316,7 +316,7 @@ static void threads_that_cannot_be_created(void **state)
         if (status != WW_OK && (!fired || !*ww_error_message()))
             fail_msg("%s: %s", ww_status_name(status), ww_error_message());
         ww_device_close(device);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
     fault_count("thread", n - 1);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { FAULTS_MAX = 200 };
@@ -67,14 +67,14 @@ static ww_status write_floats(const char *path)
 /* Fails allocation 1, 2, ... until a call gets by without meeting the fault; returns how many there were. */
 static int fail_each_allocation(ww_status (*call)(const char *path), const char *path, int entries)
 {
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     const int open_files = scratch_open_files();
     for (int n = 1; n < FAULTS_MAX; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = call(path);
         const bool met = status != WW_OK;
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         assert_int_equal(scratch_open_files(), open_files);
         if (!met)
             return n - 1;
@@ -137,9 +137,9 @@ static void writing_survives_every_failed_allocation_and_leaves_the_old_file(voi
     for (int i = 0; i < 2; i++) {
         size_t size;
         const char *path = scratch_write(names[i], "old", 3);
-        memory_fail_at(1);
+        fail_allocation_at(1);
         CHECK_FAILS(WW_OUT_OF_MEMORY, write_floats(path));
-        memory_fail_at(0);
+        fail_allocation_at(0);
         char *content = scratch_content(path, &size);
         assert_string_equal(content, "old");
         free(content);
@@ -155,14 +155,14 @@ static void refused_files_leave_nothing_open(void **state)
     (void)state;
     static const char *const files[] = {"npy/bad-cut-in-data.npy", "npy/bad-unclosed-quote.npy", "vecs/bad-cut.fvecs",
                                         "bin/bad-dim-0.fbin", "csv/bad-ragged.csv"};
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     const int open_files = scratch_open_files();
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/tests/fuzz/corpus/%s", SOURCE_DIR, files[i]);
         CHECK_FAILS(WW_CORRUPT_FILE, open_read_close(path));
     }
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     assert_int_equal(scratch_open_files(), open_files);
 }
 

@@ -7,13 +7,13 @@
 
 #include <warpwave/tensor.h>
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "emulated/parts.h"
 #include "gpu/backend.h"
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 #include "vectors/collection.h"
 
 enum { CALLS_MAX = 5000, DIM = 20, ROWS = 130 };
@@ -160,7 +160,7 @@ static void check_nothing_left(int64_t host_blocks)
     emulated_counts counts;
     emulated_count(&counts);
     assert_int_equal(counts.contexts + counts.blocks + counts.pinned + counts.streams + counts.events + counts.modules, 0);
-    assert_int_equal(memory_blocks_held(), host_blocks);
+    assert_int_equal(blocks_held(), host_blocks);
 }
 
 static ww_collection *make_and_fill(ww_device *device)
@@ -208,7 +208,7 @@ static bool fail_call(operation work, int64_t n, int number)
 static void fail_each_call(operation work)
 {
     static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     const bool by_turns = TEST_INSTRUMENTED || !test_is_long();
     for (int32_t kind = 0; kind < (by_turns ? 1 : 3); kind++) {
         int64_t n = 1, turn = 1;

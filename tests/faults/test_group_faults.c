@@ -2,7 +2,6 @@
  * call that fails says so, the collection is as it was, nothing leaks, and the group goes on. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "device/group/group.h"
 #include "emulated/parts.h"
 #include "gpu/device.h"
@@ -13,6 +12,7 @@
 #include "support/faults/fault_counts.h"
 #include "support/faults/faulty.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 #include "vectors/collection.h"
 
 enum { ATTEMPTS_MAX = 3000, DRIVER_STEP = TEST_INSTRUMENTED ? 7 : 3 };
@@ -52,15 +52,15 @@ static void every_allocation_of_a_group_may_fail(void **state)
         ww_collection *c = collection_for_calls_of(device, WW_VECTOR_F32);
         snapshot before = snapshot_take(c);
         for (int64_t n = 1; n < ATTEMPTS_MAX; n = fault_next(n)) {
-            const int64_t blocks = memory_blocks_held();
-            memory_fail_at(n);
+            const int64_t blocks = blocks_held();
+            fail_allocation_at(n);
             const ww_status status = call->call(c);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             if (status == WW_OK)
                 break;
-            if (status != WW_OUT_OF_MEMORY || memory_blocks_held() != blocks)
+            if (status != WW_OUT_OF_MEMORY || blocks_held() != blocks)
                 fail_msg("%s, allocation %lld: %s, %lld blocks more", call->name, (long long)n, ww_error_message(),
-                         (long long)(memory_blocks_held() - blocks));
+                         (long long)(blocks_held() - blocks));
             check_as_before(c, &before, call->name, (long)n);
         }
         snapshot_free(&before);
@@ -73,23 +73,23 @@ static void opening_a_group_survives_a_failure_of_every_allocation(void **state)
 {
     (void)state;
     ww_device_close(open_group());
-    const int64_t blocks = memory_blocks_held();
+    const int64_t blocks = blocks_held();
     int64_t n = 1;
     for (; n < ATTEMPTS_MAX; n = fault_next(n)) {
         ww_device *device = NULL;
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = ww_device_open("cpu+emulator:32+cpu", &device);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status == WW_OK) {
             ww_device_close(device);
             break;
         }
         assert_null(device);
         assert_int_equal(status, WW_OUT_OF_MEMORY);
-        assert_int_equal(memory_blocks_held(), blocks);
+        assert_int_equal(blocks_held(), blocks);
     }
     assert_true(n > 3);
-    assert_int_equal(memory_blocks_held(), blocks);
+    assert_int_equal(blocks_held(), blocks);
 }
 
 static void every_call_of_each_member_may_fail(void **state)
@@ -195,13 +195,13 @@ static void writing_lost_rows_again_may_fail_and_go_on(void **state)
             ww_collection *c = make_tight(&device);
             ww_device *member = group_of(device)->members[1].device;
             if (kind == 0) {
-                memory_fail_at(n);
+                fail_allocation_at(n);
             } else {
                 faulty_attach(member);
                 faults = (fault_plan){.first = n, .count = 1, .after_work = n % 2};
             }
             const ww_status status = ww_collection_move(c, device);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             faults = (fault_plan){0};
             if (kind == 1)
                 faulty_detach(member);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "emulated/parts.h"
 #include "gpu/backend.h"
@@ -11,6 +10,7 @@
 #include "support/data/random.h"
 #include "support/faults/fault_counts.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 
 enum { CALLS_MAX = 500, ROWS = 6, COLS = 256, MANY = 40 };
 
@@ -185,7 +185,7 @@ static void check_nothing_left(int64_t host_blocks)
     emulated_counts counts;
     emulated_count(&counts);
     assert_int_equal(counts.contexts + counts.blocks + counts.pinned + counts.streams + counts.events + counts.modules, 0);
-    assert_int_equal(memory_blocks_held(), host_blocks);
+    assert_int_equal(blocks_held(), host_blocks);
 }
 
 /* Fails the n-th call of the operation; true if there was such a call. */
@@ -216,7 +216,7 @@ static void fail_each_call_as(operation work, int32_t first, int32_t end)
     static const int numbers[] = {EMULATED_OUT_OF_MEMORY, EMULATED_INVALID_VALUE, EMULATED_LAUNCH_FAILED};
     static float expected[MANY * COLS];
     faulty_arm(&emulated_driver, 0, 0, NULL);
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     subject s = subject_make(0);
     CHECK_OK(work(&s, expected));
     subject_end(&s);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "support/data/random.h"
 #include "support/devices.h"
 #include "support/faults/faulty.h"
+#include "support/memory.h"
 
 enum { ROWS = 6, COLS = 256, ATTEMPTS_MAX = 500 };
 
@@ -228,15 +228,15 @@ static void every_call_survives_a_failure_of_every_allocation(void **state)
     for (int c = 0; c < CALLS; c++) {
         int64_t n = 1;
         for (; n < ATTEMPTS_MAX; n++) {
-            const int64_t held = memory_blocks_held();
-            memory_fail_at(n);
+            const int64_t held = blocks_held();
+            fail_allocation_at(n);
             const ww_status status = calls[c].call(q);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             if (status == WW_OK)
                 break;
-            if (status != WW_OUT_OF_MEMORY || memory_blocks_held() != held)
+            if (status != WW_OUT_OF_MEMORY || blocks_held() != held)
                 fail_msg("%s, allocation %d: %s, %d blocks more", calls[c].name, (int)n, ww_status_name(status),
-                         (int)(memory_blocks_held() - held));
+                         (int)(blocks_held() - held));
         }
         assert_true(n < ATTEMPTS_MAX);
         if (c < 3)
@@ -254,7 +254,7 @@ static void every_call_survives_a_failure_of_every_call_of_the_backend(void **st
         for (int c = 0; c < CALLS; c++) {
             long n = 1;
             for (; n < ATTEMPTS_MAX; n++) {
-                const int64_t held = memory_blocks_held();
+                const int64_t held = blocks_held();
                 faulty_attach(device);
                 faults = (fault_plan){.first = n, .count = 1, .after_work = after};
                 const ww_status status = calls[c].call(q);
@@ -263,7 +263,7 @@ static void every_call_survives_a_failure_of_every_call_of_the_backend(void **st
                     break;
                 if (status != WW_DRIVER_ERROR || !strstr(ww_error_message(), "injected"))
                     fail_msg("%s, call %ld: %s: %s", calls[c].name, n, ww_status_name(status), ww_error_message());
-                assert_int_equal(memory_blocks_held(), held);
+                assert_int_equal(blocks_held(), held);
             }
             assert_true(n < ATTEMPTS_MAX);
             if (c != 2)

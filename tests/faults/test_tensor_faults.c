@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "emulated/parts.h"
 #include "gpu/backend.h"
@@ -12,6 +11,7 @@
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 
 enum { ATTEMPTS_MAX = 200 };
 
@@ -45,29 +45,29 @@ static void every_operation_survives_a_failure_of_every_allocation(void **state)
     for (const tensor_call *call = tensor_calls; call->name; call++) {
         load_kernels(*state, call);
         CHECK_OK(ww_device_trim(*state)); /* blocks that are kept for reuse, which a failure may free, do not count */
-        const int64_t at_first = memory_blocks_held();
+        const int64_t at_first = blocks_held();
         tensor_operands o = tensor_operands_make(*state);
         int64_t n = 1;
         for (ww_status status = WW_OUT_OF_MEMORY; status != WW_OK; n = fault_next(n)) {
             ww_tensor out = {0};
-            const int64_t blocks = memory_blocks_held();
-            memory_fail_at(n);
+            const int64_t blocks = blocks_held();
+            fail_allocation_at(n);
             status = call->call(&o, &out);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             if (status == WW_OK) {
                 ww_tensor_release(&out);
                 break;
             }
             assert_null(out.storage);
-            if (status != WW_OUT_OF_MEMORY || !strstr(ww_error_message(), "asked") || memory_blocks_held() != blocks)
+            if (status != WW_OUT_OF_MEMORY || !strstr(ww_error_message(), "asked") || blocks_held() != blocks)
                 fail_msg("%s, allocation %lld: %s, '%s', %lld blocks more", call->name, (long long)n, ww_status_name(status),
-                         ww_error_message(), (long long)(memory_blocks_held() - blocks));
+                         ww_error_message(), (long long)(blocks_held() - blocks));
             check_target(&o, call->name, (long long)n);
             assert_true(n < ATTEMPTS_MAX);
         }
         tensor_operands_free(&o);
         CHECK_OK(ww_device_trim(*state));
-        assert_int_equal(memory_blocks_held(), at_first);
+        assert_int_equal(blocks_held(), at_first);
     }
 }
 
@@ -86,14 +86,14 @@ static void a_large_product_survives_a_failure_of_every_allocation(void **state)
     while (status != WW_OK) {
         ww_tensor out = {0};
         CHECK_OK(ww_device_trim(cpu)); /* so that memory is really allocated */
-        const int64_t blocks = memory_blocks_held();
-        memory_fail_at(++n);
+        const int64_t blocks = blocks_held();
+        fail_allocation_at(++n);
         status = ww_tensor_matmul(&x, &x, WW_MATH_CANONICAL, &out);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(status == WW_OK || (status == WW_OUT_OF_MEMORY && out.storage == NULL));
         ww_tensor_release(&out);
         CHECK_OK(ww_device_trim(cpu));
-        assert_int_equal(memory_blocks_held(), blocks);
+        assert_int_equal(blocks_held(), blocks);
         assert_true(n < ATTEMPTS_MAX);
     }
     assert_true(n > 3); /* the storage, its elements and the product's own were refused */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 /* A .npy with any header. */
@@ -126,12 +126,12 @@ static void invalid_arrays_are_refused_with_their_offset(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ww_npy *npy = NULL;
-        const int64_t held = memory_blocks_held();
+        const int64_t held = blocks_held();
         CHECK_FAILS(wrong[i].status, ww_npy_open(write_npy("w.npy", wrong[i].header, "12345678", 8), &npy));
         assert_null(npy);
         if (!strstr(ww_error_message(), wrong[i].reason) || !strstr(ww_error_message(), "w.npy: offset "))
             fail_msg("'%s' does not say '%s'", ww_error_message(), wrong[i].reason);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
 }
 
@@ -306,13 +306,13 @@ static ww_status npy_open_read(const char *path)
 
 static int fail_each_allocation(ww_status (*call)(const char *path), const char *path)
 {
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     const int open_files = scratch_open_files();
     for (int n = 1; n < 100; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = call(path);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         assert_int_equal(scratch_open_files(), open_files);
         if (status == WW_OK)
             return n - 1;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 /* The fuzz targets, each under a name of its own. */
@@ -104,14 +104,14 @@ static void replay(const char *folder, int (*target)(const uint8_t *bytes, size_
         if (entry->d_name[0] == '.')
             continue;
         size_t size;
-        const int64_t held = memory_blocks_held();
+        const int64_t held = blocks_held();
         snprintf(path, sizeof path, "%s/tests/fuzz/corpus/%s/%s", SOURCE_DIR, folder, entry->d_name);
         char *content = scratch_content(path, &size);
         target((const uint8_t *)content, size);
         free(content);
         if (files)
             check_file(path, entry->d_name, strcmp(folder, "csv") == 0);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
         count++;
     }
     closedir(entries);

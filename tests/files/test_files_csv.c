@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "base/files/source.h"
-#include "base/memory.h"
 #include "files/csv.h"
 #include "files/matrix.h"
 #include "files/number.h"
 #include "support/data/random.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 static void check_takes(const char *text, int64_t rows, int64_t dim, const float *expected)
@@ -301,13 +301,13 @@ static void an_id_column_that_is_not_there_is_refused(void **state)
                  {"x,y,id\n1,2,a\n1,2\n", "id", "the row has 2 columns; the ids should be in column 3", WW_INVALID_ARGUMENT}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ww_matrix *matrix = NULL;
-        const int64_t held = memory_blocks_held();
+        const int64_t held = blocks_held();
         CHECK_FAILS(wrong[i].status,
                     open_with(scratch_write("w.csv", wrong[i].text, strlen(wrong[i].text)), NULL, wrong[i].column, 0, &matrix));
         assert_null(matrix);
         if (!strstr(ww_error_message(), wrong[i].reason))
             fail_msg("'%s' does not say '%s'", ww_error_message(), wrong[i].reason);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
 }
 

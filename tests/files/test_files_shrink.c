@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "support/check.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { ROWS = 4096, DIM = 32, FLOATS = ROWS * DIM, BYTES = FLOATS * (int)sizeof(float) };
@@ -88,7 +88,7 @@ static void rows_of_a_file_that_was_cut_are_refused(void **state)
     (void)state;
     static float rows[FLOATS];
     for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
-        const int64_t held = memory_blocks_held();
+        const int64_t held = blocks_held();
         ww_matrix *matrix = NULL;
         CHECK_OK(ww_matrix_open(write_matrix(matrices[i]), &matrix));
         assert_int_equal(truncate(scratch_path(matrices[i]), BYTES / 2), 0);
@@ -101,7 +101,7 @@ static void rows_of_a_file_that_was_cut_are_refused(void **state)
         if (!strstr(matrices[i], "vecs"))
             check_says_it_was_cut();
         ww_matrix_close(matrix);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
 }
 
@@ -117,7 +117,7 @@ static void arrays_of_a_file_that_was_cut_are_refused(void **state)
     CHECK_FAILS(WW_CORRUPT_FILE, ww_npy_read(npy, 0, read, BYTES));
     check_says_it_was_cut();
     ww_npy_close(npy);
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     ww_safetensors *file = NULL;
     CHECK_OK(ww_safetensors_open(write_safetensors(), &file));
     assert_int_equal(truncate(scratch_path("a.safetensors"), BYTES / 2), 0);
@@ -128,14 +128,14 @@ static void arrays_of_a_file_that_was_cut_are_refused(void **state)
     check_says_it_was_cut();
     assert_null(bytes);
     ww_safetensors_close(file);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
 }
 
 static void tensors_of_a_model_that_was_cut_are_refused(void **state)
 {
     (void)state;
     static float read[FLOATS];
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     ww_gguf *gguf = NULL;
     ww_device *device = NULL;
     ww_quant *matrix = NULL;
@@ -152,7 +152,7 @@ static void tensors_of_a_model_that_was_cut_are_refused(void **state)
     assert_null(matrix);
     ww_gguf_close(gguf);
     ww_device_close(device);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
 }
 
 /* With a memory map, reading the missing part would raise SIGBUS. */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 static const float floats[6] = {1.5f, -0.0f, INFINITY, 0x1p-149f, 16777216.0f, -3.25f};
@@ -159,7 +159,7 @@ static void a_disk_that_takes_no_more_leaves_the_old_file_and_nothing_else(void 
     struct rlimit before, tight = {.rlim_cur = 100000};
     scratch_write("a.npy", "old", 3);
     const int open_files = scratch_open_files();
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     tight.rlim_max = before.rlim_max;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
@@ -172,7 +172,7 @@ static void a_disk_that_takes_no_more_leaves_the_old_file_and_nothing_else(void 
     free(content);
     assert_int_equal(scratch_entries(), 1);
     assert_int_equal(scratch_open_files(), open_files);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
 }
 
 static void invalid_files_are_refused_and_nothing_is_created(void **state)

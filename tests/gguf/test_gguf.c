@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "gguf/gguf.h"
 #include "gguf/load.h"
 #include "support/data/bytes.h"
@@ -12,6 +11,7 @@
 #include "support/data/random.h"
 #include "support/devices.h"
 #include "support/faults/faulty.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { ROWS = 5, COLS = 512 };
@@ -476,14 +476,14 @@ static void fail_every_allocation(const char *name, ww_status (*call)(void))
 {
     int64_t n = 1;
     for (; n < 1000; n++) {
-        const int64_t held = memory_blocks_held();
+        const int64_t held = blocks_held();
         const int files = scratch_open_files();
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = call();
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status == WW_OK)
             break;
-        if (status != WW_OUT_OF_MEMORY || memory_blocks_held() != held || scratch_open_files() != files)
+        if (status != WW_OUT_OF_MEMORY || blocks_held() != held || scratch_open_files() != files)
             fail_msg("%s, allocation %d: %s: %s", name, (int)n, ww_status_name(status), ww_error_message());
     }
     assert_true(n > 4 && n < 1000);
@@ -521,7 +521,7 @@ static void every_failure_leaves_nothing_behind(void **state)
     fail_every_allocation("write", write_small);
     long n = 1;
     for (; n < 1000; n++) {
-        const int64_t held = memory_blocks_held();
+        const int64_t held = blocks_held();
         faulty_attach(faulty_device);
         faults = (fault_plan){.first = n, .count = 1, .after_work = n % 2};
         const ww_status status = open_and_load();
@@ -529,7 +529,7 @@ static void every_failure_leaves_nothing_behind(void **state)
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_DRIVER_ERROR);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
     assert_true(n > 10 && n < 1000);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 #define LLVMFuzzerTestOneInput fuzz_gguf
@@ -39,13 +39,13 @@ static void the_gguf_corpus_is_accepted_and_refused_as_its_names_say(void **stat
         if (entry->d_name[0] == '.')
             continue;
         size_t size;
-        const int64_t held = memory_blocks_held();
+        const int64_t held = blocks_held();
         snprintf(path, sizeof path, "%s/tests/fuzz/corpus/gguf/%s", SOURCE_DIR, entry->d_name);
         char *content = scratch_content(path, &size);
         fuzz_gguf((const uint8_t *)content, size);
         free(content);
         check_file(path, entry->d_name);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
         count++;
     }
     closedir(entries);

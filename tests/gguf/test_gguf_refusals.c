@@ -6,11 +6,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "gguf/gguf.h"
 #include "support/check.h"
 #include "support/data/bytes.h"
 #include "support/data/wrong_gguf.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 /* A small file, nothing wrong with it. */
@@ -57,7 +57,7 @@ static void every_way_to_be_wrong_is_refused_with_its_reason(void **state)
     for (const wrong_gguf *wrong = wrong_ggufs; wrong->name; wrong++) {
         static test_bytes b;
         ww_gguf *g = NULL;
-        const int64_t held = memory_blocks_held();
+        const int64_t held = blocks_held();
         b.size = 0;
         wrong->make(&b);
         const ww_status status = open_copy(b.data, b.size, &g);
@@ -66,7 +66,7 @@ static void every_way_to_be_wrong_is_refused_with_its_reason(void **state)
                      ww_error_message());
         if (!strstr(ww_error_message(), wrong->reason) || !strstr(ww_error_message(), "test.gguf: offset "))
             fail_msg("%s: '%s' does not say '%s'", wrong->name, ww_error_message(), wrong->reason);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
 }
 
@@ -77,13 +77,13 @@ static void a_file_cut_off_at_any_byte_is_refused(void **state)
     ww_gguf *g = NULL;
     b.size = 0;
     good(&b);
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     CHECK_OK(open_copy(b.data, b.size, &g));
     for (size_t size = 0; size < b.size; size++) {
         CHECK_FAILS(WW_CORRUPT_FILE, open_copy(b.data, size, &g));
         assert_non_null(strstr(ww_error_message(), "offset "));
     }
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
 }
 
 /* Any byte with any other value: opened or refused, never more. */

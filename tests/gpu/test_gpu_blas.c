@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "arithmetic/half.h"
-#include "base/memory.h"
 #include "gpu/blas/blas.h"
 #include "gpu/memory.h"
 #include "support/data/random.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "gpu/backend.h"
 #include "gpu/memory.h"

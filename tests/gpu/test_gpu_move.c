@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "emulated/parts.h"
 #include "gpu/backend.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 
 enum { DIM = 20, ROWS = 130, QUERIES = 3, K = 6, CALLS_MAX = 5000 };
 
@@ -50,7 +50,7 @@ static void check_nothing_left(int64_t host_blocks)
     emulated_counts counts;
     emulated_count(&counts);
     assert_int_equal(counts.contexts + counts.blocks + counts.pinned + counts.streams + counts.events + counts.modules, 0);
-    assert_int_equal(memory_blocks_held(), host_blocks);
+    assert_int_equal(blocks_held(), host_blocks);
 }
 
 /* Loses the device at the n-th call of a search; false if the search makes fewer. */
@@ -96,7 +96,7 @@ static void lose_at_every_call(int32_t keep_host_copy)
 {
     ww_device *cpu = NULL;
     CHECK_OK(ww_device_open("cpu", &cpu));
-    const int64_t blocks = memory_blocks_held();
+    const int64_t blocks = blocks_held();
     int64_t n = 1;
     for (; n < CALLS_MAX && lose_and_leave(n, keep_host_copy, cpu); n++)
         check_nothing_left(blocks);

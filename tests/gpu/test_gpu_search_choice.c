@@ -15,6 +15,7 @@
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
+#include "support/memory.h"
 
 /* ---- the model ----------------------------------------------------------------------------------------------------------- */
 
@@ -156,10 +157,10 @@ static void times_are_remembered_by_device_and_damaged_lines_are_skipped(void **
     assert_true(is_remembered(card, 8, &screened));
     for (int64_t n = 1, before = -1; before != memory_failures_made(); n++) { /* without memory nothing is remembered */
         before = memory_failures_made();
-        memory_fail_at(n);
+        fail_allocation_at(n);
         (void)is_remembered(card, 8, &screened);
         trials_file_write(other, trials);
-        memory_fail_at(0);
+        fail_allocation_at(0);
     }
     assert_true(is_remembered(card, 8, &screened));
     change_file(0, 'W'); /* another format */

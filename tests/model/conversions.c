@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "support/check.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 ww_status folder_convert(ww_device *device, const char *type)
@@ -20,13 +20,13 @@ int64_t convert_with_faults(const ww_conversion *job)
 {
     ww_conversion_report report;
     CHECK_OK(convert_folder(job, &report)); /* so that memory that the device keeps for reuse is already allocated */
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     for (int64_t n = 1;; n++) {
         unlink(job->out_path);
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = convert_folder(job, &report);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         if (status == WW_OK)
             return n - 1;
         assert_int_equal(status, WW_OUT_OF_MEMORY);

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "support/data/vocabulary.h"
+#include "support/memory.h"
 #include "support/models/tiny.h"
 #include "support/scratch.h"
 
@@ -15,12 +15,12 @@ static void check_refused(const tiny_model *m, tiny_fault fault, ww_status expec
     ww_model *model = NULL;
     const char *path = scratch_path("wrong.gguf");
     tiny_write_wrong(m, &fault, path);
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     const ww_status status = ww_model_open(path, device, NULL, &model);
     if (status != expected || !strstr(ww_error_message(), word) || !strstr(ww_error_message(), "wrong.gguf"))
         fail_msg("%s, not %s with '%s': %s", ww_status_name(status), ww_status_name(expected), word, ww_error_message());
     assert_null(model);
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
 }
 
 static void an_architecture_that_is_not_known_is_named_with_those_that_are(void **state)
@@ -178,9 +178,9 @@ static void loading_can_be_cancelled_and_arguments_are_checked(void **state)
     tiny_write(&llama, scratch_path("wrong.gguf"));
     options.progress = stop;
     options.progress_user = &calls;
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     CHECK_FAILS(WW_CANCELLED, ww_model_open(scratch_path("wrong.gguf"), device, &options, &model));
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_open(NULL, device, NULL, &model));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_open("x", NULL, NULL, &model));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_open("x", device, NULL, NULL));

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/backend.h"
 #include "support/calls/quant.h"
 #include "support/data/golden.h"
 #include "support/devices.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/backend.h"
 #include "support/calls/quant.h"
 #include "support/devices.h"
 #include "support/pretend/pretend.h"

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "gpu/driver/code_cache.h"
 #include "support/data/random.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 #define NAME "gfx1031-rows-0123456789abcdef.hsaco"
@@ -35,7 +36,7 @@ static int cache_setup(void **state)
 static bool is_there(void)
 {
     driver_compiled found = {0};
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     const bool there = code_cache_read(NAME, &found);
     if (there) {
         assert_int_equal(found.bytes, sizeof code);
@@ -43,7 +44,7 @@ static bool is_there(void)
         assert_string_equal(found.cached, file_path());
         memory_free(found.image);
     }
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     return there;
 }
 
@@ -214,9 +215,9 @@ static void memory_may_be_short(void **state)
 {
     (void)state;
     code_cache_write(NAME, code, sizeof code);
-    memory_fail_at(1);
+    fail_allocation_at(1);
     assert_false(is_there());
-    memory_fail_at(0);
+    fail_allocation_at(0);
     assert_true(is_there());
 }
 

@@ -17,7 +17,6 @@
 
 #include <warpwave/quant.h>
 
-#include "base/memory.h"
 #include "device/backend.h"
 #include "gpu/driver/hip_api.h"
 #include "gpu/launch.h"

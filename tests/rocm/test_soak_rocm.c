@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "device/backend.h"
 #include "support/collections.h"
+#include "support/memory.h"
 
 enum { DIM_MAX = 128, BATCHES = 5, K = 7, QUERIES = 20, KINDS = 4, WARM_UP_CYCLES = KINDS, RSS_SLACK_BYTES = 8 << 20 };
 
@@ -46,7 +46,7 @@ static int64_t resident_bytes(void)
 
 static figures figures_now(void)
 {
-    figures now = {.resident_bytes = resident_bytes(), .host_blocks = memory_blocks_held()};
+    figures now = {.resident_bytes = resident_bytes(), .host_blocks = blocks_held()};
     rocm.count(&now.there);
     return now;
 }

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "store/store_support.h"
 #include "store/writer/writer.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { DIM = WORK_DIM, ROWS = 300 };
@@ -178,9 +178,9 @@ static void memory_that_runs_out_at_any_allocation_adds_nothing(void **state)
     for (int64_t n = 1;; n++) {
         ww_collection_destroy(bulk); /* the first rows allocate most */
         CHECK_OK(ww_store_collection(store, "bulk", &bulk));
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = ww_collection_add(bulk, &rows.rows);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);

@@ -3,9 +3,9 @@
 
 #include <warpwave/selection.h>
 
-#include "base/memory.h"
 #include "support/devices.h"
 #include "support/filters.h"
+#include "support/memory.h"
 #include "support/scene.h"
 #include "support/scratch.h"
 
@@ -208,13 +208,13 @@ static void every_allocation_of_a_cursor_may_fail(void **state)
         for (int64_t n = 1; status == WW_OUT_OF_MEMORY && n < 3000; n++) {
             ww_cursor *cursor = NULL;
             ww_results *page = NULL;
-            memory_fail_at(n);
+            fail_allocation_at(n);
             status = ww_cursor_create(p.both[i], &late, FETCH, &cursor);
             if (status == WW_OK)
                 status = ww_collection_discard(p.both[i], nobody, 1, NULL); /* in memory the rows are copied */
             if (status == WW_OK)
                 status = ww_cursor_next(cursor, 50, &page);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
             ww_results_destroy(page);
             ww_cursor_destroy(cursor);

@@ -2,9 +2,9 @@
  * three find the same rows. */
 #include "store/store_support.h"
 
-#include "base/memory.h"
 #include "support/devices.h"
 #include "support/filters.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { ROWS = 700, DIM = 8, K = 20 };
@@ -275,9 +275,9 @@ static void every_allocation_of_a_filtered_search_may_fail(void **state)
         ww_status status = WW_OUT_OF_MEMORY;
         int64_t n = 0;
         while (status != WW_OK && n < 2000) {
-            memory_fail_at(++n);
+            fail_allocation_at(++n);
             status = read_and_query(c, &query, &found);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
         }
         assert_true(n > 5 && status == WW_OK);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "store/filter/filter.h"
+#include "support/memory.h"
 
 enum { ROWS = 200 };
 
@@ -243,18 +243,18 @@ static void every_failing_allocation_is_a_status(void **state)
     (void)state;
     sqlite3 *db = open_rows();
     const filter_where where = {.text = "payload->>'$.lang' = 'en'"};
-    const int64_t blocks = memory_blocks_held();
+    const int64_t blocks = blocks_held();
     for (int64_t n = 1;; n++) {
         filter_places places = {0};
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status =
             filter_run(&where, &(filter_target){.db = db, .schema = "main", .collection = "docs"}, &places);
         filter_key *key = status == WW_OK ? filter_key_copy(&where) : NULL;
-        memory_fail_at(0);
+        fail_allocation_at(0);
         filter_places_free(&places);
         const bool whole = status == WW_OK && key;
         filter_key_free(key);
-        assert_int_equal(memory_blocks_held(), blocks);
+        assert_int_equal(blocks_held(), blocks);
         if (whole)
             break;
         if (status != WW_OK)

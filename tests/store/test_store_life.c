@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "store/page_size.h"
 #include "store/store_support.h"
 #include "support/devices.h"

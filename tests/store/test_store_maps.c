@@ -7,10 +7,10 @@
 
 #include <warpwave/map.h>
 
-#include "base/memory.h"
 #include "store/faulty_vfs.h"
 #include "store/store_support.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { ROWS = 80, STEPS = 20, DAMAGES = 150 };
@@ -385,11 +385,11 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     for (int64_t n = 1;; n = fault_next(n)) {
         prepare();
-        const int64_t held = memory_blocks_held();
-        memory_fail_at(n);
+        const int64_t held = blocks_held();
+        fail_allocation_at(n);
         const ww_status status = work_on_maps();
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         if (status == WW_OK) {
             fault_count("allocation", (long)n - 1);
             break;

@@ -1,10 +1,10 @@
 /* The model that made the vectors of a collection: recorded with it; another one is refused. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "store/store_support.h"
 #include "support/check.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 static ww_device *device;
@@ -98,14 +98,14 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     ww_store_model m = a_model("other", "2233"), found = ww_store_model_default();
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     for (int64_t n = 1;; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         ww_status status = ww_store_set_model(store, "docs", &m);
         if (status == WW_OK)
             status = ww_store_get_model(store, "docs", &found);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         if (status == WW_OK) {
             fault_count("allocation", (long)n - 1);
             break;

@@ -3,9 +3,9 @@
 
 #include <warpwave/selection.h>
 
-#include "base/memory.h"
 #include "support/devices.h"
 #include "support/filters.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { ROWS = 300, DIM = 8, PAYLOAD_BYTES = 64, FETCH = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS };
@@ -273,9 +273,9 @@ static void every_allocation_of_a_selection_may_fail(void **state)
         const ww_selection whole = filtered("{\"kind\": \"k1\", \"a\": null}");
         ww_status status = WW_OUT_OF_MEMORY;
         for (int64_t n = 1; status == WW_OUT_OF_MEMORY && n < 2000; n++) {
-            memory_fail_at(n);
+            fail_allocation_at(n);
             status = select_everything(p.both[i]);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             int64_t there = -1;
             CHECK_OK(ww_collection_select_count(p.both[i], &whole, &there));
             if (status == WW_OUT_OF_MEMORY)
@@ -295,9 +295,9 @@ static void every_allocation_of_renaming_may_fail(void **state)
     CHECK_OK(ww_store_index(p.store, "rows", "$.kind"));
     ww_status status = WW_OUT_OF_MEMORY;
     for (int64_t n = 1; status == WW_OUT_OF_MEMORY && n < 2000; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         status = ww_store_rename(p.store, "rows", "books");
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status == WW_OUT_OF_MEMORY)
             assert_true(collections_equal(p.both[0], p.both[1])); /* under its old name */
     }

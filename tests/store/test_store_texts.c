@@ -7,11 +7,11 @@
 #include <warpwave/ranking.h>
 #include <warpwave/store.h>
 
-#include "base/memory.h"
 #include "store/sqlite/sql.h"
 #include "support/check.h"
 #include "support/faults/fault_counts.h"
 #include "support/filters.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 static ww_device *device;
@@ -401,13 +401,13 @@ static void every_allocation_may_fail(void **state)
     (void)state;
     positive = filter_of("{\"n\": {\"$gt\": 0}}");
     CHECK_OK(write_and_find());
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     int64_t failures = 0;
     int successes = 0; /* successes in a row: if an allocation only makes things faster, its failure is not noticed */
     for (int64_t n = 1; successes < 12; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = write_and_find();
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
         failures += status != WW_OK;
         successes = status == WW_OK ? successes + 1 : 0;
@@ -416,7 +416,7 @@ static void every_allocation_may_fail(void **state)
     assert_true(failures > 5);
     fault_count("allocation", (long)failures);
     CHECK_OK(write_and_find());
-    assert_true(memory_blocks_held() <= held + 64); /* kept filters and idle readers, not one more for each failure */
+    assert_true(blocks_held() <= held + 64); /* kept filters and idle readers, not one more for each failure */
     CHECK_OK(ww_store_check(store, NULL, NULL));
 }
 

@@ -2,11 +2,11 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "base/memory.h"
 #include "store/faulty_vfs.h"
 #include "store/store_state.h"
 #include "store/store_support.h"
 #include "support/filters.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { DIM = 8, ROWS = 40, BUSY_MS = 50 };
@@ -289,9 +289,9 @@ static void memory_that_runs_out_at_any_allocation_leaves_both_or_neither(void *
     for (int64_t n = 1;; n++) {
         close_both();
         CHECK_OK(open_both()); /* the first changes allocate most */
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = change_as_one();
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);

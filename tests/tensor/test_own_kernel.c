@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "device/backend.h"
 #include "emulated/emulated.h"
 #include "gpu/backend.h"
 #include "gpu/open.h"
+#include "support/memory.h"
 
 enum { COUNT = 300, THREADS = 128, BLOCKS = 3, CODE_MAX = 4 << 20 };
 
@@ -395,16 +395,16 @@ static void every_allocation_may_fail(void **state)
     ww_device *device = *state;
     code from = read_code(&device->info);
     CHECK_OK(compile_load_and_run(device, &from));
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;
     for (int64_t n = 1; status != WW_OK; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         status = compile_load_and_run(device, &from);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status != WW_OK && status != WW_OUT_OF_MEMORY)
             fail_msg("allocation %d: %s", (int)n, ww_error_message());
         assert_true(n < 100);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
     free(from.bytes);
 }

@@ -8,13 +8,13 @@
 #include <warpwave/quant.h>
 #include <warpwave/tensor_rows.h>
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "emulated/parts.h"
 #include "gpu/backend.h"
 #include "support/attention.h"
 #include "support/devices.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 #include "tensor/tensor.h"
 
 /* So wide that several thread blocks encode its factors, and wait for each other's codes. */
@@ -335,15 +335,15 @@ static void every_allocation_may_fail(void **state)
     if (s.tensors->record_begin) {
         CHECK_OK(step_feed(&s, 0));
         CHECK_OK(step_run(&s));
-        const int64_t blocks = memory_blocks_held();
+        const int64_t blocks = blocks_held();
         ww_status status = WW_OUT_OF_MEMORY;
         int64_t n = 0;
         while (status != WW_OK) {
-            memory_fail_at(++n);
+            fail_allocation_at(++n);
             status = record_and_replay(&s);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
-            assert_int_equal(memory_blocks_held(), blocks);
+            assert_int_equal(blocks_held(), blocks);
             assert_true(n < 50);
         }
         assert_true(n > 2); /* the recording, and its list */

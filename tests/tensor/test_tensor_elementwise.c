@@ -1,6 +1,5 @@
 /* Element-wise operations on every type and layout, against plain arithmetic, to the bit: casts, two and three operands, rows.
  * Functions of one element: test_tensor_functions.c. */
-#include "device/backend.h"
 #include "support/elementwise.h"
 #include "support/pretend/pretend.h"
 

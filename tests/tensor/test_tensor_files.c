@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "support/devices.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 #include "support/tensors.h"
 
@@ -210,15 +210,15 @@ static void loading_survives_a_failure_of_every_allocation(void **state)
     ww_tensor_release(&x);
     int64_t n = 1;
     for (ww_status status = WW_OUT_OF_MEMORY; status != WW_OK; n++) {
-        const int64_t blocks = memory_blocks_held();
-        memory_fail_at(n);
+        const int64_t blocks = blocks_held();
+        fail_allocation_at(n);
         status = ww_tensor_load_safetensors(*state, path, "f32", &x);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);
         assert_null(x.storage);
-        assert_int_equal(memory_blocks_held(), blocks);
+        assert_int_equal(blocks_held(), blocks);
         assert_true(n < 200);
     }
     assert_true(n > 3);

@@ -7,7 +7,6 @@
 
 #include <warpwave/dlpack.h>
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "gpu/device.h"
 #include "support/devices.h"

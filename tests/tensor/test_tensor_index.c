@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/backend.h"
 #include "support/devices.h"
 #include "support/pretend/pretend.h"
 #include "support/tensors.h"

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "support/calls/tensor.h"
 #include "support/devices.h"
+#include "support/memory.h"
 
 static void says(const char *text)
 {
@@ -138,11 +138,11 @@ static void a_result_that_is_there_takes_no_memory(void **state)
     ww_memory_info before = ww_memory_info_default(), after = before;
     CHECK_OK(ww_device_memory(*state, &before));
     if (strcmp(info.backend, "cpu") == 0)
-        memory_fail_at(1);
+        fail_allocation_at(1);
     const ww_status status = ww_tensor_unary(WW_EXP, &x.tensor, &out) || ww_tensor_binary(WW_ADD, &out, &x.tensor, &out) ||
                              ww_tensor_softmax(&x.tensor, -1, &out) ||
                              ww_tensor_reduce(WW_REDUCE_SUM, &x.tensor, &dim, 1, &sum);
-    memory_fail_at(0);
+    fail_allocation_at(0);
     assert_int_equal(status, WW_OK);
     CHECK_OK(ww_device_memory(*state, &after));
     assert_int_equal(after.ours_bytes, before.ours_bytes);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "support/devices.h"
+#include "support/memory.h"
 #include "support/tensors.h"
 
 static void says(const char *text)
@@ -180,7 +180,7 @@ static void a_view_keeps_its_storage(void **state)
 static void a_device_that_was_closed_stays_for_its_tensors(void **state)
 {
     ww_device *own = NULL;
-    const int64_t blocks = memory_blocks_held();
+    const int64_t blocks = blocks_held();
     (void)state;
     CHECK_OK(ww_device_open("cpu", &own));
     ww_tensor x = counted(own, 1, (int64_t[]){4}), view = {0};
@@ -188,7 +188,7 @@ static void a_device_that_was_closed_stays_for_its_tensors(void **state)
     ww_device_close(own);
     ww_tensor_release(&x);
     check_view(&view, SHAPE(2), NUMBERS(1, 2));
-    assert_int_equal(memory_blocks_held(), blocks);
+    assert_int_equal(blocks_held(), blocks);
 }
 
 /* ---- from nothing, and the host ------------------------------------------------------------------------------------------ */

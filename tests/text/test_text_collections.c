@@ -7,10 +7,10 @@
 
 #include <warpwave/text.h>
 
-#include "base/memory.h"
 #include "support/check.h"
 #include "support/data/random.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 #include "support/models/tiny.h"
 #include "support/scratch.h"
 
@@ -464,9 +464,9 @@ static void every_allocation_may_fail(void **state)
     CHECK_OK(do_all(t, ranker));
     const int64_t rows = ww_collection_count(ww_text_collection(t));
     for (int64_t n = 1; successes < 12; n += n < 200 ? 1 : n / 50) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = do_all(t, ranker);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
         failures += status != WW_OK;
         successes = status == WW_OK ? successes + 1 : 0;

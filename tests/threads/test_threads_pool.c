@@ -7,11 +7,11 @@
 #include <stdlib.h>
 
 #include "arithmetic/canon.h"
-#include "base/memory.h"
 #include "base/pool.h"
 #include "base/system/cores.h"
 #include "device/backend.h"
 #include "support/data/random.h"
+#include "support/memory.h"
 
 enum { WORKERS = 4, ITEMS = 1000, CALLERS = 8 };
 
@@ -230,14 +230,14 @@ static void workers_are_pinned_and_a_core_that_is_not_there_is_no_error(void **s
 static void a_thread_that_does_not_start_is_a_status_and_leaves_nothing(void **state)
 {
     (void)state;
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     for (int n = 1; n < WORKERS; n++) { /* the caller is one of them */
         pool *p = NULL;
         pool_fail_at(n);
         CHECK_FAILS(WW_OUT_OF_MEMORY, pool_create(NULL, WORKERS, &p));
         pool_fail_at(0);
         assert_null(p);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
     ww_device *device;
     int32_t cores[CORES_MAX], count = 0;
@@ -247,12 +247,12 @@ static void a_thread_that_does_not_start_is_a_status_and_leaves_nothing(void **s
         CHECK_FAILS(WW_OUT_OF_MEMORY, ww_device_open("cpu", &device));
         pool_fail_at(0);
     }
-    memory_fail_at(1);
+    fail_allocation_at(1);
     CHECK_FAILS(WW_OUT_OF_MEMORY, ww_device_open("cpu", &device));
-    memory_fail_at(2);
+    fail_allocation_at(2);
     CHECK_FAILS(WW_OUT_OF_MEMORY, ww_device_open("cpu", &device));
-    memory_fail_at(0);
-    assert_int_equal(memory_blocks_held(), held);
+    fail_allocation_at(0);
+    assert_int_equal(blocks_held(), held);
 }
 
 /* ---- searches from many threads on one device ------------------------------------------------------------------------------

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "arithmetic/canon.h"
-#include "base/memory.h"
 #include "cpu/cpu.h"
 #include "seams/wrong_thresholds.h"
 #include "support/collections.h"
 #include "support/data/datasets.h"
 #include "support/devices.h"
+#include "support/memory.h"
 #include "support/pretend/pretend.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
@@ -330,12 +330,12 @@ static void no_memory_for_a_repetition_is_a_status(void **state)
     search.k = K;
     int64_t n = 1;
     for (ww_status status = WW_OUT_OF_MEMORY; status != WW_OK; n++) {
-        const int64_t blocks = memory_blocks_held();
-        memory_fail_at(n);
+        const int64_t blocks = blocks_held();
+        fail_allocation_at(n);
         status = ww_collection_search(p.screened, &search, repeated.rows, repeated.scores);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(n < ATTEMPTS_MAX && (status == WW_OK || status == WW_OUT_OF_MEMORY));
-        assert_int_equal(memory_blocks_held(), blocks);
+        assert_int_equal(blocks_held(), blocks);
     }
     assert_true(n > 4); /* of the search, of the list, of the repetition */
     assert_int_equal(wrong_queries(&plain, &repeated, queries), 0);

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "support/collections.h"
 #include "support/devices.h"
+#include "support/memory.h"
 #include "vectors/collection.h"
 #include "vectors/ids/automatic_ids.h"
 
@@ -110,13 +110,13 @@ static void numbers_and_other_ids_live_together(void **state)
     ww_collection *c = collection_make(*state, 1, WW_DOT);
     int64_t row;
     add_without_ids(c, vectors, COUNT);
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;
     for (int64_t n = 1; status != WW_OK; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         status = collection_store_ids(c);
-        memory_fail_at(0);
-        assert_true(status == WW_OK || (status == WW_OUT_OF_MEMORY && memory_blocks_held() == held));
+        fail_allocation_at(0);
+        assert_true(status == WW_OK || (status == WW_OUT_OF_MEMORY && blocks_held() == held));
         check_row_numbers(c, COUNT);
     }
     CHECK_OK(add_one(c, "a name"));

@@ -1,12 +1,12 @@
 /* Moving a collection: what it keeps, its state after a failure, and the use of a host copy when a device is lost. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "device/backend.h"
 #include "support/calls/calls.h"
 #include "support/devices.h"
 #include "support/faults/faulty.h"
+#include "support/memory.h"
 
 enum { ATTEMPTS_MAX = 5000, FOREVER = 1000000, DIM = 9, DEVICES_MAX = 16 };
 
@@ -178,8 +178,8 @@ static void an_empty_collection_and_the_device_it_is_on(void **state)
 
 static void check_failed_move(ww_collection *c, const snapshot *before, int64_t blocks, const char *what, int64_t n)
 {
-    if (memory_blocks_held() != blocks)
-        fail_msg("%s %lld: %lld blocks more than before", what, (long long)n, (long long)(memory_blocks_held() - blocks));
+    if (blocks_held() != blocks)
+        fail_msg("%s %lld: %lld blocks more than before", what, (long long)n, (long long)(blocks_held() - blocks));
     snapshot now = snapshot_take(c);
     if (!snapshot_equal(before, &now))
         fail_msg("%s %lld: the collection has changed", what, (long long)n);
@@ -190,16 +190,16 @@ static void when_any_allocation_fails_it_stays_on_its_device(void **state)
 {
     ww_device *other = open_as_gpu("cpu");
     for (int copied = 0; copied < 2; copied++) {
-        const int64_t at_first = memory_blocks_held();
+        const int64_t at_first = blocks_held();
         ww_collection *c = copied ? make_copied(*state, DIM, WW_L2) : collection_make(*state, DIM, WW_L2);
         collection_for_calls_fill(c);
         snapshot before = snapshot_take(c);
         int64_t n = 1;
         for (; n < ATTEMPTS_MAX; n++) {
-            const int64_t blocks = memory_blocks_held();
-            memory_fail_at(n);
+            const int64_t blocks = blocks_held();
+            fail_allocation_at(n);
             const ww_status status = ww_collection_move(c, other);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             if (status == WW_OK)
                 break;
             assert_int_equal(status, WW_OUT_OF_MEMORY);
@@ -210,7 +210,7 @@ static void when_any_allocation_fails_it_stays_on_its_device(void **state)
         assert_true(n > 6);
         snapshot_free(&before);
         ww_collection_destroy(c);
-        assert_int_equal(memory_blocks_held(), at_first);
+        assert_int_equal(blocks_held(), at_first);
     }
     ww_device_close(other);
 }
@@ -223,7 +223,7 @@ static void fail_each_call(ww_device *faulty, ww_device *from, ww_device *to, lo
     snapshot before = snapshot_take(c);
     long first = 1;
     for (; first < ATTEMPTS_MAX; first++) {
-        const int64_t blocks = memory_blocks_held();
+        const int64_t blocks = blocks_held();
         faults = (fault_plan){.first = first, .count = count, .after_work = after_work};
         const ww_status status = ww_collection_move(c, to);
         faults = (fault_plan){0};
@@ -318,10 +318,10 @@ static void a_failed_add_with_a_host_copy_changes_nothing(void **state)
     test_random random = {8};
     test_rows rows = test_rows_make(&random, 200, DIM, "new", 0);
     for (int64_t n = 1; n < ATTEMPTS_MAX; n++) {
-        const int64_t blocks = memory_blocks_held();
-        memory_fail_at(n);
+        const int64_t blocks = blocks_held();
+        fail_allocation_at(n);
         const ww_status status = ww_collection_add(c, &rows.rows);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);

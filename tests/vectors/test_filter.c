@@ -1,9 +1,9 @@
 /* Filters as dictionaries: what they admit, what they refuse and where in the filter the message points. */
 #include "support/check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include <warpwave/filter.h>
 
 static bool admits(const char *text, const char *payload)
@@ -147,13 +147,13 @@ static void a_filter_that_is_too_deep_or_too_long_is_refused(void **state)
     for (int i = 0; i < 40; i++)
         strcat(deep, "}");
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_filter_read(deep, &f));
-    char *large = memory_alloc(WW_FILTER_JSON_MAX + 16);
+    char *large = malloc(WW_FILTER_JSON_MAX + 16);
     assert_non_null(large);
     memset(large, ' ', WW_FILTER_JSON_MAX + 15);
     memcpy(large, "{}", 2);
     large[WW_FILTER_JSON_MAX + 15] = '\0';
     CHECK_FAILS(WW_OUT_OF_RANGE, ww_filter_read(large, &f));
-    memory_free(large);
+    free(large);
 }
 
 int main(void)

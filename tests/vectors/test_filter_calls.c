@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "support/memory.h"
 
 #define INTEGER(n) (&(ww_filter_value){.type = WW_FILTER_INTEGER, .integer = (n)})
 #define REAL(x)    {.type = WW_FILTER_REAL, .real = (x)}
@@ -193,17 +193,17 @@ static void what_makes_no_sense_is_refused_and_changes_nothing(void **state)
 static void every_allocation_of_building_may_fail(void **state)
 {
     (void)state;
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;
     int64_t n = 0;
     while (status != WW_OK && n < 100) {
         ww_filter *f = NULL;
-        memory_fail_at(++n);
+        fail_allocation_at(++n);
         status = build_books(&f);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         ww_filter_destroy(f);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
     assert_true(n > 6 && status == WW_OK);
 }
@@ -220,9 +220,9 @@ static void adding_a_filter_without_memory_changes_nothing(void **state)
     int failures = 0;
     for (int i = 0; i < 40; i++) /* lists that grow in every way */
         for (int64_t n = 1; n == 1 || status != WW_OK; n++) {
-            memory_fail_at(n);
+            fail_allocation_at(n);
             status = ww_filter_add_filter(f, books);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             failures += status != WW_OK;
             if (status != WW_OK)
                 assert_true(ww_filter_equal(f, before));

@@ -6,10 +6,10 @@
 
 #include <warpwave/ranking.h>
 
-#include "base/memory.h"
 #include "support/check.h"
 #include "support/collections.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 
 enum { LISTS = 3, ROWS = 60, HITS_MAX = 50, DIM = 2 };
 
@@ -321,22 +321,22 @@ static void every_allocation_may_fail(void **state)
     const ww_picked_hit picked = {world.all[1], 0, 1, 2.5f};
     ww_fuse how = ww_fuse_default();
     how.by_id = true;
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;
     long failures = 0;
     for (int64_t n = 1; status != WW_OK; n++) {
         ww_results *made[3] = {NULL, NULL, NULL};
-        memory_fail_at(n);
+        fail_allocation_at(n);
         status = ww_results_fuse(lists, 3, &how, &made[0]);
         if (status == WW_OK)
             status = ww_results_fuse(lists, 2, NULL, &made[1]);
         if (status == WW_OK)
             status = ww_results_pick(&picked, 1, &made[2]);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         for (int i = 0; i < 3; i++)
             ww_results_destroy(made[i]);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
         failures += status != WW_OK;
     }
     assert_true(failures > 10);

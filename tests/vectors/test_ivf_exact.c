@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "support/data/datasets.h"
 #include "support/data/indexed.h"
 #include "support/devices.h"
+#include "support/memory.h"
 #include "vectors/ivf/ivf.h"
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
@@ -200,11 +200,11 @@ static void a_search_without_memory_fails_and_can_be_made_again(void **state)
     CHECK_OK(ww_collection_search(s->indexed, &asked, rows, scores)); /* the lists are on the device now */
     int64_t n = 0;
     while (status == WW_OUT_OF_MEMORY) {
-        const int64_t blocks = memory_blocks_held();
-        memory_fail_at(++n);
+        const int64_t blocks = blocks_held();
+        fail_allocation_at(++n);
         status = ww_collection_search(s->indexed, &asked, rows, scores);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), blocks);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), blocks);
     }
     assert_int_equal(status, WW_OK);
     assert_true(n > 3);

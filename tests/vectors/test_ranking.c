@@ -6,10 +6,10 @@
 
 #include <warpwave/ranking.h>
 
-#include "base/memory.h"
 #include "support/check.h"
 #include "support/collections.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 
 enum { DIM = 2, ROWS = 6 };
 static const float VECTORS[ROWS * DIM] = {1, 0, 1, 0.01f, 1, 0.02f, 0.6f, 0.8f, 0.7f, -0.7f, 0, 1};
@@ -274,15 +274,15 @@ static void every_allocation_may_fail(void **state)
 {
     (void)state;
     ww_results *found = find(EAST, ROWS);
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;
     long failures = 0;
     for (int64_t n = 1; status != WW_OK; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         status = make_all(found);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
         failures += status != WW_OK;
     }
     assert_true(failures > 10);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "device/group/group.h"
 #include "emulated/parts.h"
 #include "gpu/device.h"
@@ -11,6 +10,7 @@
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 #include "vectors/ivf/ivf.h"
 
 enum { DIM = 20, COUNT = 700, MORE = 200, QUERIES = 9, K = 7, NLIST = 14 };
@@ -197,9 +197,9 @@ static void a_group_without_memory_for_lists_reads_all_rows(void **state)
         query.queries = s->queries, query.query_count = QUERIES, query.dim = DIM, query.k = K, query.nprobe = 2;
         CHECK_OK(ww_collection_search(s->on_cpu, &query, expected, scores));
         query.stats = &stats;
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = ww_collection_search(s->in_group, &query, rows, scores);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
         if (status == WW_OK) {
             assert_memory_equal(rows, expected, sizeof rows);
@@ -230,7 +230,7 @@ static void calls_of_a_members_driver_may_fail_while_lists_are_read(void **state
         query.queries = s->queries, query.query_count = QUERIES, query.dim = DIM, query.k = K, query.nprobe = 2;
         CHECK_OK(ww_collection_search(s->on_cpu, &query, expected, scores));
         ivf_forget(s->in_group->index); /* lists are brought to the members once more */
-        const int64_t blocks = memory_blocks_held();
+        const int64_t blocks = blocks_held();
         member->driver = &faulty_driver;
         faulty_arm(driver, n, EMULATED_INVALID_VALUE, NULL);
         const ww_status status = ww_collection_search(s->in_group, &query, rows, scores);
@@ -240,7 +240,7 @@ static void calls_of_a_members_driver_may_fail_while_lists_are_read(void **state
         failures += status != WW_OK;
         assert_true(status == WW_OK || (status == WW_DRIVER_ERROR && strstr(ww_error_message(), "emulator:32")));
         ivf_forget(s->in_group->index);
-        assert_int_equal(memory_blocks_held(), blocks);
+        assert_int_equal(blocks_held(), blocks);
         CHECK_OK(ww_collection_search(s->in_group, &query, rows, scores));
         assert_memory_equal(rows, expected, sizeof rows);
     }

@@ -1,9 +1,9 @@
 /* Grammars while memory runs out: a status, no leak, and a grammar and a session that continue as if nothing had happened. */
 #include <string.h>
 
-#include "base/memory.h"
 #include "model/model.h"
 #include "support/data/vocabulary.h"
+#include "support/memory.h"
 #include "support/models/tiny.h"
 #include "support/scratch.h"
 
@@ -51,13 +51,13 @@ static void making_a_grammar_survives_a_failure_of_every_allocation(void **state
     for (; n < ATTEMPTS_MAX; n++) {
         ww_grammar *grammar = NULL;
         const bool ordered = model->token_order != NULL;
-        const int64_t held = memory_blocks_held();
-        memory_fail_at(n);
+        const int64_t held = blocks_held();
+        fail_allocation_at(n);
         const ww_status status = create(&grammar);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         ww_grammar_destroy(grammar);
         /* The order of tokens stays with the model: three blocks. */
-        assert_int_equal(memory_blocks_held() - held, !ordered && model->token_order ? 3 : 0);
+        assert_int_equal(blocks_held() - held, !ordered && model->token_order ? 3 : 0);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);
@@ -89,16 +89,16 @@ static void a_step_that_failed_can_be_made_again_and_gives_the_same_token(void *
         CHECK_OK(ww_grammar_accept(calm, expected));
         sampling.grammar = tried;
         for (int64_t n = 1; sampled != WW_OK && n < ATTEMPTS_MAX; n++, failures += sampled != WW_OK) {
-            memory_fail_at(n);
+            fail_allocation_at(n);
             sampled = ww_session_sample(session, &sampling, &token);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             assert_true(sampled == WW_OK || sampled == WW_OUT_OF_MEMORY);
         }
         assert_int_equal(token, expected);
         for (int64_t n = 1; accepted != WW_OK && n < ATTEMPTS_MAX; n++, failures += accepted != WW_OK) {
-            memory_fail_at(n);
+            fail_allocation_at(n);
             accepted = ww_grammar_accept(tried, token);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             assert_true(accepted == WW_OK || accepted == WW_OUT_OF_MEMORY);
         }
         CHECK_OK(accepted);

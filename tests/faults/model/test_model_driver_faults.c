@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "emulated/parts.h"
 #include "gpu/backend.h"
@@ -20,6 +19,7 @@
 #include "support/embedded_find.h"
 #include "support/faults/fault_counts.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 #include "support/standin.h"
 
@@ -179,8 +179,8 @@ static void check_nothing_left(int64_t host_blocks, const char *when)
 {
     if (on->left())
         fail_msg("%s, %s: left in the driver: %s", on->name, when, on->left());
-    if (memory_blocks_held() != host_blocks)
-        fail_msg("%s, %s: %d blocks of host memory left", on->name, when, (int)(memory_blocks_held() - host_blocks));
+    if (blocks_held() != host_blocks)
+        fail_msg("%s, %s: %d blocks of host memory left", on->name, when, (int)(blocks_held() - host_blocks));
 }
 
 static void check_message(const model_call *c, long n, ww_status status, bool lost)
@@ -251,7 +251,7 @@ static void each_call_may_fail_and_models_go_on(void **state)
 {
     (void)state;
     ww_device *device = NULL;
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     on->arm(0, 0);
     CHECK_OK(on->open(&device));
     model_calls_begin(device);
@@ -267,7 +267,7 @@ static void each_call_may_fail_and_models_go_on(void **state)
 static bool lose_at(const model_call *c, long n)
 {
     ww_device *device = NULL;
-    const int64_t host_blocks = memory_blocks_held();
+    const int64_t host_blocks = blocks_held();
     on->arm(0, 0);
     CHECK_OK(on->open(&device));
     model_calls_begin(device);

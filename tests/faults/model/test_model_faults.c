@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "model/model_calls.h"
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"
 #include "support/faults/faulty.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { ATTEMPTS_MAX = 3000 };
@@ -29,17 +29,17 @@ static void every_call_survives_a_failure_of_every_allocation(void **state)
         for (; n < ATTEMPTS_MAX; n = fault_after(n)) {
             if (c->before)
                 c->before();
-            const int64_t held = memory_blocks_held();
-            memory_fail_at(n);
+            const int64_t held = blocks_held();
+            fail_allocation_at(n);
             const ww_status status = c->call();
-            memory_fail_at(0);
+            fail_allocation_at(0);
             if (status == WW_OK)
                 break;
             if (status != WW_OUT_OF_MEMORY)
                 fail_msg("%s, allocation %d: %s: %s", c->name, (int)n, ww_status_name(status), ww_error_message());
             /* Pages that were made stay with the model for the next session. */
-            if (memory_blocks_held() - held > 8)
-                fail_msg("%s, allocation %d: %d blocks more", c->name, (int)n, (int)(memory_blocks_held() - held));
+            if (blocks_held() - held > 8)
+                fail_msg("%s, allocation %d: %d blocks more", c->name, (int)n, (int)(blocks_held() - held));
         }
         assert_true(n < ATTEMPTS_MAX);
         assert_true(n > 1);

@@ -5,6 +5,7 @@
 #include "model/chat.h"
 #include "support/data/tokens.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 #define WORD "\xE2\x96\x81"
@@ -45,14 +46,14 @@ static void fail_in_turn(const test_vocabulary *v)
 {
     ww_gguf *g = NULL;
     CHECK_OK(ww_gguf_open(vocabulary_write(v), &g));
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     int64_t n = 1, tokens = -1;
     CHECK_OK(use(g, &tokens));
     for (;; n++) {
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = use(g, &tokens);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);
@@ -133,12 +134,12 @@ static void a_conversation_survives_failed_allocations(void **state)
     for (int64_t n = 1;; n++) {
         text_buffer out = {0};
         template_program *program = NULL;
-        memory_fail_at(n);
+        fail_allocation_at(n);
         ww_status status = template_parse(text, strlen(text), &program);
         const chat_format format = {.program = program, .bos = "", .eos = "", .quotes = &quotes};
         if (status == WW_OK)
             status = chat_render(&format, messages, 2, true, &out);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         template_free(program);
         assert_true((quotes.count > 2) == (status == WW_OK));
         if (status != WW_OK)

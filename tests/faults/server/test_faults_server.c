@@ -2,8 +2,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "server/client.h"
+#include "support/memory.h"
 #include "support/models/tiny.h"
 
 enum { FAILURES = 60 };
@@ -53,7 +53,7 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    memory_fail_at(0);
+    fail_allocation_at(0);
     server_test_end(running);
     return scratch_teardown(state);
 }
@@ -101,9 +101,9 @@ static void every_request_is_answered_whichever_allocation_fails(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
         for (int n = 1; n <= FAILURES; n++) {
-            memory_fail_at(n);
+            fail_allocation_at(n);
             http_answer a = http_ask(port, requests[i].method, requests[i].path, requests[i].body);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             /* 0: there was no memory for the request itself, and the connection was closed */
             if (a.status != 0 && a.status != 200 && a.status != 507 && a.status != 404 && a.status != 409 && a.status != 500)
                 fail_msg("%s %s, allocation %d: status %d: %s", requests[i].method, requests[i].path, n, a.status, a.body);
@@ -123,10 +123,10 @@ static void an_answer_that_cannot_be_compressed_is_sent_nevertheless(void **stat
         static const char asked[] = "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                                     "Accept-Encoding: gzip\r\n\r\n";
         const int connection = http_connect(port);
-        memory_fail_at(n);
+        fail_allocation_at(n);
         http_send(connection, asked, sizeof asked - 1);
         http_answer a = http_receive(connection);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         close(connection);
         if (a.status != 0 && a.status != 200 && a.status != 507)
             fail_msg("allocation %d: status %d", n, a.status);

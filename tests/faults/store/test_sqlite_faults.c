@@ -2,10 +2,10 @@
  * host. The module is linked statically, so that its allocations can be made to fail. */
 #include "store/sqlite/sql.h"
 
-#include "base/memory.h"
 #include "store/sqlite/module.h"
 #include "store/sqlite_memory.h"
 #include "support/devices.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 static sqlite3 *open_linked(const char *path)
@@ -57,16 +57,16 @@ static void every_allocation_of_the_library_fails_once(void **state)
     sqlite3 *warm = open_linked(":memory:"); /* makes everything that a process allocates only once */
     assert_int_equal(run_steps(warm, STEP_COUNT - 1), SQLITE_OK);
     sqlite3_close(warm);
-    const int64_t blocks = memory_blocks_held();
+    const int64_t blocks = blocks_held();
     int failures = 0;
     for (int step = 0; step < STEP_COUNT; step++) {
         int successes = 0; /* successes in a row: if an allocation only makes things faster, its failure is not noticed */
         for (int64_t n = 1; successes < 12; n++) {
             sqlite3 *db = open_linked(":memory:");
             assert_int_equal(run_steps(db, step - 1), SQLITE_OK);
-            memory_fail_at(n);
+            fail_allocation_at(n);
             const int code = sqlite3_exec(db, STEPS[step], NULL, NULL, NULL);
-            memory_fail_at(0);
+            fail_allocation_at(0);
             failures += code != SQLITE_OK;
             successes = code == SQLITE_OK ? successes + 1 : 0;
             if (code != SQLITE_OK && (code & 0xff) != SQLITE_NOMEM)
@@ -75,7 +75,7 @@ static void every_allocation_of_the_library_fails_once(void **state)
             if (code != SQLITE_OK && sqlite3_exec(db, STEPS[step], NULL, NULL, NULL) != SQLITE_OK)
                 fail_msg("%s: after allocation %lld failed: %s", STEPS[step], (long long)n, sqlite3_errmsg(db));
             sqlite3_close(db);
-            assert_int_equal(memory_blocks_held(), blocks);
+            assert_int_equal(blocks_held(), blocks);
         }
     }
     assert_true(failures > 2 * STEP_COUNT);

@@ -2,11 +2,11 @@
  * later ones, too. Each call returns a status and leaves the file either unchanged or completely changed. */
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "store/sqlite_memory.h"
 #include "store/store_support.h"
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { OPERATIONS = 4 };
@@ -83,9 +83,9 @@ static void every_allocation_of_ours(int64_t step)
         ww_collection *collection = NULL;
         int64_t done = 0;
         remove_file();
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = work(&store, &collection, &done);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         failed = status != WW_OK;
         if (failed && status != WW_OUT_OF_MEMORY)
             fail_msg("allocation %lld: %s: %s", (long long)n, ww_status_name(status), ww_error_message());
@@ -173,12 +173,12 @@ static void every_allocation_of_an_upgrade(bool sqlite)
         if (sqlite)
             sqlite_memory_fail_at(n, true);
         else
-            memory_fail_at(n);
+            fail_allocation_at(n);
         const ww_status status = upgrade_and_sum(&digest);
         if (sqlite)
             sqlite_memory_fail_at(0, false);
         else
-            memory_fail_at(0);
+            fail_allocation_at(0);
         failed = sqlite ? sqlite_memory.failed : status != WW_OK;
         failures += status != WW_OK;
         verify(done); /* upgrades what was not */

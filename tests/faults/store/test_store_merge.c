@@ -7,11 +7,11 @@
 
 #include <warpwave/ivf.h>
 
-#include "base/memory.h"
 #include "store/faulty_vfs.h"
 #include "store/store_support.h"
 #include "support/data/indexed.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 #include "support/scratch.h"
 
 enum { DIM = 6, COUNT = 400, LISTS = 60, KEPT = 5 };
@@ -148,9 +148,9 @@ static void an_allocation_that_fails_leaves_the_lists_in_step(void **state)
         ww_store *store = NULL;
         ww_collection *docs = NULL;
         begin(&store, &docs);
-        memory_fail_at(n);
+        fail_allocation_at(n);
         const ww_status status = ww_collection_compact(docs, NULL, NULL);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         failed = status != WW_OK;
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
         verify(store, docs);

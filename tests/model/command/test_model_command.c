@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "support/command.h"
+#include "support/memory.h"
 #include "support/models/tiny.h"
 
 static void write_models(void)
@@ -196,11 +196,11 @@ static void a_conversation_becomes_tokens_or_nothing(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, NULL, 2, 0, ids, ROOM, &count));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_model_chat_tokens(model, empty, 1, 0, ids, ROOM, &count));
     for (int64_t n = 1;; n++) {
-        const int64_t held = memory_blocks_held();
-        memory_fail_at(n);
+        const int64_t held = blocks_held();
+        fail_allocation_at(n);
         const ww_status status = ww_model_chat_tokens(model, said, 2, WW_TOKENS_PLAIN, ids, ROOM, &count);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);
@@ -323,12 +323,12 @@ static void a_callers_template_is_used_or_none(void **state)
     CHECK_OK(ww_device_open("cpu", &device));
     options.chat_template = "{{ messages[0].role }}!";
     for (int64_t n = 1; n <= 6; n++) { /* the model, and its template */
-        const int64_t held = memory_blocks_held();
-        memory_fail_at(n);
+        const int64_t held = blocks_held();
+        fail_allocation_at(n);
         const ww_status status = ww_model_open(scratch_path("decoder.gguf"), device, &options, &model);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         assert_int_equal(status, WW_OUT_OF_MEMORY);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
     CHECK_OK(ww_model_open(scratch_path("decoder.gguf"), device, &options, &model));
     CHECK_OK(ww_model_describe(model, &info));

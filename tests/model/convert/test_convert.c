@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/memory.h"
 #include "model/conversions.h"
 #include "support/check.h"
 #include "support/data/tokens.h"
 #include "support/faults/fault_counts.h"
+#include "support/memory.h"
 #include "support/models/folder.h"
 #include "support/scratch.h"
 
@@ -149,11 +149,11 @@ static void check_refused_folder(ww_status expected, const char *word)
 {
     ww_conversion_report report;
     remove(scratch_path("out.gguf"));
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     CHECK_FAILS(expected, convert(NULL, &report));
     if (!strstr(ww_error_message(), word))
         fail_msg("'%s' is not in: %s", word, ww_error_message());
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     assert_null(fopen(scratch_path("out.gguf"), "r"));
 }
 

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "model/conversions.h"
 #include "model/convert/names.h"
+#include "support/memory.h"
 #include "support/models/folder.h"
 #include "support/scratch.h"
 
@@ -198,11 +198,11 @@ static void pieces_and_scores_come_from_sentencepieces_own_file(void **state)
 
 static void check_refused(ww_status expected, const char *word)
 {
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     CHECK_FAILS(expected, convert());
     if (!strstr(ww_error_message(), word))
         fail_msg("'%s' is not in: %s", word, ww_error_message());
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     assert_int_equal(access(scratch_path("out.gguf"), F_OK), -1);
 }
 

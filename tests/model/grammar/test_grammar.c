@@ -12,6 +12,7 @@
 #include "model/grammar/schema.h"
 #include "support/check.h"
 #include "support/data/random.h"
+#include "support/memory.h"
 
 /* Does the grammar accept the text? */
 static bool accepts(const grammar_program *program, matcher *m, const char *text, size_t bytes)
@@ -180,7 +181,7 @@ static void invalid_grammars_are_refused_with_the_reason(void **state)
             fail_msg("%s: %s", wrong[i].text, ww_error_message());
         assert_null(program.steps);
     }
-    assert_int_equal(memory_blocks_held(), 0);
+    assert_int_equal(blocks_held(), 0);
 }
 
 static void groups_inside_each_other_have_a_limit_and_no_recursion_beyond_it(void **state)
@@ -208,7 +209,7 @@ static void rules_in_long_chains_are_refused_before_they_take_long(void **state)
     memory_free(text);
     assert_int_equal(status, WW_OUT_OF_RANGE);
     assert_non_null(strstr(ww_error_message(), "chains"));
-    assert_int_equal(memory_blocks_held(), 0);
+    assert_int_equal(blocks_held(), 0);
 }
 
 static void a_deep_text_is_remembered_and_forgotten_states_change_nothing(void **state)
@@ -231,7 +232,7 @@ static void a_deep_text_is_remembered_and_forgotten_states_change_nothing(void *
     }
     matcher_free(&m);
     grammar_program_free(&program);
-    assert_int_equal(memory_blocks_held(), 0);
+    assert_int_equal(blocks_held(), 0);
 }
 
 /* ---- schemas ------------------------------------------------------------------------------------------------------------- */
@@ -260,7 +261,7 @@ static void texts_that_fit_a_schema_are_accepted_and_others_are_not(void **state
         matcher_free(&m);
         grammar_program_free(&program);
     }
-    assert_int_equal(memory_blocks_held(), 0);
+    assert_int_equal(blocks_held(), 0);
 }
 
 static void a_quantifier_may_be_long(void **state)
@@ -395,7 +396,7 @@ static void invalid_and_unsupported_schemas_are_refused_by_name(void **state)
             fail_msg("%s: %s", wrong[i].text, ww_error_message());
         text_buffer_free(&gbnf);
     }
-    assert_int_equal(memory_blocks_held(), 0);
+    assert_int_equal(blocks_held(), 0);
 }
 
 int main(void)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "device/backend.h"
 #include "kernels/embedded.h"
 #include "model/model_calls.h"

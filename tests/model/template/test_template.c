@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/memory.h"
 #include "model/template/template.h"
 #include "support/check.h"
 

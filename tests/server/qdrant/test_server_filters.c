@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "server/qdrant/filter.h"
 #include "server/qdrant/point_id.h"
+#include "support/memory.h"
 
 static bool admits(const char *condition, const char *id, const char *payload)
 {
@@ -228,20 +228,20 @@ static void every_allocation_of_reading_may_fail(void **state)
             "{\"key\": \"c\", \"range\": {\"gt\": \"2024-01-01\"}}") "}}, {\"key\": \"geo\", "
                                                                      "\"geo_polygon\": {\"exterior\": " SQUARE
                                                                      "}}, {\"is_null\": {\"key\": \"d\"}}]}";
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;
     int64_t n = 0;
     while (status != WW_OK && n < 1000) {
         ww_filter *f = NULL;
         bool by_vector = false;
-        memory_fail_at(++n);
+        fail_allocation_at(++n);
         status = ww_filter_create(&f);
         if (status == WW_OK)
             status = filter_read_qdrant(f, filter, NULL, &by_vector);
-        memory_fail_at(0);
+        fail_allocation_at(0);
         ww_filter_destroy(f);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);
-        assert_int_equal(memory_blocks_held(), held);
+        assert_int_equal(blocks_held(), held);
     }
     assert_true(n > 20 && status == WW_OK);
 }

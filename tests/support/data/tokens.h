@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "base/memory.h"
 #include "model/tokenizer/tokenizer.h"
 #include "support/check.h"
 #include "support/data/vocabulary.h"
+#include "support/memory.h"
 
 static inline tokenizer *open_vocabulary(const test_vocabulary *v)
 {
@@ -24,12 +24,12 @@ static inline void check_refused(const test_vocabulary *v, ww_status expected, c
     ww_gguf *g = NULL;
     tokenizer *t = NULL;
     CHECK_OK(ww_gguf_open(vocabulary_write(v), &g));
-    const int64_t held = memory_blocks_held();
+    const int64_t held = blocks_held();
     CHECK_FAILS(expected, tokenizer_create(g, &t));
     assert_null(t);
     if (!strstr(ww_error_message(), word))
         fail_msg("'%s' is not in: %s", word, ww_error_message());
-    assert_int_equal(memory_blocks_held(), held);
+    assert_int_equal(blocks_held(), held);
     ww_gguf_close(g);
 }
 

@@ -1,7 +1,6 @@
 /* The loops over every allocation and every call of the driver. */
 #include "support/faults/collection_faults.h"
 
-#include "base/memory.h"
 #include "emulated/emulated.h"
 #include "emulated/parts.h"
 #include "gpu/backend.h"
@@ -9,6 +8,7 @@
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"
 #include "support/faults/faulty_driver.h"
+#include "support/memory.h"
 
 enum { CALLS_MAX = 5000 };
 
@@ -31,15 +31,15 @@ static bool fail_allocation(const collection_faults *faults, const faulty_operat
 {
     ww_collection *c = faults->make(device);
     snapshot before = snapshot_take(c);
-    const int64_t blocks = memory_blocks_held();
-    memory_fail_at(n);
+    const int64_t blocks = blocks_held();
+    fail_allocation_at(n);
     const ww_status status = o->work(c);
-    memory_fail_at(0);
+    fail_allocation_at(0);
     if (status == WW_OK) {
         snapshot_free(&before);
     } else {
         assert_int_equal(status, WW_OUT_OF_MEMORY);
-        assert_int_equal(memory_blocks_held(), blocks);
+        assert_int_equal(blocks_held(), blocks);
         check_failed(faults, o, c, &before);
     }
     check_whole(faults, c);
