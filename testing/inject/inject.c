@@ -172,5 +172,32 @@ __attribute__((constructor)) static void arm_by_environment(void)
             inject_arm((inject_kind)kind, strtol(wanted + length + 1, NULL, 10));
     }
 }
+
+static int (*command_main)(int, char **, char **);
+
+static void disarm(void)
+{
+    inject_arm(INJECT_NONE, 0);
+}
+
+/* What runs after the program's own handlers of its exit is not the command's: gcov writes its counts there, and crashes
+ * without memory. This handler is registered before all of the program's, so it is called last. */
+static int main_between(int count, char **arguments, char **environment)
+{
+    if (atexit(disarm) != 0)
+        return 99;
+    return command_main(count, arguments, environment);
+}
+
+/* Starts main(). A constructor of this library would be too early for atexit(). */
+int __libc_start_main(int (*run)(int, char **, char **), int count, char **arguments, void (*begin)(void), void (*end)(void),
+                      void (*end_of_loader)(void), void *stack_end); /* NOLINT */
+int __libc_start_main(int (*run)(int, char **, char **), int count, char **arguments, void (*begin)(void), void (*end)(void),
+                      void (*end_of_loader)(void), void *stack_end) /* NOLINT */
+{
+    NEXT(__libc_start_main);
+    command_main = run;
+    return next(main_between, count, arguments, begin, end, end_of_loader, stack_end);
+}
 #endif
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
