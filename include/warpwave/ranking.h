@@ -21,6 +21,8 @@
 extern "C" {
 #endif
 
+#define WW_DIVERSITY_MAX 2048 /* hits that are compared with each other */
+
 /* What the score of a fused hit is: the sum, over the lists that have it, of */
 typedef enum ww_fusion {
     WW_FUSION_RANKS = 0, /* weight / (constant + rank), ranks from 1: reciprocal rank fusion */
@@ -120,8 +122,8 @@ WW_API ww_status ww_results_rerank(const ww_results *results, const float *score
 
 /* Searches as ww_collection_query() does and thins out or groups what it finds; give one of `diversity` and `grouping`, and
  * NULL for the other. With a diversity, it finds `candidates` hits per query (0: 100, or four times k if that is more; at most
- * WW_K_MAX) and chooses k of them; the diversity's limit and metric are ignored. With a grouping, it examines as many hits as
- * are needed to fill the groups, up to all rows, or up to 2,048 hits of a search by words; k is ignored. Only for
+ * WW_DIVERSITY_MAX) and chooses k of them; the diversity's limit and metric are ignored. With a grouping, it examines as many
+ * hits as are needed to fill the groups, up to all rows, or up to 2,048 hits of a search by words; k is ignored. Only for
  * WW_QUERY_NEAREST. May wait for a writer. */
 WW_API ww_status ww_collection_rank(ww_collection *collection, const ww_query *query, const ww_diversity *diversity,
                                     const ww_grouping *grouping, int64_t candidates, ww_results **results);

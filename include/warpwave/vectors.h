@@ -27,7 +27,7 @@ extern "C" {
 
 #define WW_DIM_MAX      65536
 #define WW_ID_BYTES_MAX 256                 /* not counting the final NUL */
-#define WW_K_MAX        2048                /* neighbours a query can ask for */
+#define WW_K_MAX        16384               /* neighbours a query can ask for; above 2048 all scores are computed and sorted */
 #define WW_ROWS_MAX     INT64_C(4294967295) /* row numbers fit 32 bits beside a score in one sort key */
 
 typedef enum ww_metric {

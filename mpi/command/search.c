@@ -273,7 +273,7 @@ static exit_code run_knn_graph(const char *const *arguments, size_t count)
 static const option search_table[] = {
     TEXT(common.base, true, "--base", "FILE", "the rows to search; each rank reads its own slice"),
     TEXT(queries, true, "--queries", "FILE", "the rows to search for"),
-    INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"),
+    INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 16384; default: 10"),
     TEXT(out_neighbors, true, "--out-neighbors", "FILE", "write row numbers to a .ibin or .npy file"),
     TEXT(out_distances, false, "--out-distances", "FILE", "write distances or scores to a .fbin or .npy file"),
     COMMON_OPTIONS(search_options),
@@ -281,7 +281,7 @@ static const option search_table[] = {
 
 static const option graph_table[] = {
     TEXT(common.base, true, "--base", "FILE", "the rows; each rank reads its own slice"),
-    INTEGER(k, false, "-k", "N", 1, WW_K_MAX - 1, "neighbours per row, 1 to 2047, not counting itself; default: 10"),
+    INTEGER(k, false, "-k", "N", 1, WW_K_MAX - 1, "neighbours per row, 1 to 16383, not counting itself; default: 10"),
     TEXT(out_neighbors, true, "--out-neighbors", "FILE", "write row numbers to a .ibin or .npy file"),
     TEXT(out_distances, false, "--out-distances", "FILE", "write distances or scores to a .fbin or .npy file"),
     COMMON_OPTIONS(search_options),

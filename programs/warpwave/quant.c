@@ -21,7 +21,7 @@ static const option quant_options[] = {
     OPTION_IS_TEXT(quant_settings, type, true, "--type", "T", "the block type: q4_0, q4_K, q8_0, f16, ..."),
     OPTION_IS_INTEGER(quant_settings, cols, true, "--cols", "N", 1, 2147483647, "numbers per row"),
     OPTION_IS_TEXT(quant_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
-    OPTION_IS_FLAG(quant_settings, quiet, "--quiet", "show no progress bar"),
+    OPTION_IS_FLAG(quant_settings, quiet, "--quiet", "show no progress bar and no notes"),
 };
 
 enum { PIECE_BYTES = 16 << 20 };

@@ -742,7 +742,7 @@ ww_results_describe = function("", "ww_results_describe", c_int, c_void_p, POINT
 # ---- warpwave/vectors.h --------------------------------------------------------------------------------------------------
 WW_DIM_MAX = 65536
 WW_ID_BYTES_MAX = 256
-WW_K_MAX = 2048
+WW_K_MAX = 16384
 WW_ROWS_MAX = 4294967295
 WW_COSINE = 0
 WW_L2 = 1
@@ -1236,6 +1236,7 @@ ww_conversion_report_init = function("model", "ww_conversion_report_init", c_int
 ww_model_convert = function("model", "ww_model_convert", c_int, POINTER(ww_conversion), POINTER(ww_conversion_report))
 
 # ---- warpwave/ranking.h --------------------------------------------------------------------------------------------------
+WW_DIVERSITY_MAX = 2048
 WW_FUSION_RANKS = 0
 WW_FUSION_SCORES = 1
 WW_FUSION_SCALED_RANKS = 2

@@ -157,7 +157,7 @@ class WarpwaveVectorStore(VectorStore):
             for row, document in zip(rows._rows, _documents(self._collection, rows)):
                 mask[row] = filter(document)
             options["mask"] = mask
-        return self._collection.search(np.asarray(embedding, np.float32), min(k, 2048), payloads=True, vectors=vectors, **options)
+        return self._collection.search(np.asarray(embedding, np.float32), min(k, 16384), payloads=True, vectors=vectors, **options)
 
     def similarity_search_with_score_by_vector(self, embedding: list[float], k: int = 4, filter: Optional[Filter] = None,
                                                **kwargs: Any) -> list[tuple[Document, float]]:

@@ -129,7 +129,7 @@ class WarpwaveVectorStore(BasePydanticVectorStore):
         mask = None
         if query.node_ids or query.doc_ids:  # LlamaIndex passes an empty list for no restriction
             mask = self._mask(query)
-        found = self._collection.search(np.asarray(query.query_embedding, np.float32), min(4 * k if diverse else k, 2048), where=_where(query.filters),
+        found = self._collection.search(np.asarray(query.query_embedding, np.float32), min(4 * k if diverse else k, 16384), where=_where(query.filters),
                                         mask=mask, payloads=True, vectors=diverse)
         hits = list(found.hits())
         if diverse and hits:

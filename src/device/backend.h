@@ -139,7 +139,9 @@ typedef struct search_stats {
 /* Marks of a query, so that a group counts it once in fallback_queries and repeated_queries. */
 enum { MARK_FALLBACK = 1, MARK_REPEATED = 2 };
 
-/* One search, checked: every pointer valid, queries finite, 1 <= k <= WW_K_MAX, query_count >= 1. */
+enum { SEARCH_K_MAX = 2048 }; /* hits that kernels keep for a query; more are found as a range without a bound */
+
+/* One search, checked: every pointer valid, queries finite, 1 <= k <= SEARCH_K_MAX, query_count >= 1. */
 typedef struct search_job {
     int32_t metric; /* CANON_COSINE, ... */
     int32_t dim;

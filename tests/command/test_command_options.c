@@ -142,7 +142,7 @@ static void numbers_are_whole_and_in_range(void **state)
                  "99999999999999999999");
     COMMAND_SAYS(2, "--dim must be between 1 and 65536", "bench", "--dim", "65537");
     COMMAND_SAYS(2, "--queries must be between 1", "bench", "--queries", "0");
-    COMMAND_SAYS(2, "-k must be between 1 and 2048", "bench", "-k", "2049");
+    COMMAND_SAYS(2, "-k must be between 1 and 16384", "bench", "-k", "16385");
     COMMAND_SAYS(2, "--repeat must be between 1", "bench", "--repeat", "0");
     COMMAND_SAYS(2, "-k must be between 1 and 100", "demo", "-k", "101");
 }
@@ -153,7 +153,7 @@ static void search_refuses_to_run_without_its_required_options(void **state)
     COMMAND_SAYS(2, "warpwave search: --queries FILE is missing", "search");
     COMMAND_SAYS(2, "--base FILE is missing", "search", "--queries", "q.npy");
     COMMAND_SAYS(2, "--queries FILE is missing", "search", "--base", "b.npy");
-    COMMAND_SAYS(2, "-k must be between 1 and 2048, not 0", "search", "-k", "0");
+    COMMAND_SAYS(2, "-k must be between 1 and 16384, not 0", "search", "-k", "0");
     COMMAND_SAYS(2, "--rows-skip must be between 0", "search", "--rows-skip", "-1");
     COMMAND_SAYS(2, "--rows-take must be between 0", "search", "--rows-take", "-1");
     COMMAND_SAYS(2, "--repeat must be between 1", "search", "--repeat", "0");

@@ -385,6 +385,34 @@ static void wrong_command_lines_are_refused(void **state)
     assert_int_equal(scratch_entries() > 0, 1);
 }
 
+static void says_nothing(command_result ran)
+{
+    if (ran.code != 0 || ran.out[0] || ran.err[0])
+        fail_msg("exit code %d, \"%s\", \"%s\"", ran.code, ran.out, ran.err);
+    command_free(&ran);
+}
+
+static void quiet_writes_and_checks_say_nothing(void **state)
+{
+    (void)state;
+    const char *copy = scratch_path("copy.db"), *out = scratch_path("out.jsonl"), *picture = scratch_path("map.svg");
+    says_nothing(COMMAND_RUN("store", "add", store, "docs", "--vector", "[5, 5, 5]", "--id", "e", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "remove", store, "docs", "--id", "e", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "remove", store, "docs", "--where", "id = 'nobody'", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "create", store, "more", "--dim", "2", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "import", store, "docs", scratch_path("rows.jsonl"), "--upsert", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "export", store, "docs", out, "--quiet"));
+    says_nothing(COMMAND_RUN("store", "map", store, "docs", "--out", picture, "--device", "cpu", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "build-ivf", store, "docs", "--nlist", "2", "--device", "cpu", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "drop-ivf", store, "docs", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "index", store, "docs", "$.year", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "compact", store, "docs", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "check", store, "--quiet"));
+    says_nothing(COMMAND_RUN("store", "backup", store, copy, "--quiet"));
+    says_nothing(COMMAND_RUN("store", "rename", store, "docs", "books", "--quiet"));
+    says_nothing(COMMAND_RUN("store", "drop", store, "books", "--quiet"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +428,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_index_is_built_used_and_dropped, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_export_has_no_index_and_an_import_goes_into_the_one_there_is, setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(quiet_writes_and_checks_say_nothing, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(wrong_command_lines_are_refused, setup, scratch_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

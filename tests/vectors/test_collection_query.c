@@ -277,6 +277,98 @@ static void columns_contain_the_data_of_the_hits(void **state)
     ww_collection_destroy(c);
 }
 
+typedef struct all_scores {
+    const float *vectors, *queries;
+    int64_t rows;
+    int32_t dim;
+    ww_metric metric;
+    const uint64_t *mask;
+} all_scores;
+
+/* The hits of each query are the first k of all admitted rows, sorted: each is not before the one before it, and there are as
+ * many better rows as hits before it. */
+static void check_order(const ww_results *results, const all_scores *all, int32_t k)
+{
+    static float scores[4096];
+    for (int64_t q = 0; q < 2; q++) {
+        int64_t admitted = 0;
+        for (int64_t i = 0; i < all->rows; i++) {
+            CHECK_OK(ww_score(all->metric, all->queries + q * all->dim, all->vectors + i * all->dim, all->dim, &scores[i]));
+            admitted += !all->mask || (all->mask[i / 64] >> (i % 64) & 1);
+        }
+        const int64_t count = ww_results_count(results, q), *rows = ww_results_rows(results, q);
+        assert_int_equal(count, k < admitted ? k : admitted);
+        assert_int_equal(ww_results_total(results, q), count);
+        for (int64_t i = 0; i < count; i++) {
+            const float score = ww_results_scores(results, q)[i];
+            assert_true(score == scores[rows[i]] && (!all->mask || (all->mask[rows[i] / 64] >> (rows[i] % 64) & 1)));
+            if (i > 0) {
+                const float before = ww_results_scores(results, q)[i - 1];
+                assert_true(all->metric == WW_L2 ? before <= score : before >= score);
+                assert_true(before != score || rows[i - 1] < rows[i]);
+            }
+        }
+        int64_t better = 0;
+        for (int64_t i = 0; i < all->rows && count > 0; i++) {
+            const float last = ww_results_scores(results, q)[count - 1];
+            const bool in = !all->mask || (all->mask[i / 64] >> (i % 64) & 1);
+            const bool before = all->metric == WW_L2 ? scores[i] < last : scores[i] > last;
+            better += in && (before || (scores[i] == last && i <= rows[count - 1]));
+        }
+        assert_int_equal(better, count);
+    }
+}
+
+/* ww_collection_search() finds the same rows, padded. */
+static void check_buffers(ww_collection *c, const ww_query *query, const ww_results *results)
+{
+    static int64_t rows[2 * WW_K_MAX];
+    static float scores[2 * WW_K_MAX];
+    CHECK_OK(ww_collection_search(c, query, rows, scores));
+    for (int64_t q = 0; q < 2; q++) {
+        const int64_t count = ww_results_count(results, q), at = q * query->k;
+        assert_memory_equal(rows + at, ww_results_rows(results, q), (size_t)count * sizeof *rows);
+        assert_memory_equal(scores + at, ww_results_scores(results, q), (size_t)count * sizeof *scores);
+        for (int64_t i = count; i < query->k; i++)
+            assert_true(rows[at + i] == -1 && isinf(scores[at + i]));
+    }
+}
+
+/* More hits than kernels keep: the order of all scores, with many equal ones, after rows were removed, with and without a mask.
+ */
+static void any_k_finds_the_order_of_all_scores(void **state)
+{
+    enum { MANY = 2400, WIDTH = 4, REMOVED = 7 };
+    static const int32_t ks[] = {2048, 2049, 2300, WW_K_MAX};
+    static float vectors[MANY * WIDTH];
+    static uint64_t mask[MANY / 64 + 1];
+    const float query[2 * WIDTH] = {1, 2, 3, -1, 0, 1, 0, 2};
+    test_random random = {9};
+    for (int i = 0; i < MANY * WIDTH; i++)
+        vectors[i] = (float)random_below(&random, 5) - 1.5f;
+    for (int m = 0; m < 3; m++) {
+        ww_collection *c = collection_make(*state, WIDTH, (ww_metric)m);
+        ww_rows rows = ww_rows_default();
+        rows.count = MANY, rows.dim = WIDTH, rows.vectors = vectors;
+        CHECK_OK(ww_collection_add(c, &rows));
+        for (int masked = 0; masked < 2; masked++) {
+            for (int i = 0; i < MANY; i++)
+                mask[i / 64] = i % 64 == 0 ? 1 : mask[i / 64] | (uint64_t)(i % REMOVED != 3) << (i % 64);
+            for (size_t k = 0; k < sizeof ks / sizeof *ks; k++) {
+                ww_results *results = NULL;
+                ww_query asked = ww_query_default();
+                asked.queries = query, asked.query_count = 2, asked.dim = WIDTH, asked.k = ks[k];
+                asked.mask = masked ? mask : NULL, asked.mask_rows = masked ? MANY : 0;
+                CHECK_OK(ww_collection_query(c, &asked, &results));
+                check_order(results, &(all_scores){vectors, query, MANY, WIDTH, (ww_metric)m, asked.mask}, ks[k]);
+                check_buffers(c, &asked, results);
+                ww_results_destroy(results);
+            }
+        }
+        ww_collection_destroy(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +379,7 @@ int main(void)
         cmocka_unit_test(a_query_reports_its_stats),
         cmocka_unit_test(a_refusal_does_not_change_the_pointer),
         cmocka_unit_test(columns_contain_the_data_of_the_hits),
+        cmocka_unit_test(any_k_finds_the_order_of_all_scores),
     };
     return RUN_ON_EVERY_DEVICE("queries", tests);
 }

@@ -1,6 +1,8 @@
 /* Reading searches. */
 #include <string.h>
 
+#include <warpwave/ranking.h>
+
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/tables/hash.h"
@@ -102,8 +104,8 @@ static bool read_diverse(request *r, const char *value, search *s)
         return false;
     if (s->diversity < 0 || s->diversity > 1)
         return request_fail(r, 400, "query.mmr.diversity: is %g; it must be 0 to 1", s->diversity);
-    if (s->candidates > WW_K_MAX || s->limit + s->offset > WW_K_MAX)
-        return request_fail(r, 400, "query.mmr: candidates_limit, and limit with offset, are at most %d", WW_K_MAX);
+    if (s->candidates > WW_DIVERSITY_MAX || s->limit + s->offset > WW_DIVERSITY_MAX)
+        return request_fail(r, 400, "query.mmr: candidates_limit, and limit with offset, are at most %d", WW_DIVERSITY_MAX);
     return true;
 }
 

@@ -405,7 +405,7 @@ static const option options[] = {
     INTEGER(nlist, false, "--nlist", "N", 0, WW_IVF_LISTS_MAX,
             "lists of the index; 0: 4 times the square root of the rows; default: 0"),
     OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
-    OPTION_IS_FLAG(bench_settings, quiet, "--quiet", "show no progress bar"),
+    OPTION_IS_FLAG(bench_settings, quiet, "--quiet", "show no progress bar and no notes"),
     OPTION_IS_FLAG(bench_settings, json, "--json", "print one JSON object"),
 };
 

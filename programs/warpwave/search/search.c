@@ -328,7 +328,7 @@ static const option options[] = {
     TEXT(base, false, "--base", "FILE", "the rows to search; - is standard input"),
     TEXT(queries, false, "--queries", "FILE", "the rows to search for; - is standard input"),
     TEXT(format, false, "--format", "F", "format of inputs whose names do not show it: npy, fbin, csv, ..."),
-    INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"),
+    INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 16384; default: 10"),
     OPTION_IS_CHOICE(search_settings, metric, false, "--metric", "cosine|l2|dot",
                      "the distance or similarity to rank by; default: cosine"),
     TEXT(radius, false, "--radius", "R", "all rows within this distance (l2) instead of the nearest k"),
@@ -372,7 +372,7 @@ static const option options[] = {
     OPTION_IS_LIST(search_settings, params, false, "--param", "N=V",
                    "with --store: the value of a parameter :N of --where; may be repeated"),
     OPTION_IS_FLAG(search_settings, check, "--check", "before the search, check the device's copy of the rows, bit by bit"),
-    OPTION_IS_FLAG(search_settings, quiet, "--quiet", "show no progress bar"),
+    OPTION_IS_FLAG(search_settings, quiet, "--quiet", "show no progress bar and no notes"),
     OPTION_IS_FLAG(search_settings, json, "--json", "print one JSON object"),
 };
 

@@ -153,7 +153,7 @@ static ww_status add_folder(const store_call *call, ww_text *text)
             status = interrupt_check();
     }
     progress_end(&bar);
-    if (status == WW_OK && list.left_out > 0 && !call->settings.json)
+    if (status == WW_OK && list.left_out > 0 && !call->settings.json && terminal_notes())
         printf("%lld files that do not end in .txt, .text, .md, .markdown or .rst were left out\n", (long long)list.left_out);
     list_free(&list);
     return status;

@@ -297,7 +297,7 @@ ww_status store_export(store_call *call)
         output_discard(&outputs[i]);
     memory_free(outputs);
     memory_free(e.narrow);
-    if (status == WW_OK && strcmp(call->operands[2], "-") != 0)
+    if (status == WW_OK && strcmp(call->operands[2], "-") != 0 && (s->json || terminal_notes()))
         printf(s->json ? "{\"rows\": %lld}\n" : "wrote %lld rows\n", (long long)call->info.rows_live);
     return status;
 }

@@ -35,6 +35,8 @@ static ww_status report(const store_call *call, const char *done)
         report_json(call, done, &info);
         return WW_OK;
     }
+    if (!terminal_notes())
+        return WW_OK;
     print_plain(stdout, call->operands[1]);
     printf(": %lld lists, %.1f rows on average, %lld in the largest", (long long)info.nlist, info.rows_mean,
            (long long)info.rows_largest);

@@ -185,7 +185,7 @@ static ww_status write_map(const store_call *call, const ww_map *map, map_format
         status = write_files(call, map, &p, format);
     if (status == WW_OK && s->json)
         print_json(call, &info, &p);
-    else if (status == WW_OK)
+    else if (status == WW_OK && terminal_notes())
         print_plainly(call, &info, &p);
     memory_free(classes);
     return status;

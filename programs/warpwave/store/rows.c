@@ -119,7 +119,7 @@ static void say_added(const store_call *call, int64_t before)
     const int64_t now = ww_collection_count(call->collection);
     if (call->settings.json)
         printf("{\"rows\": %lld, \"rows_before\": %lld}\n", (long long)now, (long long)before);
-    else
+    else if (terminal_notes())
         printf("%lld rows, %lld before\n", (long long)now, (long long)before);
 }
 
@@ -179,7 +179,7 @@ ww_status store_remove(store_call *call)
                                            : ww_collection_remove(call->collection, list.texts, list.count);
     if (status == WW_OK && call->settings.json)
         printf("{\"removed\": %lld, \"missing\": %lld}\n", (long long)(list.count - missing), (long long)missing);
-    else if (status == WW_OK)
+    else if (status == WW_OK && terminal_notes())
         printf("removed %lld rows%s\n", (long long)(list.count - missing), missing > 0 ? "; the others do not exist" : "");
     named_ids_free(&list);
     return status;

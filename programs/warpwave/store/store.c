@@ -90,7 +90,7 @@ static ww_status check_run(store_call *call)
     progress_begin(&bar, "checking rows", 0);
     const ww_status status = ww_store_check(call->store, progress_report, &bar);
     progress_end(&bar);
-    if (status == WW_OK && !call->settings.json)
+    if (status == WW_OK && !call->settings.json && terminal_notes())
         printf("sound\n");
     if (status == WW_OK && call->settings.json)
         printf("{\"sound\": true}\n");
@@ -119,7 +119,7 @@ static ww_status upgrade_run(store_call *call)
 #define CHOICE(...)  OPTION_IS_CHOICE(store_settings, __VA_ARGS__)
 #define LIST(...)    OPTION_IS_LIST(store_settings, __VA_ARGS__)
 #define JSON         FLAG(json, "--json", "print JSON")
-#define QUIET        FLAG(quiet, "--quiet", "show no progress bar")
+#define QUIET        FLAG(quiet, "--quiet", "show no progress bar and no notes")
 #define DIM          INTEGER(dim, true, "--dim", "N", 1, WW_DIM_MAX, "numbers per vector")
 #define METRIC       CHOICE(metric, false, "--metric", "cosine|l2|dot", "what to rank by; default: cosine")
 #define TYPE         CHOICE(type, false, "--type", "f32|f16|bf16|i8|u8", "type of the stored vectors; default: f32")
@@ -144,7 +144,7 @@ static ww_status upgrade_run(store_call *call)
 #define SEED_OF(what) INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, what)
 
 static const option none_options[] = {JSON};
-static const option create_options[] = {DIM, METRIC, TYPE, SYNC, JSON};
+static const option create_options[] = {DIM, METRIC, TYPE, QUIET, SYNC, JSON};
 static const option write_options[] = {QUIET, SYNC, JSON};
 static const option backup_options[] = {FORCE, QUIET, SYNC, JSON};
 static const option add_options[] = {
@@ -185,11 +185,11 @@ static const option export_options[] = {FORMAT, IDS, PAYLOADS, QUIET, JSON};
 static const option get_options[] = {ID,    IDS,     CONDITIONS, LIMIT("a page of N rows, in order of handles; default: all"),
                                      AFTER, VECTORS, JSON};
 static const option count_options[] = {CONDITIONS, JSON};
-static const option remove_options[] = {ID,   IDS, CONDITIONS, FLAG(missing_ok, "--missing-ok", "ignore ids that do not exist"),
-                                        SYNC, JSON};
+static const option remove_options[] = {
+    ID, IDS, CONDITIONS, FLAG(missing_ok, "--missing-ok", "ignore ids that do not exist"), QUIET, SYNC, JSON};
 #define SEARCH_OPTIONS                                                                                                         \
     TEXT(queries, false, "--queries", "FILE", "the vectors to search for; - is standard input"),                               \
-        INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 2048; default: 10"), CONDITIONS,                 \
+        INTEGER(k, false, "-k", "N", 1, WW_K_MAX, "neighbours per query, 1 to 16384; default: 10"), CONDITIONS,                \
         TEXT(radius, false, "--radius", "R", "all rows within this distance (l2) instead of the nearest k"),                   \
         TEXT(min_score, false, "--min-score", "S", "all rows with at least this score (cosine, dot)"),                         \
         LIMIT("with --radius or --min-score: the best N; default: 1000"), DEVICE
@@ -322,6 +322,8 @@ static void say_done(const action *a, const store_call *call)
         json_close(&w);
         return;
     }
+    if (!terminal_notes())
+        return;
     printf("%s ", way->done);
     print_plain(stdout, call->operands[1]);
     putchar('\n');

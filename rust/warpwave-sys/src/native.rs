@@ -876,7 +876,7 @@ mod vectors {
     pub type ww_damage = c_int;
     pub const WW_DIM_MAX: i64 = 65536;
     pub const WW_ID_BYTES_MAX: i64 = 256;
-    pub const WW_K_MAX: i64 = 2048;
+    pub const WW_K_MAX: i64 = 16384;
     pub const WW_ROWS_MAX: i64 = 4294967295;
     pub const WW_COSINE: ww_metric = 0;
     pub const WW_L2: ww_metric = 1;
@@ -1503,6 +1503,7 @@ pub use model::*;
 mod ranking {
     use super::*;
     pub type ww_fusion = c_int;
+    pub const WW_DIVERSITY_MAX: i64 = 2048;
     pub const WW_FUSION_RANKS: ww_fusion = 0;
     pub const WW_FUSION_SCORES: ww_fusion = 1;
     pub const WW_FUSION_SCALED_RANKS: ww_fusion = 2;

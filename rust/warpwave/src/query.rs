@@ -251,7 +251,7 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Finds the `k` nearest rows of each query, at most 2048.
+    /// Finds the `k` nearest rows of each query, at most 16384.
     pub fn nearest(mut self, k: usize) -> Self {
         (self.mode, self.k, self.bound, self.limit) = (sys::WW_QUERY_NEAREST, k, 0.0, 0);
         self

@@ -173,14 +173,15 @@ ww_status filter_check_closed(const ww_filter *f, const char *function)
 static ww_status add_node(ww_filter *f, const ww_filter *other, int32_t index)
 {
     const filter_node *node = &other->nodes[index];
-    ww_status status = filter_add(f, &(filter_condition){.kind = node->kind,
-                                                         .test = node->test,
-                                                         .negated = node->negated,
-                                                         .at_least = node->at_least,
-                                                         .parts = other->parts + node->part,
-                                                         .part_count = node->part_count,
-                                                         .operands = other->operands + node->operand,
-                                                         .operand_count = node->operand_count});
+    ww_status status =
+        filter_add(f, &(filter_condition){.kind = node->kind,
+                                          .test = node->test,
+                                          .negated = node->negated,
+                                          .at_least = node->at_least,
+                                          .parts = node->part_count > 0 ? other->parts + node->part : NULL,
+                                          .part_count = node->part_count,
+                                          .operands = node->operand_count > 0 ? other->operands + node->operand : NULL,
+                                          .operand_count = node->operand_count});
     if (node->kind != FILTER_GROUP && node->kind != FILTER_ELEMENT)
         return status;
     for (int32_t child = node->first; status == WW_OK && child >= 0; child = other->nodes[child].next)

@@ -118,7 +118,7 @@ static ww_status choose_first(exact_search *s)
     const int64_t known = (int64_t)((double)wanted / (double)index->rows * (double)index->nlist) + FIRST_AHEAD;
     int64_t count = 0;
     const ww_status status =
-        ivf_order_nearest(index, s->job, known <= min_i64(index->nlist / 2, WW_K_MAX) ? known : index->nlist, s->order);
+        ivf_order_nearest(index, s->job, known <= min_i64(index->nlist / 2, SEARCH_K_MAX) ? known : index->nlist, s->order);
     s->starts[0] = 0;
     for (int64_t q = 0; status == WW_OK && q < s->job->query_count; q++) {
         int64_t rows = 0;

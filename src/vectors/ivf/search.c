@@ -435,7 +435,7 @@ static int64_t lists_known(const ivf *index, ivf_rule rule)
 {
     const int64_t nprobe = min_i64(rule.nprobe, index->nlist), expected = rule.factor > 0.0 ? 2 * nprobe : nprobe;
     const int64_t known = expected + expected / LISTS_AHEAD_PART + LISTS_AHEAD;
-    return known < index->nlist / 2 && known <= WW_K_MAX ? known : index->nlist;
+    return known < index->nlist / 2 && known <= SEARCH_K_MAX ? known : index->nlist;
 }
 
 /* Returns true if a query with this rule reads all rows anyway, because its mask admits few of them. */

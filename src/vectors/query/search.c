@@ -3,6 +3,7 @@
 #include "vectors/query/search.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/integers.h"
 #include "base/memory.h"
@@ -192,11 +193,31 @@ static ww_status find_nearest(search *s, int64_t *rows, float *scores, int64_t *
     return WW_OK;
 }
 
+static ww_status range_results(search *s, float bound, int64_t limit, ww_results **results);
+
+/* More hits than a kernel keeps: all rows in order, up to the k-th. This is exact, so every hit is proven. */
+static ww_status many_results(search *s, ww_results **results)
+{
+    const float bound = s->collection->metric == WW_L2 ? INFINITY : -INFINITY;
+    ww_status status = range_results(s, bound, s->query->k, results);
+    if (status != WW_OK)
+        return status;
+    memory_free((*results)->totals); /* only ranges count what they leave out */
+    (*results)->totals = NULL;
+    if (asks_for_lists(s->query))
+        status = results_proven(*results);
+    for (int64_t q = 0; status == WW_OK && asks_for_lists(s->query) && q < (*results)->query_count; q++)
+        (*results)->proven[q] = (*results)->starts[q + 1] - (*results)->starts[q];
+    return status;
+}
+
 /* There cannot be more hits than live rows, so this many places are enough for any k. */
 static ww_status nearest_results(search *s, ww_results **results)
 {
     search_job *job = &s->job;
     job->k = (int32_t)min_i64(job->k, s->collection->store.rows_live);
+    if (job->k > SEARCH_K_MAX)
+        return many_results(s, results);
     ww_status status = results_create(job->query_count, job->query_count * job->k, results);
     if (status != WW_OK || job->query_count == 0 || job->k == 0)
         return status;
@@ -263,15 +284,14 @@ static ww_status results_of_keys(const search *s, const key_list *found, ww_resu
     return WW_OK;
 }
 
-static ww_status range_results(search *s, ww_results **results)
+static ww_status range_results(search *s, float bound, int64_t limit, ww_results **results)
 {
     const ww_collection *c = s->collection;
     const size_t lists = (size_t)s->job.query_count + 1;
     key_list *found = memory_alloc_zeroed(lists, sizeof *found);
     if (!found)
         return memory_failed("a range search", lists * sizeof *found);
-    const range_job job = {
-        .search = s->job, .bound = s->query->bound + 0.0f /* never -0 */, .limit = s->query->limit, .found = found};
+    const range_job job = {.search = s->job, .bound = bound + 0.0f /* never -0 */, .limit = limit, .found = found};
     ww_status status =
         c->store.rows_live > 0 && job.search.query_count > 0 ? c->device->backend->rows_range(c->device, &job) : WW_OK;
     if (status == WW_OK)
@@ -291,7 +311,7 @@ ww_status collection_query(ww_collection *c, const ww_query *query, ww_results *
     ww_status status = search_begin(&s, c, query);
     if (status != WW_OK)
         return status;
-    status = query->mode == WW_QUERY_RANGE ? range_results(&s, &made) : nearest_results(&s, &made);
+    status = query->mode == WW_QUERY_RANGE ? range_results(&s, query->bound, query->limit, &made) : nearest_results(&s, &made);
     if (status == WW_OK)
         status = results_fetch(made, c, query->fetch);
     search_end(&s, status);
@@ -302,9 +322,27 @@ ww_status collection_query(ww_collection *c, const ww_query *query, ww_results *
     return status;
 }
 
+/* The same as collection_query(), into buffers. */
+static ww_status search_many(ww_collection *c, const ww_query *query, int64_t *rows, float *scores)
+{
+    ww_results *found = NULL;
+    const ww_status status = collection_query(c, query, &found);
+    if (status == WW_OK)
+        results_pad((int32_t)c->metric, query->query_count * query->k, rows, scores);
+    for (int64_t q = 0; status == WW_OK && q < query->query_count; q++) {
+        const int64_t first = found->starts[q], count = found->starts[q + 1] - first;
+        memcpy(rows + q * query->k, found->rows + first, (size_t)count * sizeof *rows);
+        memcpy(scores + q * query->k, found->scores + first, (size_t)count * sizeof *scores);
+    }
+    ww_results_destroy(found);
+    return status;
+}
+
 ww_status collection_search(ww_collection *c, const ww_query *query, int64_t *rows, float *scores)
 {
     search s;
+    if (query->k > SEARCH_K_MAX)
+        return search_many(c, query, rows, scores);
     ww_status status = search_begin(&s, c, query);
     if (status != WW_OK)
         return status;

@@ -250,7 +250,7 @@ static ww_status find_diverse(ww_collection *c, const ww_query *query, const ww_
     ww_diversity read = *how;
     ww_results *found = NULL;
     int64_t count = candidates > 0 ? candidates : max_i64(CANDIDATES_MIN, (int64_t)CANDIDATES_PER_K * query->k);
-    count = query->k > 0 ? min_i64(max_i64(count, query->k), WW_K_MAX) : 0;
+    count = query->k > 0 ? min_i64(max_i64(count, query->k), WW_DIVERSITY_MAX) : 0;
     read.limit = query->k;
     read.metric = c->metric;
     if (query->match && !read.queries && query->queries && (query->query_stride == 0 || query->query_stride == query->dim))
@@ -266,11 +266,11 @@ static ww_status rank_check(const char *function, const ww_query *query, int64_t
 {
     if (query->mode != WW_QUERY_NEAREST)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: it is for the nearest, not for a range", function);
-    if (candidates < 0 || candidates > WW_K_MAX)
+    if (candidates < 0 || candidates > WW_DIVERSITY_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%s: candidates is %lld; it must be 0 to %d", function, (long long)candidates,
-                       WW_K_MAX);
-    if (query->k < 0 || query->k > WW_K_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; it must be 0 to %d", function, query->k, WW_K_MAX);
+                       WW_DIVERSITY_MAX);
+    if (query->k < 0 || query->k > WW_DIVERSITY_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "%s: k is %d; it must be 0 to %d", function, query->k, WW_DIVERSITY_MAX);
     return WW_OK;
 }
 

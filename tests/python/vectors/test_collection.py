@@ -197,11 +197,32 @@ def test_nothing_changes_when_a_call_is_refused(device):
     assert list(c) == ["a"]
 
 
+@pytest.mark.parametrize("metric", ["cosine", "l2", "dot"])
+def test_more_hits_than_a_kernel_keeps_are_those_of_a_sort(tmp_path, metric):
+    vectors = np.random.default_rng(3).integers(-3, 4, (5000, 4)).astype(np.float32)  # many equal scores
+    vectors[(vectors == 0).all(axis=1)] = 1
+    queries = vectors[[7, 11]] + 0.5
+    memory = warpwave.Collection(4, metric=metric, device="cpu")
+    stored = warpwave.Store(tmp_path / "s.db", device="cpu").create("docs", 4, metric=metric)
+    for c in (memory, stored):
+        c.add(vectors)
+        few, all_rows = c.search(queries, k=2048), c.search(queries, k=16384)
+        for q in range(2):
+            scores = np.array([warpwave.score(metric, queries[q], v) for v in vectors], np.float32)
+            order = np.argsort(scores if metric == "l2" else -scores, kind="stable")
+            assert (all_rows[q].rows == order).all() and (all_rows[q].scores == scores[order]).all()
+            assert (few[q].rows == order[:2048]).all()
+            assert len(c.search(queries[q], k=3000)) == 3000
+    c.build_ivf(nlist=16)
+    found = c.search(queries, k=4000, nprobe=2)
+    assert (found[0].rows == all_rows[0].rows[:4000]).all() and (np.asarray(found.proven) == 4000).all()
+
+
 def test_limits_are_told(points):
     c = warpwave.Collection(20, device="cpu")
     c.add(points)
-    with pytest.raises(warpwave.OutOfRange, match="2048"):
-        c.search(points[0], k=5000)
+    with pytest.raises(warpwave.OutOfRange, match="16384"):
+        c.search(points[0], k=16385)
     with pytest.raises(ValueError):
         c.search(points[0], k=-1)
     assert c.search(points[0], k=0).ids.size == 0
