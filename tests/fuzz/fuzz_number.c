@@ -1,14 +1,43 @@
-/* Any bytes as a decimal number: if the reader accepts them, the C library's strtof must accept all of them and return the same
- * bits.
+/* Any bytes as a decimal number, and as the elements of a JSON array: what a reader accepts, the C library's strtof must
+ * accept, too, and return the same bits.
  */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json/json.h"
+#include "base/json/json_value.h"
 #include "files/number.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* The text in brackets, in a block of exactly its size. */
+static void fuzz_array(const uint8_t *bytes, size_t size, locale_t c_locale)
+{
+    json_fault fault;
+    char *list = malloc(size + 3);
+    if (!list)
+        abort();
+    list[0] = '[';
+    if (size > 0)
+        memcpy(list + 1, bytes, size);
+    memcpy(list + 1 + size, "]", 2);
+    const int64_t count = json_check(list, size + 2, &fault) ? json_numbers_count(list) : -1;
+    float *values = count > 0 ? malloc((size_t)count * sizeof *values) : NULL;
+    if (values && json_numbers_read(list, values)) {
+        const char *at = json_first(list);
+        for (int64_t i = 0; i < count; i++, at = json_next(at)) {
+            const float theirs = at ? strtof_l(at, NULL, c_locale) : NAN;
+            if (memcmp(&values[i], &theirs, sizeof theirs) != 0)
+                abort();
+        }
+        if (at)
+            abort();
+    }
+    free(values);
+    free(list);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
@@ -29,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         if (isnan(ours) != isnan(theirs) || (!isnan(ours) && memcmp(&ours, &theirs, sizeof ours) != 0))
             abort();
     }
+    fuzz_array(bytes, size, c_locale);
     free(text);
     freelocale(c_locale);
     return 0;

@@ -74,33 +74,21 @@ static bool refuse_vector(request *r, const char *value, const char *what)
     return request_fail(r, 400, "%s: a list of numbers is needed", what);
 }
 
-/* Reads numbers into `vector`, if that is not NULL. Returns their count, -1 if an element is not a number. */
-static int64_t read_numbers(const char *list, float *vector)
+/* The length of a vector; -1 if it is no list of numbers, which is known for certain when they are read. */
+static int64_t count_numbers(const char *value)
 {
-    int64_t count = 0;
-    if (!list || json_type_of(list) != JSON_LIST)
-        return -1;
-    for (const char *at = json_first(list); at; at = json_next(at), count++) {
-        if (json_type_of(at) != JSON_NUMBER)
-            return -1;
-        if (!vector)
-            continue;
-        const json_number number = json_number_of(at);
-        vector[count] = number.is_integer ? (float)number.integer : (float)number.real;
-    }
-    return count;
+    return value && json_type_of(value) == JSON_LIST ? json_numbers_count(value) : -1;
 }
 
 bool point_vector_read(request *r, const char *value, const char *what, float **vector, int64_t *dim)
 {
-    *dim = read_numbers(value, NULL);
+    *dim = count_numbers(value);
     if (*dim <= 0)
         return refuse_vector(r, value, what);
     *vector = memory_alloc((size_t)*dim * sizeof **vector);
     if (!*vector)
         return request_fail_status(r, memory_failed("a vector", (size_t)*dim * sizeof **vector));
-    read_numbers(value, *vector);
-    return true;
+    return json_numbers_read(value, *vector) ? true : refuse_vector(r, value, what);
 }
 
 bool point_ids_read(request *r, const char *list, const char *what, point_id **ids, int64_t *count)
@@ -221,7 +209,7 @@ static bool read_vector(request *r, const char *value, operation *o)
         return read_named_vectors(r, value, o);
     if (o->named)
         return request_fail(r, 400, "points[%lld].vector: has no name, and the one before has", (long long)o->count);
-    const int64_t dim = text ? add_text(r, value, o, &o->vectors, o->count * o->dim) : read_numbers(value, NULL);
+    const int64_t dim = text ? add_text(r, value, o, &o->vectors, o->count * o->dim) : count_numbers(value);
     point_place place;
     if (dim <= 0)
         return text ? false : refuse_vector(r, value, vector_place(o, place));
@@ -233,9 +221,9 @@ static bool read_vector(request *r, const char *value, operation *o)
     if (!reserve(r, o, dim))
         return false;
     o->texts[o->count] = text ? last_text(o) : -1;
-    if (!text)
-        read_numbers(value, o->vectors + o->count * dim);
-    return true;
+    if (text || json_numbers_read(value, o->vectors + o->count * dim))
+        return true;
+    return refuse_vector(r, value, vector_place(o, place));
 }
 
 /* Copies a payload; if it is missing or null, there is none. */

@@ -64,7 +64,7 @@ static const char *word_end(const char *value)
 
 /* Returns the first byte after a list that starts with a number and contains no texts, lists or objects; NULL for other lists.
  * Lists of numbers are long, and the C library checks many bytes at a time. */
-static const char *numbers_end(const char *list)
+const char *json_numbers_end(const char *list)
 {
     const char *first = skip_space(list + 1);
     const char *close = *first == '-' || (*first >= '0' && *first <= '9') ? strchr(first, ']') : NULL;
@@ -81,7 +81,7 @@ const char *json_end(const char *value)
         return text_end(value);
     if (*value != '[' && *value != '{')
         return word_end(value);
-    const char *numbers = *value == '[' ? numbers_end(value) : NULL;
+    const char *numbers = *value == '[' ? json_numbers_end(value) : NULL;
     if (numbers)
         return numbers;
     int64_t depth = 1;
@@ -147,6 +147,12 @@ static double read_real(const char *value)
 {
     pthread_once(&locale_once, make_locale);
     return c_locale != (locale_t)0 ? strtod_l(value, NULL, c_locale) : strtod(value, NULL);
+}
+
+float json_real_f32(const char *value)
+{
+    pthread_once(&locale_once, make_locale);
+    return c_locale != (locale_t)0 ? strtof_l(value, NULL, c_locale) : strtof(value, NULL);
 }
 
 /* A short number: `digits` times ten to the power of -`decimals`. */

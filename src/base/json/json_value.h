@@ -43,6 +43,14 @@ const char *json_find_field(const char *text, const char *field);
 
 json_number json_number_of(const char *value);
 
+/* Returns how many elements a list has if the first is a number and none is a text, a list or an object; else -1, also for an
+ * empty list. */
+int64_t json_numbers_count(const char *list);
+
+/* Reads the elements of such a list into `values`, each rounded once to the nearest f32, in one pass. Returns false if one is
+ * not a number. */
+bool json_numbers_read(const char *list, float *values);
+
 /* Returns less than, equal to or greater than 0, exactly, even if only one of them is an integer. */
 int json_number_compare(const json_number *a, const json_number *b);
 
@@ -52,5 +60,10 @@ size_t json_text_read(const char *value, char *out);
 
 /* Returns true if the text, with its escapes resolved, equals these bytes. */
 bool json_text_is(const char *value, const char *bytes, size_t length);
+
+/* For the files of this folder: the first byte after a list of numbers and words, NULL for other lists; and the nearest f32 of
+ * a number, by the C library. */
+const char *json_numbers_end(const char *list);
+float json_real_f32(const char *value);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "arithmetic/half.h"
 #include "base/json/json.h"
+#include "base/json/json_value.h"
 #include "base/memory.h"
 
 static const struct {
@@ -134,27 +135,28 @@ static const char *skip_space(const char *at)
     return at;
 }
 
-/* Reads the numbers of a JSON array; `at` is after its "[". json_check() has already checked commas and brackets. */
-static ww_status read_numbers(const char *at, locale_t c_locale, vector_buffer *buffer)
+/* Which element of the array is not a number? */
+static ww_status no_number(const char *array)
 {
+    int64_t element = 0;
+    for (const char *at = json_first(array); at && json_type_of(at) == JSON_NUMBER; at = json_next(at))
+        element++;
+    return ww_fail(WW_INVALID_ARGUMENT, "element %lld of the JSON array is not a number", (long long)element);
+}
+
+/* Reads the numbers of a JSON array, which json_check() has accepted. */
+static ww_status read_numbers(const char *array, vector_buffer *buffer)
+{
+    const int64_t count = json_first(array) ? json_numbers_count(array) : 0;
     buffer->dim = 0;
-    for (at = skip_space(at); *at != ']'; at = skip_space(at)) {
-        if (*at == ',')
-            at = skip_space(at + 1);
-        char *end = NULL;
-        const float number = *at == '-' || (*at >= '0' && *at <= '9') ? strtof_l(at, &end, c_locale) : 0.0f;
-        if (!end)
-            return ww_fail(WW_INVALID_ARGUMENT, "element %d of the JSON array is not a number", buffer->dim);
-        if (buffer->dim == WW_DIM_MAX)
-            return ww_fail(WW_DIMENSION_MISMATCH, "a JSON array of more than %d numbers, the maximum for a vector", WW_DIM_MAX);
-        if (buffer->dim == buffer->capacity) {
-            const ww_status status = buffer_reserve(buffer, buffer->dim < 64 ? 64 : 2 * buffer->dim);
-            if (status != WW_OK)
-                return status;
-        }
-        buffer->values[buffer->dim++] = number;
-        at = end;
-    }
+    if (count > WW_DIM_MAX)
+        return ww_fail(WW_DIMENSION_MISMATCH, "a JSON array of more than %d numbers, the maximum for a vector", WW_DIM_MAX);
+    const ww_status status = count > 0 ? buffer_reserve(buffer, (int32_t)count) : WW_OK;
+    if (status != WW_OK || count == 0)
+        return status;
+    if (count < 0 || !json_numbers_read(array, buffer->values))
+        return no_number(array);
+    buffer->dim = (int32_t)count;
     return WW_OK;
 }
 
@@ -167,11 +169,7 @@ static ww_status read_json(const char *text, size_t length, int32_t dim, vector_
     text = skip_space(text);
     if (*text != '[')
         return ww_fail(WW_INVALID_ARGUMENT, "a JSON text that is not an array; write it as [1, 2.5, -3]");
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c_locale)
-        return memory_failed("a locale", 0);
-    ww_status status = read_numbers(text + 1, c_locale, buffer);
-    freelocale(c_locale);
+    ww_status status = read_numbers(text, buffer);
     if (status == WW_OK && buffer->dim == 0)
         return ww_fail(WW_DIMENSION_MISMATCH, "an empty JSON array; a vector has 1 to %d numbers", WW_DIM_MAX);
     if (status == WW_OK && dim > 0 && buffer->dim != dim)
