@@ -24,7 +24,7 @@ help:
 	@echo "make test       does everything work on this machine? Every feature in small sizes; ten minutes on two cores, four when it is built"
 	@echo "make check      lists the long suites: make check-rocm, check-sanitizers, check-gpu, check-fuzz ..."
 	@echo "make build      $(BUILD)/warpwave and the library, with kernels for the GPUs here; CHIPS=all: every GPU; CHIPS=\"gfx1100 sm_90a\": these"
-	@echo "make bench      measure, beside the peers, into bench/RESULTS.md"
+	@echo "make bench      measure, beside the peers, into bench/results"
 	@echo "make lint       formatting, static analysis, layering, exported symbols"
 	@echo "make format     formats the C sources"
 	@echo "make docs       $(BUILD)/docs/api.md, the API reference"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Compares what the documents say with the tree: links and their anchors, file names, every name in code style, rooms, chips, commands with their
-options, targets of make, error messages, and the index. Prints each wrong line as FILE:LINE: why, and exits 1 if there is one."""
+options, targets of make, error messages, the origin of figures, and the index. Prints each wrong line as FILE:LINE: why, and exits 1 if there is one."""
+import csv
 import pathlib
 import re
 import subprocess
@@ -276,6 +277,22 @@ def check_readme():
         offend("README.md", 1, "the C example is not examples/search.c, letter for letter")
 
 
+# ---- figures ------------------------------------------------------------------------------------------------------------------
+
+
+def check_figures(files):
+    """Every row of bench/results says where it comes from; notes.csv has the conditions instead."""
+    for path in sorted(file for file in files if re.fullmatch(r"bench/results/[\w-]+\.csv", file)):
+        rows = list(csv.reader(read(path).splitlines()))
+        if path.endswith("/notes.csv"):
+            continue
+        if rows[0][-4:] != ["machine", "date", "commit", "command"]:
+            offend(path, 1, "does not end with the columns machine, date, commit, command")
+        for number, row in enumerate(rows[1:], 2):
+            if len(row) != len(rows[0]) or not all(row[-4:]):
+                offend(path, number, "has no machine, date, commit or command, or another number of columns")
+
+
 # ---- messages ------------------------------------------------------------------------------------------------------------------
 
 
@@ -325,6 +342,7 @@ def main():
     check_chip_tables(known_chips)
     check_command_pages(known_commands)
     check_readme()
+    check_figures(files)
     check_messages(["docs/reference/errors.md", "docs/reference/files.md"])
     print("\n".join(offences), file=sys.stderr, end="\n" if offences else "")
     sys.exit(1 if offences else 0)

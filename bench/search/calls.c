@@ -3,7 +3,7 @@
  *   calls search|add TIMES ROWS DIM QUERIES
  *
  * A collection of ROWS random rows on the CPU, by l2, is searched for QUERIES of them, or they are added again. The difference
- * between TIMES and 0 times, divided by TIMES, is a call. bench/RESULTS.md says how it was run.
+ * between TIMES and 0 times, divided by TIMES, is a call. bench/results/notes.csv says how it was run.
  */
 #include <stdio.h>
 #include <stdlib.h>

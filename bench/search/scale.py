@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The model of docs/design/scale.md: prints its tables. Constants are measured (bench/RESULTS.md, docs/guide/memory.md, bench/search/ranks.c) or,
+"""The model of docs/design/scale.md: prints its tables. Constants are measured (bench/results, docs/guide/memory.md, bench/search/ranks.c) or,
 where it says so, assumed."""
 import math
 

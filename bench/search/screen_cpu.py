@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What share of the int8 peak the screen of the CPU reaches in batches, for each instruction set: 1000 queries, k = 10, dot, beside
-a plain loop of the same instruction over registers, by turns; prints the table of bench/RESULTS.md.
+a plain loop of the same instruction over registers, by turns; prints the table of bench/results/cpu-screen-peak.csv.
 
     bench/search/screen_cpu.py BUILD [--sets amx,avx512,avx2] [--shapes 1000000x128,200000x768] [--kinds normal,clustered] [--rounds 5]
                         [--cores 0,2]

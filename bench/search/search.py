@@ -1,10 +1,11 @@
-"""Times exact search on the CPU beside FAISS, in one run with pinned threads, and writes the section of bench/RESULTS.md and
-its pictures.
+"""Times exact search on the CPU beside FAISS, in one run with pinned threads, and writes bench/results/cpu-search*.csv and
+their pictures.
 
 Every figure is the median of repetitions that are spread over rounds, in which the contestants take turns, so that a change
 in the machine's mood meets all of them. Ids are compared: where they differ, the exact scores (in double precision) must be
 as close as rounding.
 """
+import csv
 import datetime
 import json
 import os
@@ -38,7 +39,7 @@ STYLES = {"screened": ("#0b6e99", "", True), "warpwave": ("#6fb7d6", "", True), 
           "debian": ("#eda268", "", True), "floor": ("#666666", "4 4", False)}
 ROUNDS = 3
 ADD_TURNS = 7  # of the same rows, each into a new collection, with the screen and without by turns
-BEGIN, END = "<!-- search on the CPU: begin -->", "<!-- search on the CPU: end -->"
+RESULTS = os.path.join(HERE, "..", "results")
 
 
 class Player:
@@ -161,66 +162,57 @@ def against_peer(result, kind):
     wanted = WANTED[kind].get((result["dim"], result["queries"]))
     if wanted is None:
         return f"{ratio:.2f}"
-    return f"{ratio:.2f} ({wanted})" + ("" if ratio >= wanted else " **missed**")
+    return f"{ratio:.2f} ({wanted})" + ("" if ratio >= wanted else " missed")
 
 
 def name_of(result):
-    return f"{result['rows']:,} x {result['dim']} | {result['kind']} | {result['metric']}"
+    return [f"{result['rows']:,} x {result['dim']}", result["kind"], result["metric"]]
 
 
 def search_table(results, players):
-    lines = ["| rows | kind | metric | queries | " + " | ".join(p.name for p in players) +
-             " | full scan, times the faster peer (wanted) | screen, the same | floor of the full scan | floor / full scan | "
-             "floor of the screen | floor / screen | ids equal to the peers' |", "|---" * (len(players) + 11) + "|"]
+    yield (["rows", "kind", "metric", "queries"] + [p.name for p in players] +
+           ["full scan, times the faster peer (wanted)", "screen, the same", "floor of the full scan", "floor / full scan",
+            "floor of the screen", "floor / screen", "ids equal to the peers'"])
     for r in results:
-        cells = [name_of(r), str(r["queries"])]
-        cells += [f"{r['times'][p.kind] * 1e3:.2f} ms" for p in players]
-        cells += [against_peer(r, kind) for kind in OURS]
-        cells += [f"{r['floor'] * 1e3:.2f} ms", f"{r['floor'] / r['times']['warpwave']:.0%}"]
-        cells += [f"{r['int8_floor'] * 1e3:.2f} ms", f"{r['int8_floor'] / r['times']['screened']:.0%}", f"{r['agreement']:.2%}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+        yield (name_of(r) + [str(r["queries"])] + [f"{r['times'][p.kind] * 1e3:.2f} ms" for p in players] +
+               [against_peer(r, kind) for kind in OURS] +
+               [f"{r['floor'] * 1e3:.2f} ms", f"{r['floor'] / r['times']['warpwave']:.0%}",
+                f"{r['int8_floor'] * 1e3:.2f} ms", f"{r['int8_floor'] / r['times']['screened']:.0%}", f"{r['agreement']:.2%}"])
 
 
 def bandwidth_table(results):
-    lines = ["| rows | kind | metric | plain read of the rows | one query, full scan | share of the read (wanted: 80%) |",
-             "|---|---|---|---|---|---|"]
+    yield ["rows", "kind", "metric", "plain read of the rows", "one query, full scan", "share of the read (wanted: 80%)"]
     for r in results:
         if r["queries"] == 1:
             gigabytes = r["rows"] * ((r["dim"] + 63) // 64 * 64) * 4e-9
             share = r["read"] / r["times"]["warpwave"]
-            lines.append(f"| {name_of(r)} | {gigabytes / r['read']:.1f} GB/s | "
-                         f"{gigabytes / r['times']['warpwave']:.1f} GB/s | {share:.0%}"
-                         + ("" if share >= 0.8 else " **missed**") + " |")
-    return lines
+            yield name_of(r) + [f"{gigabytes / r['read']:.1f} GB/s", f"{gigabytes / r['times']['warpwave']:.1f} GB/s",
+                                f"{share:.0%}" + ("" if share >= 0.8 else " missed")]
 
 
 def add_table(results):
-    lines = ["| rows | kind | metric | add (wanted: 1 GB/s) | with the screen | its cost (wanted: 1.3) | "
-             "device memory and ids / padded rows and ids (wanted: 1.05) | growth of the process / padded rows and ids |",
-             "|---|---|---|---|---|---|---|---|"]
+    yield ["rows", "kind", "metric", "add (wanted: 1 GB/s)", "with the screen", "its cost (wanted: 1.3)",
+           "device memory and ids / padded rows and ids (wanted: 1.05)", "growth of the process / padded rows and ids"]
     for r in results:
         if r["queries"] == 1:
             load, screened = r["load"], statistics.median(r["screened"]["add_seconds"])
             plain = statistics.median(load["add_seconds"])
             padded = r["rows"] * ((r["dim"] + 63) // 64 * 64) * 4 + load["bytes_ids"]
             gigabytes = r["rows"] * r["dim"] * 4e-9
-            lines.append(f"| {name_of(r)} | {gigabytes / plain:.2f} GB/s"
-                         + ("" if gigabytes / plain >= 1 else " **missed**") + f" | {gigabytes / screened:.2f} GB/s"
-                         f" | {screened / plain:.2f}" + ("" if screened / plain <= 1.3 else " **missed**") +
-                         f" | {(load['bytes_rows'] + load['bytes_ids']) / padded:.3f} | {load['resident_bytes'] / padded:.3f} |")
-    return lines
+            yield name_of(r) + [f"{gigabytes / plain:.2f} GB/s" + ("" if gigabytes / plain >= 1 else " missed"),
+                                f"{gigabytes / screened:.2f} GB/s",
+                                f"{screened / plain:.2f}" + ("" if screened / plain <= 1.3 else " missed"),
+                                f"{(load['bytes_rows'] + load['bytes_ids']) / padded:.3f}", f"{load['resident_bytes'] / padded:.3f}"]
 
 
 def statistics_table(left):
-    lines = ["| kind of rows | dimension | kept by the screen | scored | queries that fell back | certificate |", "|---|---|---|---|---|---|"]
+    yield ["kind of rows", "dimension", "kept by the screen", "scored", "queries that fell back", "certificate"]
     for (kind, rows, dim), s in left:
-        lines.append(f"| {kind} | {dim} | {s['kept']:.4%} | {s['scored']:.4%} | {s['fallback']:.0%} | {s['certificate']:.3g} |")
-    return lines
+        yield [kind, str(dim), f"{s['kept']:.4%}", f"{s['scored']:.4%}", f"{s['fallback']:.0%}", f"{s['certificate']:.3g}"]
 
 
 def draw(results, left, players):
-    """The two pictures beside bench/RESULTS.md."""
+    """The two pictures of these figures."""
     names = {p.kind: p.name for p in players}
     order = ["screened", "warpwave"] + [p.kind for p in players[len(OURS):]]
     panels = {}
@@ -241,40 +233,35 @@ def draw(results, left, players):
                                            {"kept": "#0b6e99", "scored": "#eda268"}, bars))
 
 
-def section(results, left, players, threads, environment):
+def write_results(results, left, players, threads, environment):
+    """One file per table, each row with where it comes from, and the conditions in notes.csv; other files stay as they are."""
     load = os.getloadavg()[0]
     commit = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    origin = [f"{cpu_name()}, {threads} pinned threads", str(datetime.date.today()), commit.stdout.strip() or "unknown", "make bench"]
     rates = statistics.median(r["int8_rate"] for r in results)
-    lines = [BEGIN, "## Search on the CPU", "",
-             f"`make bench`, {datetime.date.today()}, commit {commit.stdout.strip() or 'unknown'}: {cpu_name()}, "
-             f"{threads} threads, one a core, pinned, {platform.system()} {platform.release()}; load at the end {load:.1f}, this run included. "
-             f"k = {contestants.K}, f32 rows, medians of {ROUNDS} rounds; the contestants take turns. Normal: normal random numbers, each "
-             "row divided by its length. Clustered: 1000 centres, rows 1% away from them.", "",
-             "The peers' threads are pinned too (`OMP_PROC_BIND=close OMP_PLACES=cores`), and OpenBLAS is set to the processor "
-             f"(`OPENBLAS_CORETYPE={environment.get('OPENBLAS_CORETYPE', '')}`). "
-             "The floor is the longer of two times that plain loops take on the same cores in the same run: reading the rows once, and the "
-             "multiply-adds of all pairs. For the screen these are reading the codes, a quarter of the bytes, and the int8 multiply-adds by "
-             f"{results[0]['int8_name']}, {rates * 2e-9:,.0f} GOP/s. The screen's answers equal the full scan's. The peers' ids differ where "
-             "neighbours are closer together than the peers' rounding error.", "",
-             "![time against batch size](search/search.svg)", ""]
-    lines += search_table(results, players) + [""] + bandwidth_table(results) + [""] + add_table(results)
-    lines += ["", f"What the screen leaves to be scored, for {STATISTICS[0][1]:,} rows and {STATISTICS_QUERIES} queries, k = {contestants.K}, dot, as shares "
-              "of all pairs:", "", "![kept rows against data set](search/kept.svg)", ""]
-    lines += statistics_table(left) + [END]
-    return "\n".join(lines) + "\n"
+    notes = {"cpu-search":
+             f"{platform.system()} {platform.release()}; one thread a core; load at the end {load:.1f}, this run included. k = {contestants.K}, f32 rows, "
+             f"medians of {ROUNDS} rounds; the contestants take turns. Normal: normal random numbers, each row divided by its length. "
+             "Clustered: 1000 centres, rows 1% away from them. The peers' threads are pinned too (OMP_PROC_BIND=close OMP_PLACES=cores), and OpenBLAS is "
+             f"set to the processor (OPENBLAS_CORETYPE={environment.get('OPENBLAS_CORETYPE', '')}). The floor is the longer of two times that plain "
+             "loops take on the same cores in the same run: reading the rows once, and the multiply-adds of all pairs. For the screen these are reading "
+             f"the codes, a quarter of the bytes, and the int8 multiply-adds by {results[0]['int8_name']}, {rates * 2e-9:,.0f} GOP/s. The screen's answers "
+             "equal the full scan's. The peers' ids differ where neighbours are closer together than the peers' rounding error.",
+             "cpu-search-kept":
+             f"What the screen leaves to be scored, for {STATISTICS[0][1]:,} rows and {STATISTICS_QUERIES} queries, k = {contestants.K}, dot, as shares of "
+             "all pairs."}
+    for name, table in (("cpu-search", search_table(results, players)), ("cpu-search-bandwidth", bandwidth_table(results)),
+                        ("cpu-search-add", add_table(results)), ("cpu-search-kept", statistics_table(left))):
+        head, *rows = table
+        write_csv(name, [head + ["machine", "date", "commit", "command"]] + [row + origin for row in rows])
+    with open(os.path.join(RESULTS, "notes.csv"), newline="") as file:
+        others = [row for row in csv.reader(file) if not row[0].startswith("cpu-search")]
+    write_csv("notes", others + [list(note) for note in notes.items()])
 
 
-def write_results(text):
-    """Puts the section into bench/RESULTS.md in place of the one before, and leaves all others alone."""
-    path = os.path.join(HERE, "..", "RESULTS.md")
-    old = open(path).read() if os.path.exists(path) else "# Results\n\nWhat was measured, where, and how to measure it again.\n\n"
-    if BEGIN in old and END in old:
-        before, rest = old.split(BEGIN, 1)
-        text = before + text + rest.split(END, 1)[1].lstrip("\n")
-    else:
-        text = old.rstrip("\n") + "\n\n" + text
-    with open(path, "w") as file:
-        file.write(text)
+def write_csv(name, rows):
+    with open(os.path.join(RESULTS, f"{name}.csv"), "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def main():
@@ -294,7 +281,7 @@ def main():
     left = [((kind, rows, dim), players[1].ask(do="statistics", kind=kind, rows=rows, dim=dim, metric="dot",
                                                queries=STATISTICS_QUERIES)) for kind, rows, dim in STATISTICS]
     draw(results, left, players)
-    write_results(section(results, left, players, threads, environment))
+    write_results(results, left, players, threads, environment)
     for player in players:
         player.close()
 

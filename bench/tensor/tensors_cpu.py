@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tensors on the CPU beside their peers, two threads pinned to two cores on every side, all in one run; prints the tables of
-bench/RESULTS.md.
+bench/results.
 
     bench/tensor/tensors_cpu.py LIBWARPWAVE.SO [--elements 16777216] [--turns 5] [--only TEXT] [--ggml FOLDER] [--products-only]
 

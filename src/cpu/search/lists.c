@@ -1,9 +1,9 @@
 /* Searches some lists of rows on the CPU, for an index.
  *
  * A list has its rows' codes in list order (list_codes.c). Gathering them from the segments makes one query over lists of short
- * rows three to five times slower (bench/RESULTS.md), so it is done only if there is not enough memory for the copy. Up to 64
- * rows are screened at a time like any other rows (screen.c), and kept rows are scored in place. Only kept rows are checked for
- * being live and admitted. Until a query has k scores, its rows are scored without a screen.
+ * rows three to five times slower (bench/results/index-copy.csv), so it is done only if there is not enough memory for the
+ * copy. Up to 64 rows are screened at a time like any other rows (screen.c), and kept rows are scored in place. Only kept rows
+ * are checked for being live and admitted. Until a query has k scores, its rows are scored without a screen.
  *
  * With few queries, threads share a query: with n threads each takes every n-th block, so that all start with the nearest
  * lists, and they share their thresholds. With many queries, a thread takes a set of queries: first it reads each query's

@@ -309,7 +309,7 @@ static ww_status search_rounds(scan *s, pool *threads, query_numbers *failed)
 }
 
 /* Returns true if high planes are faster. If the cache holds all codes, the products are the limit, not the bytes
- * (bench/RESULTS.md). */
+ * (bench/results/planes-arm.csv). */
 static bool planes_are_faster(const cpu_device *cpu, const scan *s)
 {
     const tuning_choice tuned = cpu->base.tuning.planes;
