@@ -1,6 +1,7 @@
 /* In place of the follower where the build found no libpq: to follow says what is missing. */
 #include "base/status.h"
 #include "server/cluster/follow.h"
+#include "server/nodes/members.h"
 #include "server/nodes/nodes.h"
 #include "server/nodes/scatter.h"
 #include "server/out.h"
@@ -81,6 +82,18 @@ void nodes_why(nodes *n, char *why, size_t capacity)
     (void)n;
     if (capacity > 0)
         why[0] = '\0';
+}
+
+ww_status members_list(const char *conninfo, void (*tell)(void *user, const cluster_member *member), void *user)
+{
+    (void)conninfo, (void)tell, (void)user;
+    return follower_start(NULL, NULL, NULL, NULL, NULL);
+}
+
+ww_status members_remove(const char *conninfo, const char *name, bool force)
+{
+    (void)name, (void)force;
+    return members_list(conninfo, NULL, NULL);
 }
 
 ww_status scatter_start(struct server *s, nodes *n, scatter **started)

@@ -16,8 +16,6 @@
 
 enum { TURN_MS = 500, CONNECT_SECONDS = 3, WHY_BYTES = 400 };
 
-#define LOCK_CLASS "2002874992" /* "warp" as a number: the first half of the advisory locks' keys */
-
 struct nodes {
     const follow_config *config;
     follower *follower;
@@ -37,7 +35,7 @@ struct nodes {
 
 /* Nodes that start together would create the table at the same time, so they do it one after the other. */
 static const char create_sql[] =
-    "SELECT pg_advisory_xact_lock(" LOCK_CLASS ", 0); CREATE SCHEMA IF NOT EXISTS warpwave; "
+    "SELECT pg_advisory_xact_lock(" NODES_LOCK_CLASS ", 0); CREATE SCHEMA IF NOT EXISTS warpwave; "
     "CREATE TABLE IF NOT EXISTS warpwave.nodes (name text PRIMARY KEY, url text NOT NULL, shard int NOT NULL, shards int NOT "
     "NULL, tables text NOT NULL, lock int NOT NULL, lsn pg_lsn NOT NULL, seen timestamptz NOT NULL, serving boolean NOT NULL, "
     "copied pg_lsn NOT NULL, digests text NOT NULL)";
@@ -51,7 +49,8 @@ static const char write_sql[] =
 
 static const char read_sql[] =
     "SELECT n.name, n.url, n.shard, n.lsn, extract(epoch FROM clock_timestamp() - n.seen), "
-    "EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = " LOCK_CLASS " AND l.objid = n.lock::oid "
+    "EXISTS (SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = " NODES_LOCK_CLASS
+    " AND l.objid = n.lock::oid "
     "AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))::int, n.serving::int, "
     "n.copied, n.digests "
     "FROM warpwave.nodes n WHERE n.tables = $1 AND n.shards = $2::int ORDER BY n.shard, n.name LIMIT 256";
@@ -88,7 +87,7 @@ static ww_status take_lock(nodes *n, const char *name)
     PGresult *got = NULL;
     char number[16], sql[128];
     lock_number(name, number);
-    snprintf(sql, sizeof sql, "SELECT pg_try_advisory_lock(" LOCK_CLASS ", %s)::int", number);
+    snprintf(sql, sizeof sql, "SELECT pg_try_advisory_lock(" NODES_LOCK_CLASS ", %s)::int", number);
     ww_status status = pg_run(n->sql, "warpwave.nodes", sql, NULL, &got);
     if (status == WW_OK && strcmp(pg_field(got, 0, 0), "1") != 0)
         status = ww_fail(WW_BUSY, "another server, or this one's last run, still holds the lock of the node %s", name);

@@ -8,6 +8,9 @@
 
 enum { NODES_MAX = 256, NODE_URL_BYTES = 256 };
 
+/* "warp" as a number: the first half of the keys of the advisory locks that live nodes hold. */
+#define NODES_LOCK_CLASS "2002874992"
+
 typedef struct cluster_node {
     char name[NODE_NAME_BYTES], url[NODE_URL_BYTES];
     int32_t shard;             /* from 0 */
