@@ -239,11 +239,11 @@ static void a_conversation_in_json_becomes_the_same_tokens(void **state)
     assert_non_null(strstr(ww_model_chat_template(model), "messages"));
     assert_null(ww_model_chat_template(NULL));
     for (int64_t n = 1;; n++) {
-        const int64_t held = memory_blocks_held();
-        memory_fail_at(n);
+        const int64_t held = blocks_held();
+        fail_allocation_at(n);
         const ww_status status = read_conversation(model, ids, &count);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);
@@ -297,11 +297,11 @@ static void a_file_s_tokenizer_needs_no_weights(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tokenizer_encode(own, NULL, 1, 0, ids, 64, &count));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_tokenizer_create(NULL, (ww_tokenizer *[1]){NULL}));
     for (int64_t n = 1;; n++) {
-        const int64_t held = memory_blocks_held();
-        memory_fail_at(n);
+        const int64_t held = blocks_held();
+        fail_allocation_at(n);
         const ww_status status = tokenize_alone(text, ids, &count);
-        memory_fail_at(0);
-        assert_int_equal(memory_blocks_held(), held);
+        fail_allocation_at(0);
+        assert_int_equal(blocks_held(), held);
         if (status == WW_OK)
             break;
         assert_int_equal(status, WW_OUT_OF_MEMORY);
