@@ -23,8 +23,8 @@ DECLARED = {
     "save": "ww_rows rows = ww_rows_default(); ww_results *saved = NULL; FILE *ids = stdout; int32_t dim = 2;",
     "search": "const char **ids = NULL, **payloads = NULL; const float *vectors = NULL, *queries = NULL; int64_t n = 1, m = 1;"
               " ww_tensor embeddings = {0}, x = {0}; ww_results *results = NULL;",
-    "tensors": "void give_back(void *object); void *address = NULL, *object = NULL, *stream = NULL; int64_t rows = 1, columns = 1; double rate = 0.1;"
-               + "".join(f" ww_tensor {name} = {{0}};" for name in "x y w1 w2 h z p x_t h_t w2_t e d on dh g1 g2".split()),
+    "tensors": "void give_back(void *object); void *address = NULL, *object = NULL, *stream = NULL; int64_t rows = 1, columns = 1;"
+               " ww_tensor x = {0};",
 }
 # What the blocks of Python use and do not define. The pages name models; small ones with random weights stand for them. from-sql runs where Python
 # can load extensions; the client of the server's page is tested by tests/server/clients/nightly-server.
@@ -122,7 +122,7 @@ def test_every_block_of_c_compiles():
     source = "#include <stdio.h>\n" + "".join(f"#include <warpwave/{name}>\n" for name in headers)
     found = [(path.stem, number, block) for path in sorted((ROOT / "docs/guide").glob("*.md")) if path.stem != "ranks"
              for number, block in enumerate(blocks(path.relative_to(ROOT), "c"))]
-    assert len(found) > 20
+    assert len(found) >= 20
     compile_c(source + "".join(function_of(*one) for one in found))
     compile_c(blocks("README.md", "c")[0])
 
