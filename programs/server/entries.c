@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "server/notes.h"
 #include "server/qdrant/collections/indexes.h"
+#include "server/qdrant/collections/layout.h"
 #include "server/qdrant/collections/settings.h"
 #include "server/state.h"
 #include "server/ui/map.h"
@@ -70,14 +71,17 @@ static ww_status open_entry(server *s, const char *name, const char *shown, entr
     e->metric = info.metric;
     e->type = info.type;
     e->by_id = following_has(s, name);
+    for (size_t i = 0; i < STRICT_LIMITS; i++)
+        atomic_store(&e->strict[i], -1);
     queue_init(&e->queue, s, e->name, requests_run);
     queue_init(&e->reads, s, e->name, requests_run);
     e->reads.parallel = true;
     return status;
 }
 
-/* Opens the collections whose names begin with the entry's name and a slash. */
-static ww_status open_parts(server *s, entry *e)
+/* Opens the collections whose names begin with the entry's name and a slash, and with `unnamed` that of the vectors without a
+ * name. */
+static ww_status open_parts(server *s, entry *e, bool unnamed)
 {
     ww_results *list = NULL;
     ww_status status = ww_store_list(s->store, &list);
@@ -86,9 +90,11 @@ static ww_status open_parts(server *s, entry *e)
     e->parts = status == WW_OK ? memory_alloc_zeroed((size_t)count + 1, sizeof *e->parts) : NULL;
     if (status == WW_OK && !e->parts)
         status = memory_failed("a collection", (size_t)count * sizeof *e->parts);
+    if (status == WW_OK && unnamed)
+        status = open_entry(s, e->name, "", &e->parts[e->part_count++]);
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
         const char *name = ww_results_id(list, 0, i);
-        if (strncmp(name, e->name, length) == 0 && name[length] == '/')
+        if (strncmp(name, e->name, length) == 0 && name[length] == '/' && name[length + 1] != '\0')
             status = open_entry(s, name, name + length + 1, &e->parts[e->part_count++]);
     }
     ww_results_destroy(list);
@@ -103,7 +109,7 @@ bool request_open_collection(request *r)
 
 const entry *entry_part(const entry *e, const char *name)
 {
-    if (e->part_count == 0)
+    if (!e->split)
         return name[0] == '\0' ? e : NULL;
     for (size_t i = 0; i < e->part_count; i++)
         if (strcmp(e->parts[i].name, name) == 0)
@@ -126,9 +132,15 @@ static ww_status entry_create(server *s, const char *name, entry **made)
     if (!e)
         return memory_failed("a collection", sizeof *e);
     ww_store_model model = ww_store_model_default();
-    ww_status status = open_entry(s, name, name, e);
+    layout how;
+    char points[LAYOUT_NAME_BYTES];
+    layout_points_name(name, points);
+    ww_status status = layout_read(s, name, &how);
     if (status == WW_OK)
-        status = open_parts(s, e);
+        status = open_entry(s, how.unnamed ? points : name, name, e);
+    if (status == WW_OK)
+        status = open_parts(s, e, how.unnamed);
+    e->split = how.split || e->part_count > 0;
     if (status == WW_OK) {
         const ww_status kept = ww_store_get_model(s->store, name, &model);
         status = kept == WW_NOT_FOUND ? WW_OK : kept;
@@ -184,8 +196,10 @@ void entry_forget(server *s, const char *name)
             break;
         }
     pthread_mutex_unlock(&s->lock);
-    if (forgotten)
-        entry_release(s, forgotten);
+    if (!forgotten)
+        return;
+    atomic_store(&forgotten->replaced, true);
+    entry_release(s, forgotten);
 }
 
 /* ---- at the beginning and at the end ------------------------------------------------------------------------------------- */

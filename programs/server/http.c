@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
@@ -308,6 +309,21 @@ static bool check_content_type(request *r, const http_framing *f)
     return !body || json ? true : request_fail(r, 415, "the header Content-Type must be application/json");
 }
 
+/* Clients of Qdrant say for how many seconds they wait. It cannot be longer than --timeout. */
+static bool read_timeout(request *r)
+{
+    const char *given = request_argument(r, "timeout");
+    if (!given || given[0] == '\0')
+        return true;
+    const long seconds = strtol(given, NULL, 10);
+    if (strspn(given, "0123456789") != strlen(given) || seconds < 1)
+        return request_fail(r, 400, "timeout: a number of seconds, 1 or more, is needed");
+    r->asked[STRICT_TIMEOUT] = seconds;
+    r->seconds = (double)seconds < r->seconds ? (double)seconds : r->seconds;
+    r->deadline_seconds = r->begun_seconds + r->seconds;
+    return true;
+}
+
 /* Checks what can be refused before the body arrives. False: the request has been answered. */
 static bool begin(request *r)
 {
@@ -336,7 +352,7 @@ static bool begin(request *r)
         return request_fail(r, 503, "the server is stopping");
     if (!s->ready && r->route->work != WORK_HERE)
         return request_fail(r, 503, "the server is loading");
-    return following_begin(r);
+    return read_timeout(r) && following_begin(r);
 }
 
 /* Frees a body; what follows of it is dropped, and the request gets this status. */

@@ -29,7 +29,23 @@ typedef struct documents documents;
 enum { PATH_NAMES_MAX = 2, REQUEST_ID_BYTES = 64 };
 
 /* What strict_mode_config may limit. */
-typedef enum strict_limit { STRICT_QUERY_LIMIT, STRICT_SEARCHES, STRICT_POINTS, STRICT_LIMITS } strict_limit;
+typedef enum strict_limit {
+    STRICT_QUERY_LIMIT,
+    STRICT_SEARCHES,
+    STRICT_POINTS,
+    STRICT_TIMEOUT,      /* seconds */
+    STRICT_CONDITIONS,   /* of a filter */
+    STRICT_CONDITION,    /* values of one of them */
+    STRICT_HNSW_EF,      /* has no other meaning here */
+    STRICT_OVERSAMPLING, /* in millionths; the same */
+    STRICT_EXACT,        /* 1: asked for */
+    STRICT_READS,        /* a minute */
+    STRICT_WRITES,
+    STRICT_SIZE, /* of the collection */
+    STRICT_BYTES,
+    STRICT_INDEXES,
+    STRICT_LIMITS
+} strict_limit;
 
 typedef enum request_state {
     REQUEST_READING, /* the HTTP library has it */
@@ -66,6 +82,7 @@ struct request {
     bool late;                              /* the deadline has passed */
     struct running_job *job;                /* that computes it; NULL: none does now */
     int64_t asked[STRICT_LIMITS];           /* what the request asks for of what the collection may limit */
+    bool counted;                           /* by the limits of a minute */
     uint64_t batch;                         /* requests with the same number, that is not 0, are computed together */
 
     entry *entry; /* the collection, retained */

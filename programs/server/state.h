@@ -46,6 +46,11 @@ typedef struct index_counts {
     uint64_t digest;      /* of the points that were counted */
 } index_counts;
 
+/* What is left of the requests that a minute permits. */
+typedef struct rate {
+    double per_minute, rest, seconds; /* seconds: when that was so */
+} rate;
+
 /* A served collection. It lives as long as there are references to it. */
 struct entry {
     char *name;
@@ -53,16 +58,17 @@ struct entry {
     int32_t dim;
     ww_metric metric;
     ww_vector_type type;
+    bool split;  /* the collection has the ids and payloads, and the parts have the vectors (layout.h) */
     bool by_id;  /* rows of equal score come in the order of their ids: it is followed by several servers */
     queue queue; /* changes, one after the other, and what must not run beside them */
     queue reads; /* run beside each other and beside changes: each sees one snapshot */
     int64_t references;
     entry *next;
-    atomic_llong strict[STRICT_LIMITS]; /* 0: no limit */
+    atomic_bool replaced;               /* it is no longer in the list: requests that wait look for theirs again */
+    atomic_llong strict[STRICT_LIMITS]; /* -1: no limit */
+    rate rates[2];                      /* of reads and writes, guarded by the server's lock */
     atomic_llong rows, bytes;           /* for the figures, at most some seconds old */
-    /* Each named vector has its own collection, "docs/image" beside "docs", with a copy of the payloads, so that filters work
-     * there. `collection` then has the ids and payloads of all points, and meaningless vectors. */
-    entry *parts; /* their `name` is the vector's */
+    entry *parts;                       /* of a split collection; their `name` is the vector's */
     size_t part_count;
     struct map_job *map;  /* NULL until requested */
     index_counts counted; /* guarded by the server's lock */

@@ -18,13 +18,13 @@ static bool admits(const char *json, const char *payload, bool *out)
 {
     ww_filter *f = NULL;
     json_fault fault;
-    bool by_vector = false;
+    filter_facts facts = {0};
     int32_t matches = -1;
     if (!json_check(json, strlen(json), &fault))
         return false;
     if (ww_filter_create(&f) != WW_OK)
         abort();
-    const bool read = filter_read_qdrant(f, json_root(json), NULL, &by_vector) == WW_OK;
+    const bool read = filter_read_qdrant(f, json_root(json), NULL, &facts) == WW_OK;
     if (read && ww_filter_matches(f, "7", payload, &matches) != WW_OK)
         abort();
     ww_filter_destroy(f);

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "fuzz/storing.h"
 #include "server/http.h"
-#include "server/qdrant/collections/settings.h"
+#include "server/qdrant/collections/strict.h"
 #include "server/route.h"
 #include "server/state.h"
 #include "server/work/documents.h"
@@ -82,7 +82,7 @@ static void ask(const route *at, char *body, size_t length)
         r.entry = of_collection ? entry_open(&served, "docs") : NULL;
         if (of_collection && !r.entry)
             fail("the collection is gone");
-        if (!r.entry || settings_obeyed(&r))
+        if (!r.entry || strict_obeyed(&r))
             at->run(&r);
         check_answer(&r, true);
     }

@@ -1,6 +1,6 @@
 // All collections with their figures; creating and dropping them.
 import { collectionPath, overview, result } from "/ui/api.js";
-import { button, bytes, count, deviceText, dialog, el, field, note, plural, problem, replace, select, visible } from "/ui/dom.js";
+import { button, bytes, count, deviceText, dialog, el, field, note, plural, problem, replace, select, vectorName, visible } from "/ui/dom.js";
 
 const TABLE_FROM = 10; // fewer collections are cards
 
@@ -14,7 +14,7 @@ function indexOf(index) {
 }
 
 function indexText({ index, vectors }) {
-  const named = vectors.filter((part) => part.index).map((part) => `${visible(part.name)}: ${indexOf(part.index)}`);
+  const named = vectors.filter((part) => part.index).map((part) => `${vectorName(part.name)}: ${indexOf(part.index)}`);
   if (!index && !named.length) return "none: every search is exact";
   return index ? indexOf(index) : named;
 }
@@ -65,7 +65,7 @@ const vectorText = ({ dim, type, metric }) => `${count(dim)} × ${type}, ${METRI
 // A value, or one for each vector with a name.
 const figure = (name, ...values) => el("div", {}, el("dt", {}, name), el("dd", {}, values.flat().map((value) => el("p", {}, value))));
 
-const vectorsOf = (collection) => (collection.vectors.length ? collection.vectors.map((part) => `${visible(part.name)}: ${vectorText(part)}`) : [vectorText(collection)]);
+const vectorsOf = (collection) => (collection.vectors.length ? collection.vectors.map((part) => `${vectorName(part.name)}: ${vectorText(part)}`) : [vectorText(collection)]);
 
 const modelOf = ({ model, served_model }) => (model ? visible(model) + (served_model ? "" : " (not served)") : "none");
 

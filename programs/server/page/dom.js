@@ -69,6 +69,9 @@ const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f
 export const visible = (text) =>
   text.replace(UNSEEN, (c) => `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
+// The name of a vector, which may be "".
+export const vectorName = (name) => visible(name) || "without a name";
+
 export const shorten = (text, length) => (text.length > length ? text.slice(0, length) + "…" : text);
 
 // ---- messages and dialogs

@@ -1,6 +1,6 @@
 // The map: all rows as points. The server places them; the page draws, and asks for payloads only of points that are looked at.
 import { ask, binary, collectionPath, ownPath, result, rows, sendBinary } from "/ui/api.js";
-import { button, count, el, field, note, plural, problem, replace, select, shorten, visible } from "/ui/dom.js";
+import { button, count, el, field, note, plural, problem, replace, select, shorten, vectorName, visible } from "/ui/dom.js";
 import { anywhere, facet, fieldsOf } from "/ui/filters.js";
 import { parse } from "/ui/json.js";
 import { Labels, nameRegions, regionsOf, textOf } from "/ui/labels.js";
@@ -69,7 +69,7 @@ class MapView {
     this.tool = "move";
     const vectors = info.vectors.map((one) => one.name);
     this.using = vectors.includes(parameters.get("vector")) ? parameters.get("vector") : vectors[0]; // undefined if vectors have no names
-    const vector = vectors.length > 0 && select(vectors.map((name) => [name, visible(name)]), this.using, (name) => {
+    const vector = vectors.length > 0 && select(vectors.map((name) => [name, vectorName(name)]), this.using, (name) => {
       location.hash = `#/map/${encodeURIComponent(collection)}?vector=${encodeURIComponent(name)}`;
     });
     this.labelled = el("input", { type: "checkbox", checked: true, onchange: () => { this.labels.node.hidden = !this.labelled.checked; } });

@@ -2,7 +2,7 @@
 // meaning, by its words (BM25), or by both.
 import { ask, collectionPath, rows } from "/ui/api.js";
 import { FilterBuilder, fieldsOf } from "/ui/filters.js";
-import { button, bytes, count, deviceText, duration, el, field, plural, problem, replace, select, shorten, visible } from "/ui/dom.js";
+import { button, bytes, count, deviceText, duration, el, field, plural, problem, replace, select, shorten, vectorName, visible } from "/ui/dom.js";
 import { isNumber, parse } from "/ui/json.js";
 import { openPanel } from "/ui/panel.js";
 import { chooseTitle, idText, inline, rowCard, titleKey } from "/ui/payload.js";
@@ -79,7 +79,7 @@ class SearchView {
     this.filters = new FilterBuilder(collection, () => this.results.childNodes.length && this.run());
     this.results = el("section", { class: "results", "aria-label": "Results", "aria-live": "polite" });
     this.k = el("input", { type: "number", min: 1, max: 1000, value: 10 });
-    this.using = info.vectors.length ? select(info.vectors.map((part) => [part.name, visible(part.name)]), info.vectors[0].name) : null;
+    this.using = info.vectors.length ? select(info.vectors.map((part) => [part.name, vectorName(part.name)]), info.vectors[0].name) : null;
     this.build(parameters);
   }
 

@@ -11,6 +11,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "server/qdrant/collections/strict.h"
 #include "server/qdrant/filter_places.h"
 #include "server/qdrant/point_id.h"
 #include "server/qdrant/select.h"
@@ -112,6 +113,12 @@ static int64_t count_elements(const char *list)
     return count;
 }
 
+/* Notes the number of values of a condition. */
+static void count_values(filter_reader *r, int64_t count)
+{
+    r->facts.values_max = count > r->facts.values_max ? count : r->facts.values_max;
+}
+
 /* Adds a condition on the field of a condition's "key". */
 static ww_status add(filter_reader *r, ww_filter_test test, const values *v)
 {
@@ -129,7 +136,9 @@ typedef struct match_kind {
 static ww_status add_match(filter_reader *r, const match_kind *kind, const char *value)
 {
     values v = {0};
-    ww_status status = values_create(&v, value, kind->list ? count_elements(value) : 1);
+    const int64_t count = kind->list ? count_elements(value) : 1;
+    ww_status status = values_create(&v, value, count);
+    count_values(r, count);
     char *texts = v.texts;
     for (const char *at = kind->list ? json_first(value) : value; status == WW_OK && at;
          at = kind->list ? json_next(at) : NULL) {
@@ -298,6 +307,7 @@ static ww_status read_ids(filter_reader *r, const char *list)
         return filter_refuse(r, WW_INVALID_ARGUMENT, "a list of ids is needed");
     const int64_t count = count_elements(list);
     const size_t bytes = (size_t)(json_end(list) - list) + (size_t)count * POINT_ID_BYTES;
+    count_values(r, count);
     const char **ids = memory_alloc(((size_t)count + 1) * sizeof *ids);
     char *texts = memory_alloc(bytes), *next = texts;
     ww_status status = ids && texts ? WW_OK : memory_failed("ids", bytes);
@@ -365,8 +375,8 @@ static ww_status read_has_vector(filter_reader *r, const char *value)
     char name[128];
     if (json_type_of(value) != JSON_TEXT)
         return filter_refuse(r, WW_INVALID_ARGUMENT, "has_vector: the name of a vector is needed");
-    r->by_vector = true;
-    if (!r->entry || r->entry->part_count == 0)
+    r->facts.by_vector = true;
+    if (!r->entry || !r->entry->split)
         return add_constant(r, json_text_is(value, "", 0));
     const entry *part = vector_name_read(value, name) ? entry_part(r->entry, name) : NULL;
     if (!part)
@@ -378,6 +388,7 @@ static ww_status read_has_vector(filter_reader *r, const char *value)
 static ww_status read_condition(filter_reader *r, const char *condition)
 {
     const char *value;
+    r->facts.conditions++;
     if (json_type_of(condition) != JSON_OBJECT)
         return filter_refuse(r, WW_INVALID_ARGUMENT, "a condition is an object");
     if (given(condition, "key"))
@@ -465,11 +476,11 @@ static ww_status read_clauses(filter_reader *r, const char *filter)
     return status;
 }
 
-ww_status filter_read_qdrant(ww_filter *filter, const char *json, const entry *e, bool *by_vector)
+ww_status filter_read_qdrant(ww_filter *filter, const char *json, const entry *e, filter_facts *facts)
 {
     filter_reader r = {.out = filter, .entry = e};
     const ww_status status = read_clauses(&r, json);
-    *by_vector = r.by_vector;
+    *facts = r.facts;
     return status;
 }
 
@@ -478,18 +489,18 @@ ww_status filter_read_qdrant(ww_filter *filter, const char *json, const entry *e
 /* Adds the filter and those above it, read with the entry's named vectors. */
 static ww_status read_resolved(ww_filter *made, const entry *e, const point_filter *f)
 {
-    bool by_vector = false;
+    filter_facts facts = {0};
     ww_status status = WW_OK;
     for (; status == WW_OK && f; f = f->above)
         if (f->json)
-            status = filter_read_qdrant(made, f->json, e, &by_vector);
+            status = filter_read_qdrant(made, f->json, e, &facts);
     return status;
 }
 
 ww_status filter_resolve(const entry *e, const point_filter *f, ww_filter **resolved)
 {
     *resolved = NULL;
-    if (!f->by_vector || e->part_count == 0)
+    if (!f->by_vector || !e->split)
         return WW_OK;
     ww_status status = ww_filter_create(resolved);
     if (status == WW_OK)
@@ -507,12 +518,15 @@ bool filter_of_request(request *r, const char *object, const char *key, point_fi
     f->json = json_given(object, key);
     if (!f->json && !above)
         return true;
+    filter_facts facts = {0};
     ww_status status = ww_filter_create(&f->filter);
     if (status == WW_OK && f->json)
-        status = filter_read_qdrant(f->filter, f->json, NULL, &f->by_vector);
+        status = filter_read_qdrant(f->filter, f->json, NULL, &facts);
+    strict_ask(r, STRICT_CONDITIONS, facts.conditions);
+    strict_ask(r, STRICT_CONDITION, facts.values_max);
     if (status == WW_OK)
         status = ww_filter_add_filter(f->filter, above);
-    f->by_vector = f->by_vector || (above && f->above->by_vector);
+    f->by_vector = facts.by_vector || (above && f->above->by_vector);
     return status == WW_OK ? true : request_fail_status(r, status);
 }
 

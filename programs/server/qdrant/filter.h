@@ -25,7 +25,13 @@ ww_status filter_resolve(const entry *e, const point_filter *f, ww_filter **reso
 
 void point_filter_free(point_filter *f);
 
-/* Reads a filter; NULL for `e` only checks conditions on named vectors, and sets `by_vector` if there is one. */
-ww_status filter_read_qdrant(ww_filter *filter, const char *json, const entry *e, bool *by_vector);
+/* What a filter contains. */
+typedef struct filter_facts {
+    bool by_vector;                 /* conditions on named vectors */
+    int64_t conditions, values_max; /* values of the condition that has most */
+} filter_facts;
+
+/* Reads a filter; NULL for `e` only checks conditions on named vectors. */
+ww_status filter_read_qdrant(ww_filter *filter, const char *json, const entry *e, filter_facts *facts);
 
 #endif

@@ -7,7 +7,7 @@
 typedef struct filter_reader {
     ww_filter *out;
     const entry *entry; /* NULL: conditions on named vectors are only checked */
-    bool by_vector;     /* there was one */
+    filter_facts facts; /* of what was read so far */
     char *field;        /* of the condition that is being read */
     char place[256];    /* "must.0.match", for messages */
 } filter_reader;

@@ -35,6 +35,7 @@ typedef struct named_vector {
     int64_t dim;
     int64_t text_offset; /* in text_vectors of the operation */
     int64_t text;        /* number of the text in the operation's documents; -1: none */
+    int64_t row;         /* of one without a name: its number in the operation's `vectors`; -1: it is not there */
 } named_vector;
 
 typedef struct operation {
@@ -43,13 +44,14 @@ typedef struct operation {
     int64_t count, capacity;
     float *vectors; /* count x dim of upserts */
     int64_t dim;
-    named_vector *named; /* instead of `vectors`; NULL: vectors have no names */
+    named_vector *named; /* NULL: vectors have no names, and each point has one */
     int64_t named_count, named_capacity;
     float *text_vectors; /* of the texts for named vectors, once embedded */
     int64_t text_floats, text_capacity;
     const documents *documents; /* the request's texts that vectors are made of, kept with the points; NULL: none */
     int64_t *texts;             /* of each point without named vectors: the number of its text in there; -1: none */
     const char *vector_names;   /* JSON list of vectors to delete, in the request's body */
+    bool bare;                  /* it makes points that lack the vector without a name */
     char **payloads;            /* of upserts; NULL: the point has none */
     point_filter filter;        /* instead of ids; without a filter there are ids */
     char *payload;              /* JSON object to set */

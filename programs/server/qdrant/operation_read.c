@@ -5,6 +5,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/qdrant/collections/strict.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"
 #include "server/work/documents.h"
@@ -175,40 +176,52 @@ static bool read_named_vector(request *r, const char *value, operation *o, named
     return point_vector_read(r, value, vector_place(o, place), &v->values, &v->dim);
 }
 
-/* {"image": [...], "text": [...]}: the vectors of the next point. */
-static bool read_named_vectors(request *r, const char *object, operation *o)
+/* From now on vectors have names: those that were read have "". */
+static bool name_vectors(request *r, operation *o)
 {
-    if (o->count > 0 && !o->named && !json_first(object))
-        return request_fail(r, 501,
-                            "points[%lld].vector: a point without a vector is not supported where vectors have no names",
-                            (long long)o->count);
-    if (o->count > 0 && !o->named)
-        return request_fail(r, 400, "points[%lld].vector: has names, and the one before has none", (long long)o->count);
-    if (!reserve(r, o, 0) || !reserve_named(r, o))
-        return false;
-    for (const char *key = json_first(object); key; key = json_next(key)) {
+    const bool unnamed = !o->named;
+    for (int64_t i = 0; unnamed && i < o->count; i++) {
         if (!reserve_named(r, o))
             return false;
-        named_vector *v = &o->named[o->named_count];
-        *v = (named_vector){.point = o->count};
-        if (!vector_name_read(key, v->name))
-            return request_fail(r, 400, "points[%lld].vector: the name of a vector is too long", (long long)o->count);
-        if (!read_named_vector(r, json_member(key), o, v))
-            return false;
-        o->named_count++;
+        o->named[o->named_count++] = (named_vector){.point = i, .dim = o->dim, .text = o->texts[i], .row = i};
     }
+    return reserve(r, o, 0) && reserve_named(r, o);
+}
+
+/* Reads a vector of the next point; `key` is its name as JSON, NULL for "". */
+static bool add_named(request *r, const char *key, const char *value, operation *o)
+{
+    if (!reserve_named(r, o))
+        return false;
+    named_vector *v = &o->named[o->named_count++];
+    *v = (named_vector){.point = o->count, .row = -1};
+    if (!vector_name_read(key, v->name))
+        return request_fail(r, 400, "points[%lld].vector: the name of a vector is too long", (long long)o->count);
+    return read_named_vector(r, value, o, v);
+}
+
+/* {"image": [...], "text": [...]}: the vectors of the next point, which may have none. */
+static bool read_named_vectors(request *r, const char *object, operation *o)
+{
+    if (!name_vectors(r, o))
+        return false;
+    o->bare = o->bare || (o->kind == OPERATION_UPSERT && !json_first(object));
+    for (const char *key = json_first(object); key; key = json_next(key))
+        if (!add_named(r, key, json_member(key), o))
+            return false;
     return true;
 }
 
 static bool read_vector(request *r, const char *value, operation *o)
 {
-    const char *named = value && json_type_of(value) == JSON_OBJECT ? json_find(value, "", 0) : NULL;
-    value = named ? named : value; /* {"": [...]} is the unnamed vector */
+    const char *unnamed = value && json_type_of(value) == JSON_OBJECT ? json_find(value, "", 0) : NULL;
+    if (unnamed && !json_next(json_first(value)))
+        value = unnamed; /* {"": [...]} is the vector without a name */
     const bool text = is_document(value);
     if (value && json_type_of(value) == JSON_OBJECT && !text && !json_given(value, "indices"))
         return read_named_vectors(r, value, o);
     if (o->named)
-        return request_fail(r, 400, "points[%lld].vector: has no name, and the one before has", (long long)o->count);
+        return name_vectors(r, o) && add_named(r, NULL, value, o);
     const int64_t dim = text ? add_text(r, value, o, &o->vectors, o->count * o->dim) : count_numbers(value);
     point_place place;
     if (dim <= 0)
@@ -243,12 +256,6 @@ static bool read_payload(request *r, const char *value, operation *o)
     return true;
 }
 
-/* Notes the largest number of points of an upsert. */
-static void count_point(request *r, const operation *o)
-{
-    r->asked[STRICT_POINTS] = o->count > r->asked[STRICT_POINTS] ? o->count : r->asked[STRICT_POINTS];
-}
-
 /* The parts of one point of an upsert. */
 typedef struct point_parts {
     const char *id, *vector, *payload;
@@ -259,7 +266,7 @@ static bool add_point(request *r, operation *o, point_parts p)
     if (!read_vector(r, p.vector, o) || !read_id(r, p.id, o->count, o->ids[o->count]) || !read_payload(r, p.payload, o))
         return false;
     o->count++;
-    count_point(r, o);
+    strict_ask(r, STRICT_POINTS, o->count);
     return true;
 }
 
@@ -327,7 +334,7 @@ static bool read_named_batch(request *r, const char *ids, const char *vectors, c
             !read_payload(r, payload, o))
             return false;
         o->count++;
-        count_point(r, o);
+        strict_ask(r, STRICT_POINTS, o->count);
         payload = payload ? json_next(payload) : NULL;
     }
     return true;
@@ -441,6 +448,8 @@ bool operation_read(request *r, const char *object, operation_kind kind, operati
         o->vector_names = json_given(object, "vector");
         if (!o->vector_names || json_type_of(o->vector_names) != JSON_LIST)
             return request_fail(r, 400, "vector: a list of names is needed");
+        for (const char *at = json_first(o->vector_names); at; at = json_next(at))
+            o->bare = o->bare || (json_type_of(at) == JSON_TEXT && json_text_is(at, "", 0));
         return read_selector(r, object, o);
     default:
         return read_selector(r, object, o);

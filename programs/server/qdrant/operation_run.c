@@ -4,6 +4,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/qdrant/collections/strict.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/payload.h"
 #include "server/qdrant/select.h"
@@ -139,6 +140,8 @@ static ww_status upsert(entry *e, const operation *o)
     if (status == WW_OK && o->documents) /* otherwise an upsert has no texts, and new vectors change none */
         status = row_texts_find(&texts, e, o, &rows, numbers);
     rows.texts = texts.list;
+    if (status == WW_OK && o->kind == OPERATION_UPSERT)
+        status = strict_admits(e, ids, row_count);
     if (status == WW_OK && row_count > 0)
         status = o->kind == OPERATION_UPSERT ? ww_collection_upsert(e->collection, &rows)
                                              : ww_collection_update(e->collection, &rows);
@@ -155,16 +158,13 @@ static ww_status upsert(entry *e, const operation *o)
 /* Checks all names and sizes before anything is written. */
 static ww_status check_named(const entry *e, const operation *o)
 {
-    if (e->part_count == 0 && o->named_count == 0)
-        return ww_fail(WW_UNSUPPORTED, "a point without a vector is not supported where vectors have no names");
-    if (e->part_count == 0 || (!o->named && o->count > 0))
-        return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: vectors of this collection %s names",
-                       e->part_count > 0 ? "have" : "have no");
-    for (int64_t i = 0; o->named && i < o->named_count; i++) {
+    if (!e->split && o->named_count == 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: a vector is needed");
+    for (int64_t i = 0; i < o->named_count; i++) {
         named_vector *v = &o->named[i];
         const entry *part = entry_part(e, v->name);
         v->part = part;
-        if (!part)
+        if (!part || part == e)
             return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", v->name);
         if (part->dim != v->dim)
             return ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld",
@@ -222,7 +222,9 @@ static void part_rows_fill(part_rows *rows, const entry *part, const operation *
             rows->missing[rows->missing_count++] = o->ids[kept[i]];
             continue;
         }
-        const float *values = found->values ? found->values : o->text_vectors + found->text_offset;
+        const float *values = found->values     ? found->values
+                              : found->row >= 0 ? o->vectors + found->row * o->dim
+                                                : o->text_vectors + found->text_offset;
         memcpy(rows->vectors + rows->count * part->dim, values, (size_t)part->dim * sizeof *values);
         rows->payloads[rows->count] =
             (const char *)(uintptr_t)kept[i]; /* the number of the point, until the payload is known */
@@ -285,6 +287,8 @@ static ww_status upsert_named(entry *e, const operation *o)
         points.texts[i] = -1;
         points.count++;
     }
+    if (status == WW_OK && o->kind == OPERATION_UPSERT)
+        status = strict_admits(e, points.ids, count);
     if (status == WW_OK)
         status = o->kind == OPERATION_UPSERT ? upsert_rows(e, o, &points)
                                              : find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &old);
@@ -434,12 +438,27 @@ static ww_status delete_points(entry *e, const ww_results *found, const char *na
     return status;
 }
 
+/* Writes vectors without names to a collection that is split: there their name is "". */
+static ww_status upsert_unnamed(entry *e, const operation *o)
+{
+    operation named = *o;
+    named.named = memory_alloc((size_t)(o->count + 1) * sizeof *named.named);
+    if (!named.named)
+        return memory_failed("vectors", (size_t)o->count * sizeof *named.named);
+    for (int64_t i = 0; i < o->count; i++)
+        named.named[i] = (named_vector){.point = i, .dim = o->dim, .text = o->texts[i], .row = i};
+    named.named_count = o->count;
+    const ww_status status = upsert_named(e, &named);
+    memory_free(named.named);
+    return status;
+}
+
 static ww_status run(entry *e, const operation *o)
 {
     if (o->kind == OPERATION_UPSERT || o->kind == OPERATION_UPDATE_VECTORS)
-        return e->part_count > 0 || o->named ? upsert_named(e, o) : upsert(e, o);
-    if (o->kind == OPERATION_DELETE_VECTORS && e->part_count == 0)
-        return ww_fail(WW_UNSUPPORTED, "vectors without names cannot be deleted; delete the points");
+        return o->named ? upsert_named(e, o) : e->split ? upsert_unnamed(e, o) : upsert(e, o);
+    if (o->kind == OPERATION_DELETE_VECTORS && !e->split)
+        return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: vectors of this collection have no names");
     ww_results *found = NULL;
     if (!o->filter.filter && o->count == 0)
         return WW_OK;
@@ -454,7 +473,7 @@ static ww_status run(entry *e, const operation *o)
 
 bool operation_can_join(const operation *o)
 {
-    return !o->filter.filter && !o->update_filter.filter && o->mode == UPDATE_OR_INSERT;
+    return !o->filter.filter && !o->update_filter.filter && o->mode == UPDATE_OR_INSERT && !o->bare;
 }
 
 ww_status operation_run_within(entry *e, const operation *o)
@@ -464,7 +483,7 @@ ww_status operation_run_within(entry *e, const operation *o)
 
 ww_status operation_run(entry *e, const operation *o)
 {
-    if (e->part_count == 0)
+    if (!e->split)
         return run(e, o); /* one write, which is a transaction by itself */
     ww_store *store = e->queue.server->store;
     ww_status status = ww_store_begin(store);

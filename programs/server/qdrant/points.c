@@ -3,6 +3,8 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/qdrant/collections/layout.h"
+#include "server/qdrant/collections/strict.h"
 #include "server/qdrant/listing.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"
@@ -136,6 +138,7 @@ static bool prepare_batch(request *r)
     if (!p)
         return false;
     p->list = true;
+    strict_ask(r, STRICT_WRITES, (int64_t)count);
     for (const char *at = json_first(list); at; at = json_next(at)) {
         operation *o = &p->operations[p->count++];
         if (!read_operation(r, at, o, p->count - 1))
@@ -186,9 +189,21 @@ static bool frees_room(const change_plan *p)
     return frees;
 }
 
+/* Splits the collection if it has to have points without their vector. */
+static ww_status make_room(request *r)
+{
+    const change_plan *p = r->plan;
+    bool bare = false;
+    for (size_t i = 0; i < p->count; i++)
+        bare = bare || p->operations[i].bare;
+    return bare && !r->entry->split ? layout_split(r) : WW_OK;
+}
+
 static void run_alone(request *r)
 {
-    ww_status status = run_operations(r, false);
+    ww_status status = make_room(r);
+    if (status == WW_OK)
+        status = run_operations(r, false);
     if (frees_room(r->plan) && reserve_give(r->server, status))
         status = run_operations(r, false);
     if (status == WW_OK)
@@ -222,7 +237,9 @@ static void run_changes(request *list)
         int count = 0;
         for (end = first; end && count < GROUP_MAX; end = end->next)
             count++;
-        const bool grouped = count > 1 && run_grouped(first, end);
+        const bool limited = atomic_load(&first->entry->strict[STRICT_SIZE]) >= 0 ||
+                             atomic_load(&first->entry->strict[STRICT_BYTES]) >= 0; /* then each counts what is there */
+        const bool grouped = count > 1 && !limited && run_grouped(first, end);
         for (request *r = first; r != end; r = r->next) {
             if (grouped)
                 put_changed(r);

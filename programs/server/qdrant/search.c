@@ -7,6 +7,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/tables/hash.h"
+#include "server/qdrant/collections/strict.h"
 #include "server/route.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
@@ -112,7 +113,7 @@ static bool prepare_many(request *r, search_form form, search_reader read)
     if (count > SEARCHES_MAX)
         return request_fail(r, 400, "searches: %zu of them; the maximum is %d", count, SEARCHES_MAX);
     search_plan *p = plan_create(r, count, form);
-    r->asked[STRICT_SEARCHES] = (int64_t)count;
+    strict_ask(r, STRICT_SEARCHES, (int64_t)count);
     for (const char *at = p ? json_first(list) : NULL; at; at = json_next(at))
         if (!read(r, at, &p->searches[p->count++]))
             return false;

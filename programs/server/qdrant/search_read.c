@@ -6,6 +6,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/tables/hash.h"
+#include "server/qdrant/collections/strict.h"
 #include "server/qdrant/search.h"
 #include "server/work/documents.h"
 
@@ -185,6 +186,27 @@ static bool read_prefetch(request *r, const char *value, search *s, tree_place a
     return true;
 }
 
+/* hnsw_ef and oversampling change nothing here, but a collection may limit them. */
+static bool read_params(request *r, const char *params, search *s)
+{
+    const char *quantization = json_given(params, "quantization");
+    int64_t ef = 0;
+    double oversampling = 0;
+    bool exact = false;
+    if (!request_read_integer(r, params, "nprobe", 0, &s->nprobe) || !request_read_number(r, params, "recall", &s->recall) ||
+        !request_read_bool(r, params, "exact", &exact) || !request_read_integer(r, params, "hnsw_ef", 0, &ef) ||
+        (quantization && !request_read_number(r, quantization, "oversampling", &oversampling)))
+        return false;
+    if (exact) {
+        s->nprobe = 0;
+        s->recall = 0;
+    }
+    strict_ask(r, STRICT_EXACT, exact);
+    strict_ask(r, STRICT_HNSW_EF, ef);
+    strict_ask(r, STRICT_OVERSAMPLING, oversampling > 0 && oversampling < 1e12 ? (int64_t)(oversampling * 1e6) : 0);
+    return true;
+}
+
 /* Reads what searches of both APIs have in common. */
 static bool read_common(request *r, const char *object, search *s, tree_place at)
 {
@@ -200,18 +222,12 @@ static bool read_common(request *r, const char *object, search *s, tree_place at
         return request_fail(r, 400, "params: an object is needed");
     if (lookup && !search_read_lookup(r, lookup, s))
         return false;
-    bool exact = false;
-    if (params && (!request_read_integer(r, params, "nprobe", 0, &s->nprobe) ||
-                   !request_read_number(r, params, "recall", &s->recall) || !request_read_bool(r, params, "exact", &exact)))
+    if (params && !read_params(r, params, s))
         return false;
-    if (exact)
-        s->nprobe = 0;
-    if (exact)
-        s->recall = 0;
     s->has_threshold = json_given(object, "score_threshold") != NULL;
     if (!request_read_integer(r, object, "limit", 1, &s->limit) || !request_read_integer(r, object, "offset", 0, &s->offset))
         return false;
-    r->asked[STRICT_QUERY_LIMIT] = s->limit > r->asked[STRICT_QUERY_LIMIT] ? s->limit : r->asked[STRICT_QUERY_LIMIT];
+    strict_ask(r, STRICT_QUERY_LIMIT, s->limit);
     s->limit = s->limit < WW_ROWS_MAX ? s->limit : WW_ROWS_MAX; /* no collection has more, and sums stay small */
     s->offset = s->offset < WW_ROWS_MAX ? s->offset : WW_ROWS_MAX;
     return request_read_number(r, object, "score_threshold", &s->threshold) && read_filter(r, object, at.above, s) &&

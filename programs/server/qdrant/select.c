@@ -215,8 +215,9 @@ static bool wants_vector(const selection *with, const char *name)
 void put_named_vectors(out *o, const point *p, vector_writer put)
 {
     const char *id = ww_results_id(p->results, p->query, p->hit);
+    const bool named = p->entry->part_count != 1 || p->entry->parts[0].name[0] != '\0';
     bool begun = false;
-    out_text(o, "{");
+    out_text(o, named ? "{" : "");
     for (size_t i = 0; i < p->entry->part_count; i++) {
         const entry *part = &p->entry->parts[i];
         ww_results *found = NULL;
@@ -226,14 +227,15 @@ void put_named_vectors(out *o, const point *p, vector_writer put)
         o->failed = o->failed || status != WW_OK;
         if (status == WW_OK && ww_results_id(found, 0, 0)) {
             out_text(o, begun ? "," : "");
-            out_quoted(o, part->name, strlen(part->name));
-            out_text(o, ":");
+            if (named)
+                out_quoted(o, part->name, strlen(part->name));
+            out_text(o, named ? ":" : "");
             put(o, part, ww_results_vector(found, 0, 0));
             begun = true;
         }
         ww_results_destroy(found);
     }
-    out_text(o, "}");
+    out_text(o, named ? "}" : begun ? "" : "{}");
 }
 
 /* Writes the selected parts, "payload" and "vector", with a comma before each. */
@@ -249,7 +251,7 @@ static void put_point_parts(out *o, const point *p)
         else
             out_text(o, payload);
     }
-    if (p->with->vector && p->entry->part_count > 0) {
+    if (p->with->vector && p->entry->split) {
         out_text(o, ",\"vector\":");
         put_named_vectors(o, p, put_vector);
         return;

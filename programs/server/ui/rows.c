@@ -172,7 +172,7 @@ static void put_vectors(out *o, const entry *e, const ww_results *found, int64_t
 {
     static const selection all = {0};
     out_text(o, ",\"vector\":");
-    if (e->part_count > 0)
+    if (e->split)
         put_named_vectors(o, &(point){.entry = e, .results = found, .hit = i, .with = &all}, put_vector);
     else
         put_vector(o, e, ww_results_vector(found, 0, i));

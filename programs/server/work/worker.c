@@ -2,7 +2,8 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "server/body/encoding.h"
-#include "server/qdrant/collections/settings.h"
+#include "server/qdrant/collections/layout.h"
+#include "server/qdrant/collections/strict.h"
 #include "server/route.h"
 #include "server/state.h"
 #include "server/work/documents.h"
@@ -122,13 +123,17 @@ static readiness make_ready(request *r)
         request_fail(r, 499, "the client has left, or the deadline has passed");
         return REQUEST_REFUSED;
     }
-    if (of_collection && !r->entry) { /* it was not known when the request came, and waited for the store */
+    if (of_collection && r->entry && layout_is_old(r)) {
+        entry_release(r->server, r->entry);
+        r->entry = NULL;
+    }
+    if (of_collection && !r->entry) { /* it was not known when the request came, or was replaced */
         if (!request_open_collection(r))
             return REQUEST_REFUSED;
         queue_submit(collection_queue(r), r);
         return REQUEST_SENT_ON;
     }
-    if (of_collection && !settings_obeyed(r))
+    if (of_collection && !strict_obeyed(r))
         return REQUEST_REFUSED;
     return documents_check(r);
 }

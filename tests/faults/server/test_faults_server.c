@@ -44,6 +44,8 @@ static int begin(void **state)
     ASK_STATUS(
         port, 200, "PUT", "/collections/docs/points",
         "{\"points\": [{\"id\": 1, \"vector\": [1, 2], \"payload\": {\"a\": [1, 2]}}, {\"id\": 2, \"vector\": [2, 1]}]}");
+    ASK_STATUS(port, 200, "PUT", "/collections/lone", "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}}");
+    ASK_STATUS(port, 200, "PUT", "/collections/lone/points", "{\"points\": [{\"id\": 1, \"vector\": [1]}]}");
     ASK_STATUS(port, 200, "PUT", "/collections/pair",
                "{\"vectors\": {\"a\": {\"size\": 2, \"distance\": \"Dot\"}, \"b\": {\"size\": 1, \"distance\": \"Dot\"}}}");
     ASK_STATUS(port, 200, "PUT", "/collections/pair/points",
@@ -94,6 +96,13 @@ static const struct {
     {"POST", "/warpwave/collections/pair/map?using=a", NULL},
     {"GET", "/warpwave/collections/pair/map/points?using=a", NULL},
     {"POST", "/warpwave/collections/docs/rows/delete", "{\"ids\": [\"9\"]}"},
+    {"PUT", "/collections/none", "{}"},
+    {"PUT", "/collections/lone/points", "{\"points\": [{\"id\": 2, \"vector\": [2]}, {\"id\": 3, \"vector\": {}}]}"},
+    {"PUT", "/collections/lone/points", "{\"points\": [{\"id\": 2, \"vector\": [2]}]}"},
+    {"PUT", "/collections/lone/vectors/c", "{\"size\": 1, \"distance\": \"Dot\", \"on_disk\": true}"},
+    {"GET", "/collections/lone", NULL},
+    {"PATCH", "/collections/lone", "{\"strict_mode_config\": {\"enabled\": true, \"max_points_count\": 3}}"},
+    {"PUT", "/collections/lone/points", "{\"points\": [{\"id\": 3, \"vector\": [2]}, {\"id\": 2, \"vector\": [2]}]}"},
 };
 
 static void every_request_is_answered_whichever_allocation_fails(void **state)

@@ -10,11 +10,11 @@
 static bool admits(const char *condition, const char *id, const char *payload)
 {
     ww_filter *f = NULL;
-    bool by_vector = false;
+    filter_facts facts = {0};
     int32_t matches = -1;
     CHECK_OK(ww_filter_create(&f));
-    CHECK_OK(filter_read_qdrant(f, condition, NULL, &by_vector));
-    assert_int_equal(by_vector, strstr(condition, "has_vector") != NULL);
+    CHECK_OK(filter_read_qdrant(f, condition, NULL, &facts));
+    assert_int_equal(facts.by_vector, strstr(condition, "has_vector") != NULL);
     CHECK_OK(ww_filter_matches(f, id, payload, &matches));
     ww_filter_destroy(f);
     return matches;
@@ -208,9 +208,9 @@ static void wrong_filters_are_refused_where_they_are_wrong(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ww_filter *f = NULL;
-        bool by_vector = false;
+        filter_facts facts = {0};
         CHECK_OK(ww_filter_create(&f));
-        CHECK_FAILS(wrong[i].status, filter_read_qdrant(f, wrong[i].filter, NULL, &by_vector));
+        CHECK_FAILS(wrong[i].status, filter_read_qdrant(f, wrong[i].filter, NULL, &facts));
         ww_filter_destroy(f);
         if (!strstr(ww_error_message(), wrong[i].place))
             fail_msg("%s: the message does not name %s: %s", wrong[i].filter, wrong[i].place, ww_error_message());
@@ -233,11 +233,11 @@ static void every_allocation_of_reading_may_fail(void **state)
     int64_t n = 0;
     while (status != WW_OK && n < 1000) {
         ww_filter *f = NULL;
-        bool by_vector = false;
+        filter_facts facts = {0};
         fail_allocation_at(++n);
         status = ww_filter_create(&f);
         if (status == WW_OK)
-            status = filter_read_qdrant(f, filter, NULL, &by_vector);
+            status = filter_read_qdrant(f, filter, NULL, &facts);
         fail_allocation_at(0);
         ww_filter_destroy(f);
         assert_true(status == WW_OK || status == WW_OUT_OF_MEMORY);

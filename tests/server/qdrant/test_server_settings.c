@@ -50,8 +50,6 @@ static void a_vector_with_an_empty_name_has_no_name(void **state)
     assert_int_equal(json_integer_value(json_object_get(vectors, "size")), 2);
     json_decref(answer);
     assert_string_equal(ids_of("/collections/docs/points/query", "{\"query\": [1, 0], \"using\": \"\", \"limit\": 2}"), "1 2");
-    ASK_STATUS(port, 501, "PUT", "/collections/other",
-               "{\"vectors\": {\"\": {\"size\": 2, \"distance\": \"Dot\"}, \"a\": {\"size\": 2, \"distance\": \"Dot\"}}}");
 }
 
 #define QUERY "/collections/docs/points/query"
@@ -103,7 +101,6 @@ static void routes_of_older_clients_recommend_and_discover(void **state)
 static void a_vector_can_be_added_later_and_removed(void **state)
 {
     (void)state;
-    ASK_STATUS(port, 400, "PUT", "/collections/docs/vectors/b", "{\"size\": 1, \"distance\": \"Dot\"}"); /* it has no names */
     ASK_STATUS(port, 200, "PUT", "/collections/named", "{\"vectors\": {\"a\": {\"size\": 1, \"distance\": \"Dot\"}}}");
     ASK_STATUS(port, 200, "PUT", "/collections/named/points", "{\"points\": [{\"id\": 1, \"vector\": {\"a\": [1]}}]}");
     ASK_STATUS(port, 200, "PUT", "/collections/named/vectors/b", "{\"size\": 2, \"distance\": \"Cosine\"}");
@@ -159,10 +156,116 @@ static void settings_are_kept_and_shown(void **state)
     check_config("set", "quantization_config", "null");
 }
 
+#define VECTOR(members) "{\"size\": 1, \"distance\": \"Dot\"" members "}"
+
+static void settings_of_vectors_are_kept_and_shown(void **state)
+{
+    (void)state;
+    ASK_STATUS(port, 200, "PUT", "/collections/one",
+               "{\"vectors\": " VECTOR(", \"on_disk\": true, \"hnsw_config\": {\"m\": 8}") "}");
+    check_config("one", "vectors", VECTOR(", \"on_disk\": true, \"hnsw_config\": {\"m\": 8}"));
+    ASK_STATUS(port, 200, "PATCH", "/collections/one", "{\"vectors\": {\"\": {\"on_disk\": false}}}");
+    check_config("one", "vectors", VECTOR(", \"on_disk\": false, \"hnsw_config\": {\"m\": 8}"));
+    ASK_STATUS(port, 200, "PUT", "/collections/two",
+               "{\"vectors\": {\"a\": " VECTOR(", \"quantization_config\": {\"binary\": {}}") ", \"b\": " VECTOR("") "}}");
+    ASK_STATUS(port, 200, "PATCH", "/collections/two", "{\"vectors\": {\"b\": {\"on_disk\": true}}}");
+    check_config(
+        "two", "vectors",
+        "{\"a\": " VECTOR(", \"quantization_config\": {\"binary\": {}}") ", \"b\": " VECTOR(", \"on_disk\": true") "}");
+    ASK_STATUS(port, 400, "PATCH", "/collections/two", "{\"vectors\": {\"b\": {\"on_disk\": 1}}}");
+    ASK_STATUS(port, 400, "PATCH", "/collections/two", "{\"vectors\": {\"b\": {\"hnsw_config\": 1}}}");
+    ASK_STATUS(port, 400, "PATCH", "/collections/two", "{\"vectors\": [1]}");
+}
+
+/* Gives the collection these limits only. */
+static void set_limits(const char *limits)
+{
+    char body[512];
+    ASK_STATUS(port, 200, "PATCH", "/collections/docs",
+               "{\"strict_mode_config\": {\"enabled\": true, \"max_query_limit\": null, \"max_points_count\": null}}");
+    snprintf(body, sizeof body, "{\"strict_mode_config\": {\"enabled\": true, %s}}", limits);
+    ASK_STATUS(port, 200, "PATCH", "/collections/docs", body);
+}
+
+static void each_limit_of_strict_mode_is_obeyed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *limit, *path, *wrong, *right;
+    } cases[] = {
+        {"\"filter_max_conditions\": 1", QUERY,
+         "{\"filter\": {\"must\": [{\"key\": \"n\", \"match\": {\"value\": 1}}, {\"key\": \"n\", \"match\": {\"value\": 1}}]}}",
+         "{\"filter\": {\"must\": [{\"key\": \"n\", \"match\": {\"value\": 1}}]}}"},
+        {"\"condition_max_size\": 2", QUERY, "{\"filter\": {\"must\": [{\"has_id\": [1, 2, 3]}]}}",
+         "{\"filter\": {\"must\": [{\"has_id\": [1, 2]}]}}"},
+        {"\"search_max_hnsw_ef\": 10", QUERY, "{\"query\": [1, 0], \"params\": {\"hnsw_ef\": 11}}",
+         "{\"query\": [1, 0], \"params\": {\"hnsw_ef\": 10}}"},
+        {"\"search_max_oversampling\": 1.5", QUERY,
+         "{\"query\": [1, 0], \"params\": {\"quantization\": {\"oversampling\": 1.6}}}",
+         "{\"query\": [1, 0], \"params\": {\"quantization\": {\"oversampling\": 1.5}}}"},
+        {"\"search_allow_exact\": false", QUERY, "{\"query\": [1, 0], \"params\": {\"exact\": true}}", "{\"query\": [1, 0]}"},
+        {"\"max_timeout\": 3", QUERY, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set_limits(cases[i].limit);
+        ASK_STATUS(port, 400, "POST", cases[i].wrong ? cases[i].path : QUERY "?timeout=4",
+                   cases[i].wrong ? cases[i].wrong : "{\"query\": [1, 0]}");
+        ASK_STATUS(port, 200, "POST", cases[i].right ? cases[i].path : QUERY "?timeout=3",
+                   cases[i].right ? cases[i].right : "{\"query\": [1, 0]}");
+    }
+    ASK_STATUS(port, 501, "PATCH", "/collections/docs",
+               "{\"strict_mode_config\": {\"enabled\": true, \"unindexed_filtering_retrieve\": false}}");
+    ASK_STATUS(port, 200, "PATCH", "/collections/docs",
+               "{\"strict_mode_config\": {\"enabled\": true, \"unindexed_filtering_retrieve\": true}}");
+    ASK_STATUS(port, 400, "PATCH", "/collections/docs",
+               "{\"strict_mode_config\": {\"enabled\": true, \"max_timeout\": \"3\"}}");
+}
+
+static void the_size_of_a_collection_may_be_limited(void **state)
+{
+    (void)state;
+    static const char *const limits[] = {"\"max_points_count\": 5",
+                                         "\"max_points_count\": 1000, \"max_collection_vector_size_bytes\": 40"};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        set_limits(limits[i]);
+        ASK_STATUS(port, 400, "PUT", "/collections/docs/points",
+                   "{\"points\": [{\"id\": 8, \"vector\": [1, 0]}, {\"id\": 9, \"vector\": [1, 0]}]}");
+        ASK_STATUS(port, 200, "PUT", "/collections/docs/points",
+                   "{\"points\": [{\"id\": 8, \"vector\": [1, 0]}, {\"id\": 1, \"vector\": [1, 0]}]}"); /* 1 is there already */
+        ASK_STATUS(port, 200, "POST", "/collections/docs/points/delete", "{\"points\": [8]}");
+    }
+    set_limits("\"max_payload_index_count\": 1");
+    ASK_STATUS(port, 200, "PUT", "/collections/docs/index", "{\"field_name\": \"n\"}");
+    ASK_STATUS(port, 400, "PUT", "/collections/docs/index", "{\"field_name\": \"m\"}");
+    ASK_STATUS(port, 200, "PUT", "/collections/docs/index", "{\"field_name\": \"n\", \"field_schema\": \"integer\"}");
+}
+
+static void requests_of_a_minute_may_be_limited(void **state)
+{
+    (void)state;
+    set_limits("\"read_rate_limit\": 3, \"write_rate_limit\": 1");
+    for (int i = 0; i < 2; i++)
+        ASK_STATUS(port, 200, "POST", QUERY, "{\"query\": [1, 0]}");
+    ASK_STATUS(port, 429, "POST", QUERY "/batch", "{\"searches\": [{\"limit\": 1}, {\"limit\": 1}]}");
+    ASK_STATUS(port, 200, "POST", QUERY, "{\"query\": [1, 0]}");
+    ASK_STATUS(port, 429, "POST", QUERY, "{\"query\": [1, 0]}");
+    ASK_STATUS(port, 200, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 8, \"vector\": [1, 0]}]}");
+    ASK_STATUS(port, 429, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 8, \"vector\": [1, 0]}]}");
+}
+
+static void a_request_may_say_how_long_its_client_waits(void **state)
+{
+    (void)state;
+    ASK_STATUS(port, 200, "POST", QUERY "?timeout=5", "{\"query\": [1, 0]}");
+    ASK_STATUS(port, 400, "POST", QUERY "?timeout=0", "{\"query\": [1, 0]}");
+    ASK_STATUS(port, 400, "POST", QUERY "?timeout=1s", "{\"query\": [1, 0]}");
+}
+
 static void limits_of_strict_mode_are_obeyed_or_refused(void **state)
 {
     (void)state;
-    ASK_STATUS(port, 501, "PATCH", "/collections/docs", "{\"strict_mode_config\": {\"enabled\": true, \"max_timeout\": 3}}");
+    ASK_STATUS(port, 501, "PATCH", "/collections/docs",
+               "{\"strict_mode_config\": {\"enabled\": true, \"max_disk_usage_percent\": 3}}");
     ASK_STATUS(port, 200, "PATCH", "/collections/docs",
                "{\"strict_mode_config\": {\"enabled\": true, \"max_query_limit\": 3, \"search_max_batchsize\": 1,"
                " \"upsert_max_batchsize\": 1}}");
@@ -235,7 +338,12 @@ int main(void)
         SERVED(routes_of_older_clients_recommend_and_discover),
         SERVED(a_vector_can_be_added_later_and_removed),
         SERVED(settings_are_kept_and_shown),
+        SERVED(settings_of_vectors_are_kept_and_shown),
         SERVED(limits_of_strict_mode_are_obeyed_or_refused),
+        SERVED(each_limit_of_strict_mode_is_obeyed),
+        SERVED(the_size_of_a_collection_may_be_limited),
+        SERVED(requests_of_a_minute_may_be_limited),
+        SERVED(a_request_may_say_how_long_its_client_waits),
         SERVED(an_index_tells_how_many_points_have_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

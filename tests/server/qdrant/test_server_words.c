@@ -131,7 +131,7 @@ static void words_are_searched_among_the_rows_of_a_filter(void **state)
     json_t *answer = ASK(port, 200, "POST", POINTS "/query/groups", "{" WORDS("fox dogs") ", \"group_by\": \"n\"}");
     assert_int_equal(json_array_size(json_object_get(json_object_get(answer, "result"), "groups")), 2);
     json_decref(answer);
-    ASK_STATUS(port, 400, "POST", POINTS "/query", "{" WORDS("fox") ", \"limit\": 2000, \"offset\": 100}");
+    ASK_STATUS(port, 400, "POST", POINTS "/query", "{" WORDS("fox") ", \"limit\": 16000, \"offset\": 400}");
     ASK_STATUS(port, 400, "POST", POINTS "/query", "{" WORDS("fox") ", \"using\": \"other\"}");
     ASK_STATUS(port, 400, "PUT", POINTS, "{\"points\": [{\"id\": 9, \"vector\": {\"text\": \"a\", \"model\": \"bm25\"}}]}");
     ASK_STATUS(port, 200, "PUT", "/collections/plain", "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}}");

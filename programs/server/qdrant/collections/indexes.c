@@ -6,6 +6,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/notes.h"
+#include "server/qdrant/collections/strict.h"
 #include "server/qdrant/point_id.h"
 #include "server/qdrant/select.h"
 #include "server/qdrant/values.h"
@@ -102,10 +103,40 @@ static void put_changed(request *r, ww_status status)
     request_result_end(r);
 }
 
+/* Counts the indexes of a collection except that of this field. */
+typedef struct index_tally {
+    const char *field;
+    int64_t count;
+} index_tally;
+
+static void tally_index(void *user, const char *rest, const char *value)
+{
+    index_tally *t = user;
+    (void)value;
+    t->count += strcmp(rest, t->field) != 0;
+}
+
+/* May the collection have an index of this field, too? */
+static ww_status admit_index(request *r, const char *field)
+{
+    index_tally others = {field, 0};
+    out prefix = {0};
+    out_format(&prefix, "index/%s/", r->entry->name);
+    ww_status status =
+        prefix.failed ? memory_failed("an index", prefix.length) : notes_each(r->server, prefix.bytes, tally_index, &others);
+    out_free(&prefix);
+    return status == WW_OK ? strict_admits_index(r->entry, others.count) : status;
+}
+
 void run_index(request *r)
 {
     if (!request_open_collection(r))
         return;
+    const ww_status admitted = admit_index(r, r->plan);
+    if (admitted != WW_OK) {
+        request_fail_status(r, admitted);
+        return;
+    }
     out name = {0}, value = {0};
     const char *body = json_root(r->body), *schema = json_given(body, "field_schema"), *type = schema_type(body);
     out_format(&name, "index/%s/%s", r->entry->name, (const char *)r->plan);

@@ -1,4 +1,5 @@
-/* Settings of collections. They are a note, "settings/NAME", with the members that were given. */
+/* Settings of collections. They are a note, "settings/NAME", with the members that were given; those of single vectors are in
+ * its member "vectors", by name. */
 #include "server/qdrant/collections/settings.h"
 
 #include <stdio.h>
@@ -7,6 +8,8 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/notes.h"
+#include "server/qdrant/collections/strict.h"
+#include "server/qdrant/collections/vectors.h"
 #include "server/qdrant/payload.h"
 
 /* What is kept, and what is shown of it where nothing was given. */
@@ -35,54 +38,53 @@ static const setting settings[] = {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
-/* ---- strict mode --------------------------------------------------------------------------------------------------------- */
+/* Of one vector. A datatype and a size cannot be changed, so the store keeps those. */
+static const struct {
+    const char *name;
+    json_type type;
+} vector_settings[] = {{"on_disk", JSON_TRUE}, {"hnsw_config", JSON_OBJECT}, {"quantization_config", JSON_OBJECT}};
+enum { VECTOR_SETTINGS = sizeof vector_settings / sizeof *vector_settings };
 
-static const char *const limit_names[STRICT_LIMITS] = {
-    [STRICT_QUERY_LIMIT] = "max_query_limit",
-    [STRICT_SEARCHES] = "search_max_batchsize",
-    [STRICT_POINTS] = "upsert_max_batchsize",
-};
+/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
-/* Refuses limits that would be accepted and not obeyed. */
-static bool check_strict(request *r, const char *strict)
+bool settings_check_vector(request *r, const char *vector)
 {
-    for (const char *key = strict ? json_first(strict) : NULL; key; key = json_next(key)) {
-        bool known = json_text_is(key, "enabled", 7) || json_type_of(json_member(key)) == JSON_NULL;
-        for (size_t i = 0; i < STRICT_LIMITS; i++)
-            known = known || json_text_is(key, limit_names[i], strlen(limit_names[i]));
-        if (!known)
-            return request_fail(r, 501, "strict_mode_config: %.*s is not supported", (int)(json_end(key) - key), key);
+    for (size_t i = 0; i < VECTOR_SETTINGS; i++) {
+        const char *value = json_given(vector, vector_settings[i].name);
+        const bool boolean = vector_settings[i].type == JSON_TRUE;
+        bool read = false;
+        if (boolean && !request_read_bool(r, vector, vector_settings[i].name, &read))
+            return false;
+        if (value && !boolean && json_type_of(value) != JSON_OBJECT)
+            return request_fail(r, 400, "vectors.%s: an object is needed", vector_settings[i].name);
+        if (value && json_end(value) - value > VECTOR_SETTINGS_BYTES_MAX)
+            return request_fail(r, 400, "vectors.%s: has more than %d bytes", vector_settings[i].name,
+                                VECTOR_SETTINGS_BYTES_MAX);
     }
-    for (size_t i = 0; strict && i < STRICT_LIMITS; i++) {
-        int64_t limit = 0;
-        if (!request_read_integer(r, strict, limit_names[i], 1, &limit))
+    return true;
+}
+
+/* Is this one vector, and not an object with several by name? */
+static bool is_one_vector(const char *vectors)
+{
+    const char *size = json_given(vectors, "size");
+    return size && json_type_of(size) == JSON_NUMBER;
+}
+
+static bool check_vectors(request *r, const char *vectors)
+{
+    if (vectors && json_type_of(vectors) != JSON_OBJECT)
+        return request_fail(r, 400, "vectors: an object is needed");
+    if (vectors && is_one_vector(vectors))
+        return settings_check_vector(r, vectors);
+    for (const char *key = vectors ? json_first(vectors) : NULL; key; key = json_next(key)) {
+        if (json_type_of(json_member(key)) != JSON_OBJECT)
+            return request_fail(r, 400, "vectors: an object with the settings of each vector is needed");
+        if (!settings_check_vector(r, json_member(key)))
             return false;
     }
     return true;
 }
-
-static void read_limits(entry *e, const char *kept)
-{
-    const char *strict = kept ? json_given(json_root(kept), "strict_mode_config") : NULL;
-    const char *enabled = strict ? json_given(strict, "enabled") : NULL;
-    for (size_t i = 0; i < STRICT_LIMITS; i++) {
-        const char *value = enabled && json_type_of(enabled) == JSON_TRUE ? json_given(strict, limit_names[i]) : NULL;
-        atomic_store(&e->strict[i], value && json_type_of(value) == JSON_NUMBER ? json_number_of(value).integer : 0);
-    }
-}
-
-bool settings_obeyed(request *r)
-{
-    for (size_t i = 0; i < STRICT_LIMITS; i++) {
-        const long long limit = atomic_load(&r->entry->strict[i]);
-        if (limit > 0 && r->asked[i] > limit)
-            return request_fail(r, 400, "strict_mode_config.%s: is %lld, and the request has %lld", limit_names[i], limit,
-                                (long long)r->asked[i]);
-    }
-    return true;
-}
-
-/* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 bool settings_check(request *r, const char *body)
 {
@@ -103,10 +105,15 @@ bool settings_check(request *r, const char *body)
         if (json_end(value) - value > SETTINGS_BYTES_MAX)
             return request_fail(r, 400, "%s: has more than %d bytes", settings[i].name, SETTINGS_BYTES_MAX);
     }
-    return check_strict(r, json_given(body, "strict_mode_config"));
+    return check_vectors(r, json_given(body, "vectors")) && strict_check(r, json_given(body, "strict_mode_config"));
 }
 
 /* ---- keeping ------------------------------------------------------------------------------------------------------------- */
+
+static void read_limits(entry *e, const char *kept)
+{
+    strict_load(e, kept ? json_given(json_root(kept), "strict_mode_config") : NULL);
+}
 
 typedef struct kept_text {
     char *value;
@@ -146,6 +153,63 @@ static void put_member(out *o, const char *name, const char *given, const char *
         out_bytes(o, value, (size_t)(json_end(value) - value));
 }
 
+/* Writes what is kept of one vector: what was given, and the old for what was not. */
+static void put_vector(out *o, const char *given, const char *old)
+{
+    bool begun = false;
+    out_text(o, "{");
+    for (size_t i = 0; i < VECTOR_SETTINGS; i++) {
+        const char *value = given ? json_given(given, vector_settings[i].name) : NULL;
+        value = value || !old ? value : json_given(old, vector_settings[i].name);
+        if (!value)
+            continue;
+        out_format(o, "%s\"%s\":", begun ? "," : "", vector_settings[i].name);
+        out_bytes(o, value, (size_t)(json_end(value) - value));
+        begun = true;
+    }
+    out_text(o, "}");
+}
+
+/* The member of the objects with the same key; NULL: there is none. */
+static const char *same_member(const char *object, const char *key)
+{
+    for (const char *at = object ? json_first(object) : NULL; at; at = json_next(at))
+        if (json_end(at) - at == json_end(key) - key && memcmp(at, key, (size_t)(json_end(key) - key)) == 0)
+            return json_member(at);
+    return NULL;
+}
+
+/* Writes ,"vectors":{"image":{...}}: the old ones, changed by the new ones. One without a name is given as itself. */
+static void put_vectors(out *o, const char *given, const char *old)
+{
+    const bool one = given && is_one_vector(given);
+    const char *by_name = one ? NULL : given;
+    bool begun = false;
+    if (!given && !old)
+        return;
+    out_format(o, "%s\"vectors\":{", o->bytes[o->length - 1] == '{' ? "" : ",");
+    if (one) {
+        out_text(o, "\"\":");
+        put_vector(o, given, old ? json_find(old, "", 0) : NULL);
+        begun = true;
+    }
+    for (const char *key = by_name ? json_first(by_name) : NULL; key; key = json_next(key)) {
+        out_text(o, begun ? "," : "");
+        out_bytes(o, key, (size_t)(json_end(key) - key));
+        out_text(o, ":");
+        put_vector(o, json_member(key), same_member(old, key));
+        begun = true;
+    }
+    for (const char *key = old ? json_first(old) : NULL; key; key = json_next(key)) {
+        if (same_member(by_name, key) || (one && json_text_is(key, "", 0)))
+            continue;
+        out_text(o, begun ? "," : "");
+        out_bytes(o, key, (size_t)(json_end(json_member(key)) - key));
+        begun = true;
+    }
+    out_text(o, "}");
+}
+
 ww_status settings_keep(server *s, entry *e, const char *body)
 {
     char *kept = NULL, name[300];
@@ -159,6 +223,8 @@ ww_status settings_keep(server *s, entry *e, const char *body)
             given = json_given(params, settings[i].name);
         put_member(&new, settings[i].name, given, old ? json_given(old, settings[i].name) : NULL);
     }
+    if (status == WW_OK && !new.failed)
+        put_vectors(&new, json_given(body, "vectors"), old ? json_given(old, "vectors") : NULL);
     out_text(&new, "}");
     snprintf(name, sizeof name, "settings/%s", e->name);
     if (status == WW_OK && new.failed)
@@ -169,6 +235,22 @@ ww_status settings_keep(server *s, entry *e, const char *body)
         read_limits(e, new.bytes);
     memory_free(kept);
     out_free(&new);
+    return status;
+}
+
+ww_status settings_keep_vector(server *s, entry *e, const char *name, const char *vector)
+{
+    out body = {0};
+    out_text(&body, "{\"vectors\":{");
+    out_quoted(&body, name, strlen(name));
+    out_text(&body, ":");
+    if (vector)
+        put_vector(&body, vector, NULL);
+    else /* nothing of it shall be shown if a vector gets the name again */
+        out_text(&body, "{\"on_disk\":false,\"hnsw_config\":{},\"quantization_config\":{}}");
+    out_text(&body, "}}");
+    const ww_status status = body.failed ? memory_failed("settings", body.length) : settings_keep(s, e, json_root(body.bytes));
+    out_free(&body);
     return status;
 }
 
@@ -203,13 +285,24 @@ static void put_setting(out *o, const setting *one, const char *given)
         out_text(o, one->usual);
 }
 
-void settings_put(server *s, out *o, const entry *e, const char *vectors)
+void settings_put_vector(out *o, const char *kept)
+{
+    for (size_t i = 0; kept && i < VECTOR_SETTINGS; i++) {
+        const char *value = json_given(kept, vector_settings[i].name);
+        if (!value)
+            continue;
+        out_format(o, ",\"%s\":", vector_settings[i].name);
+        out_bytes(o, value, (size_t)(json_end(value) - value));
+    }
+}
+
+void settings_put(server *s, out *o, const entry *e)
 {
     char *kept = NULL;
     (void)read_kept(s, e->name, &kept); /* the description is correct without them */
     const char *root = kept ? json_root(kept) : NULL;
     out_text(o, "\"params\":{\"vectors\":");
-    out_text(o, vectors);
+    vectors_describe(o, e, root ? json_given(root, "vectors") : NULL);
     for (size_t i = 0; i < SETTINGS; i++)
         if (settings[i].number) {
             out_text(o, ",");

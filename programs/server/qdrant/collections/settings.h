@@ -5,7 +5,7 @@
 
 #include "server/state.h"
 
-enum { SETTINGS_BYTES_MAX = 1 << 16 }; /* of each */
+enum { SETTINGS_BYTES_MAX = 1 << 16, VECTOR_SETTINGS_BYTES_MAX = 1 << 12 }; /* of each */
 
 /* Checks the settings in the body of PUT or PATCH. False: the request failed. */
 bool settings_check(request *r, const char *body);
@@ -17,10 +17,14 @@ ww_status settings_forget(server *s, const char *collection);
 /* Reads the limits of a collection that is opened. */
 ww_status settings_load(server *s, entry *e);
 
-/* Does the request obey the collection's limits? False: the request failed. */
-bool settings_obeyed(request *r);
+/* Check and keep the settings of one vector that is added, and with NULL forget those of one that is removed. */
+bool settings_check_vector(request *r, const char *vector);
+ww_status settings_keep_vector(server *s, entry *e, const char *name, const char *vector);
 
-/* Writes the members of "config" in the description of a collection, from "params" on; `vectors` are those of params. */
-void settings_put(server *s, out *o, const entry *e, const char *vectors);
+/* Writes the members of "config" in the description of a collection, from "params" on. */
+void settings_put(server *s, out *o, const entry *e);
+
+/* Writes those that are kept of one vector (JSON; NULL: none), with a comma before each. */
+void settings_put_vector(out *o, const char *kept);
 
 #endif

@@ -1,0 +1,132 @@
+/* How the points of a collection lie in the store. */
+#include "server/qdrant/collections/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json/json_value.h"
+#include "base/memory.h"
+#include "server/notes.h"
+#include "server/qdrant/select.h"
+#include "server/route.h"
+
+/* ---- the note ------------------------------------------------------------------------------------------------------------ */
+
+static void note_name(const char *collection, char name[LAYOUT_NAME_BYTES])
+{
+    snprintf(name, LAYOUT_NAME_BYTES, "layout/%s", collection);
+}
+
+static void tell_layout(void *user, const char *rest, const char *value)
+{
+    layout *found = user;
+    const char *unnamed = json_given(json_root(value), "unnamed");
+    if (rest[0] != '\0')
+        return; /* of a collection with a longer name */
+    found->split = true;
+    found->unnamed = unnamed && json_type_of(unnamed) == JSON_TRUE;
+}
+
+ww_status layout_read(server *s, const char *collection, layout *found)
+{
+    char name[LAYOUT_NAME_BYTES];
+    *found = (layout){false, false};
+    note_name(collection, name);
+    return notes_each(s, name, tell_layout, found);
+}
+
+ww_status layout_note(server *s, const char *collection, layout how)
+{
+    char name[LAYOUT_NAME_BYTES];
+    note_name(collection, name);
+    return how.split ? notes_put(s, name, how.unnamed ? "{\"unnamed\":true}" : "{\"unnamed\":false}") : notes_remove(s, name);
+}
+
+void layout_points_name(const char *collection, char name[LAYOUT_NAME_BYTES])
+{
+    snprintf(name, LAYOUT_NAME_BYTES, "%s/", collection);
+}
+
+ww_collection_config layout_points_config(const char *name)
+{
+    ww_collection_config config = ww_collection_config_default();
+    config.name = name;
+    config.dim = 1;
+    config.metric = WW_DOT;
+    return config;
+}
+
+/* ---- splitting ----------------------------------------------------------------------------------------------------------- */
+
+/* Copies ids and payloads to the collection of all points. */
+static ww_status copy_points(void *user, const ww_results *found)
+{
+    const int64_t count = ww_results_count(found, 0);
+    const char **ids = memory_alloc((size_t)(count + 1) * sizeof *ids);
+    const char **payloads = memory_alloc((size_t)(count + 1) * sizeof *payloads);
+    float *nothing = memory_alloc_zeroed((size_t)count + 1, sizeof *nothing);
+    ww_status status =
+        ids && payloads && nothing ? WW_OK : memory_failed("points", (size_t)count * (2 * sizeof *ids + sizeof *nothing));
+    ww_rows rows = ww_rows_default();
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        ids[i] = ww_results_id(found, 0, i);
+        payloads[i] = ww_results_payload(found, 0, i);
+    }
+    rows.count = count;
+    rows.dim = 1;
+    rows.vectors = nothing;
+    rows.ids = ids;
+    rows.payloads = payloads;
+    if (status == WW_OK && count > 0)
+        status = ww_collection_upsert(user, &rows);
+    memory_free(ids);
+    memory_free(payloads);
+    memory_free(nothing);
+    return status;
+}
+
+/* What an interrupted call has left is dropped first: it means nothing before there is a note. */
+static ww_status make_points(const entry *e)
+{
+    char name[LAYOUT_NAME_BYTES];
+    ww_collection *points = NULL;
+    ww_store *store = e->queue.server->store;
+    layout_points_name(e->name, name);
+    const ww_collection_config config = layout_points_config(name);
+    ww_status status = ww_store_drop(store, name);
+    if (status == WW_OK || status == WW_NOT_FOUND)
+        status = ww_store_create(store, &config, &points);
+    if (status == WW_OK)
+        status = rows_each(e, &(point_filter){0}, WW_FETCH_IDS | WW_FETCH_PAYLOADS, copy_points, points);
+    ww_collection_destroy(points);
+    return status;
+}
+
+ww_status layout_split(request *r)
+{
+    entry *old = r->entry;
+    ww_status status = make_points(old);
+    if (status == WW_OK)
+        status = layout_note(r->server, old->name, (layout){.split = true, .unnamed = true});
+    if (status != WW_OK)
+        return status;
+    entry_forget(r->server, old->name);
+    entry *made = entry_open(r->server, old->name);
+    if (!made)
+        return ww_fail(WW_NOT_FOUND, "Not found: Collection `%s` doesn't exist!", old->name);
+    r->entry = made;
+    entry_release(r->server, old);
+    return WW_OK;
+}
+
+bool layout_is_old(request *r)
+{
+    layout now = {false, false};
+    entry *e = r->entry;
+    if (atomic_load(&e->replaced))
+        return true;
+    if (r->route->right != RIGHT_WRITE || e->split || layout_read(r->server, e->name, &now) != WW_OK || !now.split)
+        return false;
+    entry_forget(r->server, e->name); /* another server has split it */
+    return true;
+}

@@ -1,0 +1,29 @@
+/* The vectors of a collection: their sizes, distances and names. */
+#ifndef WW_SERVER_VECTORS_H
+#define WW_SERVER_VECTORS_H
+
+#include "server/qdrant/collections/layout.h"
+
+enum { VECTORS_MAX = 64, VECTOR_NAME_MAX = 118 };
+
+/* What `vectors` of a body asks for: the collections of the store that have to be there. */
+typedef struct vectors_plan {
+    ww_collection_config config;                 /* of the collection with the name itself */
+    ww_collection_config parts[VECTORS_MAX + 1]; /* of vectors with names, and of all points if they are apart */
+    char names[VECTORS_MAX + 1][256];            /* of those collections */
+    size_t part_count;
+    layout layout;
+} vectors_plan;
+
+/* Reads {"size": 4, "distance": "Dot"}, {"image": {...}, ...} or nothing. False: the request failed. */
+bool vectors_plan_read(request *r, const char *vectors, vectors_plan *p);
+
+/* Writes them as above, with what the note of the settings keeps of each (JSON; NULL: nothing). */
+void vectors_describe(out *o, const entry *e, const char *kept);
+
+/* Adding a vector to a collection that exists, and removing it. */
+bool prepare_add_vector(request *r);
+void run_add_vector(request *r);
+void run_remove_vector(request *r);
+
+#endif
