@@ -69,8 +69,18 @@ def code(text):
     return "`" + text.replace("|", r"\|") + "`"
 
 
-def page_table(command):
+def only_for(option, command):
+    """The actions that have the option, or those that lack it if they are fewer."""
+    lacking = [one.name for one in command.actions if one.name not in option.actions]
+    if option.actions and len(lacking) < len(option.actions):
+        return "all but " + ", ".join(f"`{one}`" for one in lacking) + ": "
+    return ", ".join(f"`{one}`" for one in option.actions) + (": " if option.actions else "")
+
+
+def page_table(command, known=None):
+    """The tables of a command. Options that `known`, a command on the same page, has in the same form are only named."""
     lines = []
+    again = [one for one in command.options if known and any(one.same(other) for other in known.options)]
     if command.actions:
         lines += ["| action | |", "|---|---|"]
         lines += [f"| {code((one.name + ' ' + one.operands).strip())} | {cell(one.summary)} |" for one in command.actions]
@@ -78,9 +88,11 @@ def page_table(command):
     if command.options:
         lines += ["| option | |", "|---|---|"]
     for option in command.options:
-        name = code(option.name + (" " + option.argument if option.argument else ""))
-        of = ", ".join(f"`{one}`" for one in option.actions)
-        lines.append(f"| {name} | {of + ': ' if of else ''}{cell(option.help)}{'; required' if option.required else ''} |")
+        if option not in again:
+            name = code(option.name + (" " + option.argument if option.argument else ""))
+            lines.append(f"| {name} | {only_for(option, command)}{cell(option.help)}{'; required' if option.required else ''} |")
+    if again:
+        lines += ["", f"As for `warpwave-mpi {known.name}`: " + ", ".join(code(one.name) for one in again) + "."]
     return "\n".join(lines) + "\n" if lines else ""
 
 
@@ -260,7 +272,7 @@ def made_for_mpi(commands):
     page_path, manual_path = ROOT / "docs/reference/command.md", ROOT / "docs/reference/warpwave-mpi.1"
     page, manual = page_path.read_text(encoding="utf-8"), manual_path.read_text(encoding="utf-8")
     for command in commands:
-        page = replaced(page, f"mpi {command.name}", page_table(command), "<!-- {} -->")
+        page = replaced(page, f"mpi {command.name}", page_table(command, commands[0] if command is not commands[0] else None), "<!-- {} -->")
         manual = replaced(manual, command.name, manual_list(command), '.\\" {}')
     return {page_path: page, manual_path: manual}
 
