@@ -170,6 +170,16 @@ WW_API ww_status ww_store_set_model(ww_store *store, const char *collection, con
 /* Returns this record; WW_NOT_FOUND if the collection does not exist or has none. May wait for a lock. */
 WW_API ww_status ww_store_get_model(ww_store *store, const char *collection, ww_store_model *model);
 
+/* Keeps a short text with a collection, for the program's own use: how far an import came, what another database has told.
+ * `key` has at most 255 bytes, `text` 4095; a NULL text removes the note. Within ww_store_begin() it belongs to the
+ * transaction: the note and the rows that were written with it are on the disk together, or not at all. WW_NOT_FOUND if there
+ * is no such collection. Notes go with the collection when it is renamed, copied or dropped. May wait for a lock. */
+enum { WW_NOTE_KEY_BYTES = 256, WW_NOTE_BYTES = 4096 }; /* with the NUL */
+WW_API ww_status ww_store_set_note(ww_store *store, const char *collection, const char *key, const char *text);
+
+/* Reads a note; WW_NOT_FOUND if there is none. May wait for a lock. */
+WW_API ww_status ww_store_get_note(ww_store *store, const char *collection, const char *key, char text[WW_NOTE_BYTES]);
+
 /* Copies the store to the file `path`. Replaces a store or an empty file, and refuses any other. The store can be used
  * meanwhile; the copy is a snapshot. `progress`, in pages, may be NULL. An incomplete copy is removed. */
 WW_API ww_status ww_store_backup(ww_store *store, const char *path, ww_progress progress, void *user);

@@ -73,7 +73,8 @@ class NotPicklable:
         raise TypeError(f"a {type(self).__name__} cannot be copied")
 
 
-def _bar(total_of: str) -> Optional[Callable[[int, int], None]]:
+def bar(total_of: str) -> Optional[Callable[[int, int], None]]:
+    """Return a function that shows a progress bar; None without tqdm."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
@@ -169,7 +170,7 @@ def interruptible(call: Callable[[Any], int], progress: Progress = None, what: s
     exception from a signal handler (Ctrl-C) or from `progress` cancels the call, which then changes nothing; the exception is raised after
     the call has ended.
     """
-    tell = _bar(what) if progress is True else progress if callable(progress) else None
+    tell = bar(what) if progress is True else progress if callable(progress) else None
     stop = [False]
     raised: list[BaseException] = []
 

@@ -108,7 +108,7 @@ class Frames:
                 raise ValueError(f"upsert needs ids, and the table has no column {id!r}; it has {', '.join(names)}")
             texts = row_texts_of(batch.column("text")) if payload in names and "text" in names else None
             self._write(c.ww_collection_upsert if upsert else c.ww_collection_add, "add_table", arrow_matrix(batch.column(vector)), ids,
-                        _payloads(batch, vector, id, payload), None, texts)
+                        payload_texts(batch, vector, id, payload), None, texts)
             added += batch.num_rows
         return added
 
@@ -133,7 +133,8 @@ def _batches(table: Any) -> Iterator[Any]:
     return iter(table.to_batches(max_chunksize=_BATCH))
 
 
-def _payloads(batch: Any, vector: str, id: Optional[str], payload: str) -> Any:
+def payload_texts(batch: Any, vector: str, id: Optional[str], payload: str) -> Any:
+    """Return the payloads of a table's rows: those of a column, or all other columns."""
     names = [name for name in batch.schema.names if name not in (vector, id)]
     if payload in names:
         return payloads_of(batch.column(payload))

@@ -180,6 +180,7 @@ class Store(NotPicklable):
         with self._lock:
             self._open_collections[name] = collection
             self._given.add(collection)
+            collection._file_handle = self._handle
             collection._file = self._folder  # the folder lives as long as its last collection
         if self._handle.closed:  # closed by another thread, which may have missed this collection
             collection.close()

@@ -18,6 +18,7 @@ from ._checked import integer
 from ._errors import NotFound, check
 from ._file import created, opened_file
 from .device import Device, DeviceLike, from_struct, made, resolve
+from ._files import Files
 from ._frames import Frames
 from ._ranking import Ranking
 from ._ivf import Indexed
@@ -60,7 +61,7 @@ class CollectionInfo:
     mask_rows: int
 
 
-class Collection(Frames, Indexed, Mapped, NotPicklable):
+class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
     """Vectors of one length on a device, with ids and JSON payloads.
 
     `metric` is "cosine", "l2" or "dot". `type` is how rows are stored: "f32", "f16", "bf16", "i8" or "u8". `device` is a name ("auto",
@@ -96,6 +97,7 @@ class Collection(Frames, Indexed, Mapped, NotPicklable):
 
     _stored = False
     _file: Any = None
+    _file_handle: Optional[Handle] = None
 
     def _attach(self, pointer: c_void_p, name: str) -> None:
         self._handle = Handle(pointer.value or 0, c.ww_collection_destroy, f"the collection {name!r}" if name else "the collection")

@@ -1,4 +1,5 @@
-/* Imports rows: from JSON Lines, or from a file of vectors with ids and payloads in separate files. */
+/* Imports rows: from JSON Lines, or from a file of vectors with ids and payloads in separate files. resume.c tells how far an
+ * interrupted import has come. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "warpwave/ids.h"
 #include "warpwave/store/store.h"
 #include "warpwave/terminal.h"
+#include "warpwave/text/csv_payloads.h"
 
 enum { BATCH_BYTES = 64 << 20, BATCH_ROWS_MAX = 65536, HANDLE_BYTES = 24 };
 
@@ -19,6 +21,8 @@ typedef struct import {
     store_call *call;
     bool make; /* create the collection if it does not exist */
     row_batches batches;
+    import_mark mark;
+    int64_t read; /* rows or lines of the file that have been read, the waiting ones included */
     int32_t dim;
     int64_t count, room;
     float *vectors;
@@ -46,6 +50,20 @@ static ww_status open_collection(import *in)
         status = ww_store_create(call->store, &config, &call->collection);
     }
     return status == WW_OK ? ww_collection_describe(call->collection, &call->info) : status;
+}
+
+/* A collection that does not exist yet has no mark. */
+static ww_status read_mark(import *in)
+{
+    ww_collection *there = in->call->collection;
+    ww_status status = mark_begin(in->call, &in->mark);
+    if (status == WW_OK && !there)
+        status = ww_store_collection(in->call->store, in->call->operands[1], &there);
+    if (status == WW_OK)
+        status = mark_read(in->call, &in->mark);
+    if (there != in->call->collection)
+        ww_collection_destroy(there);
+    return status == WW_NOT_FOUND && in->make ? WW_OK : status;
 }
 
 /* Opens the collection once the dimension is known, and allocates a batch. */
@@ -84,6 +102,8 @@ static void forget_batch(import *in)
 
 static ww_status add_batch(import *in)
 {
+    if (in->count == 0)
+        return WW_OK;
     ww_rows rows = ww_rows_default();
     rows.count = in->count;
     rows.dim = in->dim;
@@ -92,7 +112,9 @@ static ww_status add_batch(import *in)
     rows.ids = in->with_ids ? (const char *const *)in->ids : NULL;
     rows.payloads = (const char *const *)in->payloads;
     rows.texts = in->with_texts ? (const char *const *)in->texts : NULL;
-    const ww_status status = in->count > 0 ? batches_add(&in->batches, &rows) : WW_OK;
+    in->mark.done = in->read;
+    in->batches.mark = in->mark.key[0] ? &in->mark : NULL;
+    const ww_status status = batches_add(&in->batches, &rows);
     forget_batch(in);
     return status;
 }
@@ -161,25 +183,40 @@ static ww_status read_object(import *in, const json_t *object, const char *place
         }
     }
     memory_free(numbers);
-    return status == WW_OK && in->count == in->room ? add_batch(in) : status;
+    return status;
+}
+
+static ww_status read_line(import *in, const line_reader *line)
+{
+    char place[4096 + 32];
+    json_error_t problem;
+    snprintf(place, sizeof place, "%.4096s, line %lld", line->name, (long long)line->number);
+    json_t *object = json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES, &problem);
+    const ww_status status = object ? read_object(in, object, place) : ww_fail(WW_CORRUPT_FILE, "%s: %s", place, problem.text);
+    json_decref(object);
+    return status;
 }
 
 static ww_status read_lines(import *in)
 {
     line_reader lines;
+    progress bar;
     bool end = false;
-    char place[4096 + 32];
     ww_status status = lines_open(&lines, in->call->operands[2]);
+    progress_begin(&bar, "adding rows", in->mark.bytes);
     while (status == WW_OK && !end) {
         status = lines_next(&lines, &end);
-        if (status != WW_OK || end || strspn(lines.text, " \t") == lines.length)
+        if (status != WW_OK || end || lines.number <= in->mark.done)
             continue;
-        json_error_t problem;
-        snprintf(place, sizeof place, "%.4096s, line %lld", lines.name, (long long)lines.number);
-        json_t *object = json_loadb(lines.text, lines.length, JSON_REJECT_DUPLICATES, &problem);
-        status = object ? read_object(in, object, place) : ww_fail(WW_CORRUPT_FILE, "%s: %s", place, problem.text);
-        json_decref(object);
+        if (strspn(lines.text, " \t") < lines.length)
+            status = read_line(in, &lines);
+        in->read = lines.number;
+        if (status == WW_OK && in->count == in->room)
+            status = add_batch(in);
+        if (progress_report(ftello(lines.file), in->mark.bytes, &bar) != 0 && status == WW_OK)
+            status = interrupt_check();
     }
+    progress_end(&bar);
     lines_close(&lines);
     return status == WW_OK ? add_batch(in) : status;
 }
@@ -191,8 +228,24 @@ typedef struct vector_source {
     ww_matrix *matrix;
     ww_matrix_info info;
     ids ids;
-    line_reader payloads;
+    bool csv; /* payloads are records of CSV, not lines of JSON */
+    csv_payloads records;
+    line_reader lines;
 } vector_source;
+
+static ww_status open_payloads(const store_settings *s, vector_source *from)
+{
+    from->csv = path_ends_in(s->payloads, ".csv");
+    return from->csv ? csv_payloads_open(&from->records, s->payloads) : lines_open(&from->lines, s->payloads);
+}
+
+/* Reads the next payload: NULL if there is none for the row. */
+static ww_status next_payload(vector_source *from, const char **payload, bool *end)
+{
+    const ww_status status = from->csv ? csv_payloads_next(&from->records, end) : lines_next(&from->lines, end);
+    *payload = from->csv ? from->records.payload.text : from->lines.length > 0 ? from->lines.text : NULL;
+    return status;
+}
 
 static ww_status open_vectors(const import *in, vector_source *from)
 {
@@ -219,21 +272,48 @@ static ww_status open_vectors(const import *in, vector_source *from)
     if (status == WW_OK && s->ids && from->ids.count != from->info.rows)
         status = ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld ids, %s has %lld rows; there must be one id per row", s->ids,
                          (long long)from->ids.count, path, (long long)from->info.rows);
-    return status == WW_OK && s->payloads ? lines_open(&from->payloads, s->payloads) : status;
+    return status == WW_OK && s->payloads ? open_payloads(s, from) : status;
+}
+
+static ww_status payload_of_row(const import *in, vector_source *from, int64_t row, const char **payload)
+{
+    bool end = false;
+    const ww_status status = next_payload(from, payload, &end);
+    if (status != WW_OK || !end)
+        return status;
+    return ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld payloads; there must be one for each of the %lld rows",
+                   in->call->settings.payloads, (long long)row, (long long)from->info.rows);
 }
 
 static ww_status read_row_texts(import *in, vector_source *from, int64_t row)
 {
     const int64_t at = in->count++;
-    bool end = false;
+    const char *payload = NULL;
     ww_status status = from->ids.lines ? copy_text(&in->ids[at], from->ids.lines[row]) : WW_OK;
-    if (status != WW_OK || !from->payloads.file)
+    if (status == WW_OK && in->call->settings.payloads)
+        status = payload_of_row(in, from, row, &payload);
+    return status == WW_OK && payload ? copy_text(&in->payloads[at], payload) : status;
+}
+
+/* Passes over the payloads of rows that are in the collection. */
+static ww_status skip_payloads(const import *in, vector_source *from)
+{
+    const char *payload = NULL;
+    ww_status status = WW_OK;
+    for (int64_t row = 0; status == WW_OK && in->call->settings.payloads && row < in->mark.done; row++)
+        status = payload_of_row(in, from, row, &payload);
+    return status;
+}
+
+static ww_status check_payloads_end(const import *in, vector_source *from)
+{
+    bool end = true;
+    const char *payload = NULL;
+    const ww_status status = in->call->settings.payloads ? next_payload(from, &payload, &end) : WW_OK;
+    if (status != WW_OK || end)
         return status;
-    status = lines_next(&from->payloads, &end);
-    if (status == WW_OK && end)
-        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has %lld lines; there must be one for each of the %lld rows",
-                         from->payloads.name, (long long)row, (long long)from->info.rows);
-    return status == WW_OK && from->payloads.length > 0 ? copy_text(&in->payloads[at], from->payloads.text) : status;
+    return ww_fail(WW_DIMENSION_MISMATCH, "%s has more payloads than there are rows; all %lld rows are in the store",
+                   in->call->settings.payloads, (long long)from->info.rows);
 }
 
 static ww_status read_batch(import *in, vector_source *from, int64_t first)
@@ -244,31 +324,31 @@ static ww_status read_batch(import *in, vector_source *from, int64_t first)
     in->as_stored = rows.as_stored;
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         status = read_row_texts(in, from, first + i);
+    in->read = first + count;
     return status == WW_OK ? add_batch(in) : status;
 }
 
 static ww_status read_vectors(import *in)
 {
     vector_source from = {0};
-    bool end = true;
     progress bar;
     ww_status status = open_vectors(in, &from);
     if (status == WW_OK)
         status = begin_batches(in, from.info.dim);
+    if (status == WW_OK)
+        status = skip_payloads(in, &from);
     in->with_ids = from.ids.lines != NULL;
     progress_begin(&bar, "adding rows", from.info.rows);
-    for (int64_t first = 0; status == WW_OK && first < from.info.rows; first += in->room) {
+    for (int64_t first = in->mark.done; status == WW_OK && first < from.info.rows; first += in->room) {
         status = read_batch(in, &from, first);
         if (progress_report(first, from.info.rows, &bar) != 0 && status == WW_OK)
             status = interrupt_check();
     }
     progress_end(&bar);
-    if (status == WW_OK && from.payloads.file)
-        status = lines_next(&from.payloads, &end);
-    if (status == WW_OK && !end)
-        status = ww_fail(WW_DIMENSION_MISMATCH, "%s has more lines than there are rows; all %lld rows are in the store",
-                         from.payloads.name, (long long)from.info.rows);
-    lines_close(&from.payloads);
+    if (status == WW_OK)
+        status = check_payloads_end(in, &from);
+    lines_close(&from.lines);
+    csv_payloads_close(&from.records);
     ids_free(&from.ids);
     ww_matrix_close(from.matrix);
     return status;
@@ -282,10 +362,27 @@ static bool is_lines(const store_settings *s, const char *path)
     return s->format ? strcmp(s->format, "jsonl") == 0 : path_ends_in(path, ".jsonl");
 }
 
+/* Tells who reads the files that this command does not. */
+static ww_status refuse_foreign(const char *path)
+{
+    static const char *const endings[] = {".parquet", ".arrow", ".feather", ".ipc"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (path_ends_in(path, endings[i]))
+            return ww_fail(WW_UNSUPPORTED,
+                           "%s: Python reads such files, with pyarrow: python3 -c 'import warpwave; "
+                           "warpwave.Store(\"STORE\").get_or_create(\"NAME\", dim).add_file(\"FILE\", vector=\"COLUMN\")'",
+                           path);
+    return WW_OK;
+}
+
 ww_status store_add_file(store_call *call, bool make)
 {
 import in = {.call = call, .make = make, .batches = {.call = call } };
-    ww_status status = WW_OK;
+    ww_status status = refuse_foreign(call->operands[2]);
+    if (status == WW_OK)
+        status = read_mark(&in);
+    if (status != WW_OK)
+        return status;
     if (is_lines(&call->settings, call->operands[2])) {
         const store_settings *s = &call->settings;
         if (s->ids || s->id_column || s->payloads)
@@ -294,7 +391,7 @@ import in = {.call = call, .make = make, .batches = {.call = call } };
                         "JSON lines have their ids and payloads; --ids, --id-column and --payloads are for vectors"));
         if (status == WW_OK)
             status = read_lines(&in);
-        if (status == WW_OK && in.dim == 0)
+        if (status == WW_OK && in.dim == 0 && in.mark.done == 0)
             status = ww_fail(WW_CORRUPT_FILE, "%s: there is no row in it", call->operands[2]);
     } else {
         status = read_vectors(&in);

@@ -80,11 +80,29 @@ static void named_ids_free(named_ids *list)
 /* ---- rows -----------------------------------------------------------------------------------------------------------------
  */
 
+static ww_status add_rows(const store_call *call, const ww_rows *rows)
+{
+    return call->settings.upsert ? ww_collection_upsert(call->collection, rows) : ww_collection_add(call->collection, rows);
+}
+
+static ww_status add_marked(const store_call *call, const ww_rows *rows, const import_mark *mark)
+{
+    ww_status status = ww_store_begin(call->store);
+    if (status != WW_OK)
+        return status;
+    status = add_rows(call, rows);
+    if (status == WW_OK)
+        status = mark_write(call, mark);
+    if (status == WW_OK)
+        return ww_store_commit(call->store);
+    (void)ww_store_rollback(call->store);
+    return status;
+}
+
 ww_status batches_add(row_batches *batches, const ww_rows *rows)
 {
     store_call *call = batches->call;
-    const ww_status status =
-        call->settings.upsert ? ww_collection_upsert(call->collection, rows) : ww_collection_add(call->collection, rows);
+    const ww_status status = batches->mark ? add_marked(call, rows, batches->mark) : add_rows(call, rows);
     if (status != WW_OK)
         return batches->added == 0 ? status
                                    : ww_fail(status, "%s (%lld rows before this batch are in the store)", ww_error_message(),
@@ -127,6 +145,8 @@ ww_status store_add(store_call *call)
 {
     const store_settings *s = &call->settings;
     int64_t before = call->info.rows_live;
+    if (s->text && s->resume)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--resume goes with --in"));
     if (s->text) {
         const ww_status added = store_add_texts(call, &before);
         if (added == WW_OK)
@@ -147,6 +167,8 @@ ww_status store_add(store_call *call)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT,
                                           "--ids, --id-column, --payloads and --format go with --in; beside --vector give --id "
                                           "and --payload"));
+    if (s->resume && !s->queries)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--resume goes with --in"));
     call->operands[2] = s->queries;
     const ww_status status = s->vector ? add_one(call) : store_add_file(call, false);
     if (status == WW_OK)

@@ -129,7 +129,10 @@ static ww_status upgrade_run(store_call *call)
 #define ID_COLUMN                                                                                                              \
     TEXT(id_column, false, "--id-column", "C", "the column of a CSV file that holds the ids: its name, or its number from 1")
 #define PAYLOADS                                                                                                               \
-    TEXT(payloads, false, "--payloads", "FILE", "payloads, one JSON text per line, an empty line for none; export writes them")
+    TEXT(payloads, false, "--payloads", "FILE",                                                                                \
+         "payloads: one JSON text per line, an empty line for none, or a CSV file (.csv) with the names of its fields in the " \
+         "first line; export writes lines")
+#define RESUME FLAG(resume, "--resume", "with a file: go on after the last batch that an interrupted run has added")
 #define UPSERT FLAG(upsert, "--upsert", "replace rows that have the same id")
 #define ID     LIST(id, false, "--id", "ID", "the id of a row to add, get or remove; may be repeated for get and remove")
 #define VECTOR TEXT(vector, false, "--vector", "JSON", "one vector, as in '[0.1, 2]'")
@@ -169,10 +172,11 @@ static const option add_options[] = {
          "with --text: put before texts that are added; kept with the collection"),
     DEVICE,
     UPSERT,
+    RESUME,
     SYNC,
     QUIET,
     JSON};
-static const option import_options[] = {FORMAT, IDS, ID_COLUMN, PAYLOADS, METRIC, TYPE, UPSERT, SYNC, QUIET, JSON};
+static const option import_options[] = {FORMAT, IDS, ID_COLUMN, PAYLOADS, METRIC, TYPE, UPSERT, RESUME, SYNC, QUIET, JSON};
 static const option export_options[] = {FORMAT, IDS, PAYLOADS, QUIET, JSON};
 #define CONDITIONS                                                                                                             \
     TEXT(where, false, "--where", "SQL", "only rows that meet this condition, as in \"payload->>'$.year' > 2000\""),           \

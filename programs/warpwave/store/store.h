@@ -23,7 +23,7 @@ typedef struct store_settings {
     int64_t nlist, sample_rows, iterations, query_count, nprobe;    /* 0: not given */
     float recall;                                                   /* parsed from recall_text */
     int64_t dim, k, limit, after;                                   /* limit and after: -1 if not given */
-    bool json, quiet, upsert, missing_ok, vectors, force, remake;
+    bool json, quiet, upsert, missing_ok, vectors, force, remake, resume;
 } store_settings;
 
 typedef struct store_call {
@@ -69,6 +69,20 @@ ww_status store_read_queries(const store_call *call, float **queries, int64_t *c
 ww_status store_call_open(store_call *call, const ww_store_config *config, const char *device, const char *name);
 void store_call_close(store_call *call);
 
+/* How far the import of a file has come: a note of the collection (ww_store_set_note()), from which --resume goes on. */
+typedef struct import_mark {
+    char key[WW_NOTE_KEY_BYTES]; /* empty: the file cannot be read again, so it has no mark */
+    int64_t bytes, changed;      /* of the file: its size, and the second in which it changed */
+    int64_t done;                /* rows, or lines of JSON Lines, that are in the collection */
+} import_mark;
+
+/* Names the mark of the file in operand 2. Refuses --resume for a file that cannot be read twice. */
+ww_status mark_begin(const store_call *call, import_mark *mark);
+/* Reads the mark of an earlier run into `done`; 0 without --resume, with a note if there is one. Refuses a file that has
+ * changed since then. */
+ww_status mark_read(const store_call *call, import_mark *mark);
+ww_status mark_write(const store_call *call, const import_mark *mark);
+
 /* Adds the rows of the file in operand 2 to the collection NAME; `make` creates a missing collection. */
 ww_status store_add_file(store_call *call, bool make);
 
@@ -76,6 +90,7 @@ ww_status store_add_file(store_call *call, bool make);
 typedef struct row_batches {
     store_call *call;
     int64_t added;
+    const import_mark *mark; /* written with each batch, in one transaction; NULL: none */
 } row_batches;
 
 ww_status batches_add(row_batches *batches, const ww_rows *rows);

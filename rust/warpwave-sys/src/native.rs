@@ -1696,6 +1696,8 @@ mod store {
         pub fn ww_store_index(store: *mut ww_store, collection: *const c_char, path: *const c_char) -> ww_status;
         pub fn ww_store_set_model(store: *mut ww_store, collection: *const c_char, model: *const ww_store_model) -> ww_status;
         pub fn ww_store_get_model(store: *mut ww_store, collection: *const c_char, model: *mut ww_store_model) -> ww_status;
+        pub fn ww_store_set_note(store: *mut ww_store, collection: *const c_char, key: *const c_char, text: *const c_char) -> ww_status;
+        pub fn ww_store_get_note(store: *mut ww_store, collection: *const c_char, key: *const c_char, text: *mut c_char) -> ww_status;
         pub fn ww_store_backup(store: *mut ww_store, path: *const c_char, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_store_upgrade(store: *mut ww_store, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_store_check(store: *mut ww_store, progress: ww_progress, user: *mut c_void) -> ww_status;

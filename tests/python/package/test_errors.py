@@ -36,7 +36,7 @@ def test_the_message_says_what_to_do():
 
 def test_messages_name_no_functions_of_c():
     collection = warpwave.Collection(2, device="cpu")
-    for wrong in (lambda: collection.remove(["nobody"]), lambda: collection.search([1.0, 2.0], k=5000), lambda: warpwave.open_gguf("/nowhere.gguf"),
+    for wrong in (lambda: collection.remove(["nobody"]), lambda: collection.search([1.0, 2.0], k=20_000), lambda: warpwave.open_gguf("/nowhere.gguf"),
                   lambda: warpwave.Collection(2, device="cpu", rows="host", screen="none"), lambda: warpwave.Collection(0, device="cpu")):
         with pytest.raises(warpwave.Error) as caught:
             wrong()
