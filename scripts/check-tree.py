@@ -73,6 +73,7 @@ ARROWS = {
     "server": ["base"],
     "warpwave": ["files/matrix.h", "arithmetic/row_values.h", "base"],
     "warpwave/serve": ["warpwave/.", "warpwave/text/lines.h", "server/.", "base"],
+    "warpwave/cluster": ["warpwave/.", "server/nodes/members.h", "base"],
     # Tools of the tests, which nothing else includes.
     "emulator": ["kernels", "base"],
     "emulated": ["emulator", "gpu/driver/.", "gpu/.", *GPU_BELOW],

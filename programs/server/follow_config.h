@@ -30,6 +30,7 @@ typedef struct follow_config {
     int32_t shard, shards;     /* the part of the rows that this node has, from 0; 0 or 1 shards: all rows */
     const char *advertise;     /* the URL at which other nodes reach this one; NULL: it answers by itself */
     const char *node_key_file; /* has the key by which nodes know each other; NULL: none */
+    int64_t verify;            /* every search with this number is computed by a second replica, too; 0: none */
 } follow_config;
 
 #endif

@@ -221,8 +221,7 @@ static enum MHD_Result respond(request *r)
         MHD_add_response_header(response, "vary", "accept-encoding");
     if (r->encoding)
         MHD_add_response_header(response, "content-encoding", r->encoding);
-    if (r->lsn[0] != '\0')
-        MHD_add_response_header(response, "x-warpwave-lsn", r->lsn);
+    following_tell(r, response);
     for (size_t i = 0; r->headers && r->headers[i][0]; i++)
         MHD_add_response_header(response, r->headers[i][0], r->headers[i][1]);
     if (r->stream)

@@ -136,6 +136,8 @@ struct server {
     struct nodes *nodes; /* with `scatter`: the others that follow the same tables; NULL: this server answers by itself */
     struct scatter *scatter;
     queue behind; /* requests that wait for a place in the followed database's log */
+    queue again;  /* parts of requests by which this node checks itself */
+    atomic_llong verify_turns;
     bool stopping;
     pthread_t *workers;
     int32_t worker_count;
@@ -238,6 +240,12 @@ void following_stop(server *s);
 
 /* Reads the header x-warpwave-min-lsn, and refuses changes of a followed collection. False: the request has been answered. */
 bool following_begin(request *r);
+
+/* Adds the headers that say which rows the answer was made of. */
+void following_tell(const request *r, struct MHD_Response *response);
+
+/* Computes parts from the file on the CPU, and as usual; a node that does not get the same leaves service (nodes/again.c). */
+bool again_run(queue *q, request *taken);
 
 /* A node among others (nodes/cluster.c): starts and stops what asks them. */
 ww_status cluster_start(server *s);

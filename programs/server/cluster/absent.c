@@ -49,6 +49,32 @@ uint64_t follower_lsn(follower *f)
     return f ? 1 : 0;
 }
 
+uint64_t follower_version(follower *f)
+{
+    return follower_lsn(f);
+}
+
+bool follower_rows(follower *f, uint64_t version, uint64_t *digest)
+{
+    *digest = 0;
+    return f && version == 0;
+}
+
+void follower_hold(follower *f)
+{
+    (void)f;
+}
+
+void follower_release(follower *f)
+{
+    (void)f;
+}
+
+void follower_distrust(follower *f, const char *why)
+{
+    (void)f, (void)why;
+}
+
 void follower_describe(follower *f, const char *collection, out *o)
 {
     (void)f, (void)collection;
@@ -110,6 +136,17 @@ void scatter_stop(scatter *sc)
 void scatter_submit(scatter *sc, struct request *r, const scatter_target *target)
 {
     (void)sc, (void)r, (void)target;
+}
+
+bool scatter_is_exact(const struct request *r)
+{
+    return r == NULL;
+}
+
+bool scatter_can_verify(scatter *sc, const struct request *r)
+{
+    (void)r;
+    return sc != NULL;
 }
 
 void scatter_metrics(scatter *sc, out *o)

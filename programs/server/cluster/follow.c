@@ -83,17 +83,28 @@ static ww_status read_place(follower *f)
     return WW_OK;
 }
 
+/* Commits, and counts the versions of the rows. A commit that moves only the place leaves the version as it is. */
+static ww_status commit_counted(follower *f, const char *note)
+{
+    pthread_mutex_lock(&f->commit);
+    const unsigned long long version = atomic_load(&f->version);
+    atomic_store(&f->version, version + 1);
+    const ww_status status = applier_commit(f->applier, PLACE_NOTE, note);
+    const bool same = status == WW_OK && follow_note_digest(f);
+    atomic_store(&f->version, same ? version : version + 2);
+    pthread_mutex_unlock(&f->commit);
+    return status;
+}
+
 ww_status follow_commit(follower *f, pg_lsn lsn)
 {
     out note = {0};
     f->place.lsn = lsn;
     put_place(&note, &f->place);
-    const ww_status status =
-        note.failed ? memory_failed("a note", note.length) : applier_commit(f->applier, PLACE_NOTE, note.bytes);
+    const ww_status status = note.failed ? memory_failed("a note", note.length) : commit_counted(f, note.bytes);
     out_free(&note);
     if (status != WW_OK)
         return status;
-    follow_note_digest(f);
     pthread_mutex_lock(&f->lock);
     f->shown.lsn = lsn;
     f->shown.copied = f->shown.copied || f->place.copied;
@@ -106,14 +117,17 @@ ww_status follow_commit(follower *f, pg_lsn lsn)
     return WW_OK;
 }
 
-void follow_note_digest(follower *f)
+bool follow_note_digest(follower *f)
 {
     uint64_t digest = 0;
+    replica_digests *noted = &f->shown.digests;
     if (!f->config.advertise || !f->place.copied || applier_digest(f->applier, &digest) != WW_OK)
-        return;
+        return false;
     pthread_mutex_lock(&f->lock);
-    digests_add(&f->shown.digests, f->place.lsn, digest);
+    const bool same = noted->count > 0 && noted->list[noted->count - 1].digest == digest;
+    digests_add(noted, f->place.lsn, digest);
     pthread_mutex_unlock(&f->lock);
+    return same;
 }
 
 void follow_show(follower *f, follow_state state, const char *why)
@@ -182,6 +196,7 @@ static void follower_free(follower *f)
     pgoutput_free(&f->reader);
     if (f->wake >= 0)
         close(f->wake);
+    pthread_mutex_destroy(&f->commit);
     pthread_mutex_destroy(&f->lock);
     memory_free(f->tables);
     memory_free(f);
@@ -198,6 +213,7 @@ ww_status follower_start(ww_store *store, const follow_config *config, void (*ch
     f->changed = changed;
     f->user = user;
     pthread_mutex_init(&f->lock, NULL);
+    pthread_mutex_init(&f->commit, NULL);
     f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     f->tables = memory_alloc_zeroed(config->table_count, sizeof *f->tables);
     ww_status status = f->wake >= 0 && f->tables ? WW_OK : memory_failed("a follower", config->table_count * sizeof *f->tables);
@@ -244,7 +260,6 @@ void follower_distrust(follower *f, const char *why)
 {
     const uint64_t one = 1;
     pthread_mutex_lock(&f->lock);
-    f->shown.differences++;
     text_copy(f->shown.distrust, sizeof f->shown.distrust, why);
     pthread_mutex_unlock(&f->lock);
     atomic_store(&f->distrusted, true);
@@ -264,6 +279,31 @@ void follower_digests(follower *f, replica_digests *digests)
     *digests = f->shown.digests;
     text_copy(digests->name, sizeof digests->name, f->shown.slot);
     pthread_mutex_unlock(&f->lock);
+}
+
+uint64_t follower_version(follower *f)
+{
+    return atomic_load(&f->version);
+}
+
+bool follower_rows(follower *f, uint64_t version, uint64_t *digest)
+{
+    pthread_mutex_lock(&f->lock);
+    const replica_digests *noted = &f->shown.digests;
+    const bool known = noted->count > 0;
+    *digest = known ? noted->list[noted->count - 1].digest : 0;
+    pthread_mutex_unlock(&f->lock);
+    return known && version % 2 == 0 && atomic_load(&f->version) == version;
+}
+
+void follower_hold(follower *f)
+{
+    pthread_mutex_lock(&f->commit);
+}
+
+void follower_release(follower *f)
+{
+    pthread_mutex_unlock(&f->commit);
 }
 
 uint64_t follower_lsn(follower *f)

@@ -51,9 +51,20 @@ void follower_name(follower *f, char name[NODE_NAME_BYTES]);
 /* Does it have rows that may be shown? */
 bool follower_serves(follower *f);
 
-/* Takes the rows out of service until they are copied anew, because they differ from those of other replicas. */
+/* Takes the rows out of service until they are copied anew, because they differ from those of other replicas or from what the
+ * file has. */
 void follower_distrust(follower *f, const char *why);
-void follower_count_difference(follower *f); /* another replica is the one that leaves */
+void follower_count_difference(follower *f); /* rows of replicas differed */
+
+/* Which version of the rows is shown: another number after each change, odd while they change. */
+uint64_t follower_version(follower *f);
+
+/* The digest of the rows, if they are still those of `version`. */
+bool follower_rows(follower *f, uint64_t version, uint64_t *digest);
+
+/* Between these two the rows do not change. Other threads may search meanwhile; blocks while rows are committed. */
+void follower_hold(follower *f);
+void follower_release(follower *f);
 
 /* Digests of the rows at the last places. */
 struct replica_digests;

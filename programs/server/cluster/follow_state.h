@@ -51,7 +51,9 @@ struct follower {
     int wake; /* an eventfd: stop, or hurry */
     atomic_bool stopping;
     atomic_bool distrusted;
-    atomic_ullong wanted; /* a place in the log that somebody waits for */
+    atomic_ullong wanted;   /* a place in the log that somebody waits for */
+    pthread_mutex_t commit; /* held while rows change, and by who must not see them change */
+    atomic_ullong version;  /* of the rows: odd while they change, another one after each change */
 
     /* The thread's own. */
     PGconn *sql, *stream;
@@ -74,8 +76,9 @@ ww_status follow_wait(follower *f, PGconn *connection, int milliseconds);
 /* Shows why nothing is followed at the moment; NULL: the thread's last message. */
 void follow_show(follower *f, follow_state state, const char *why);
 
-/* Notes the digest of the rows at the place that was committed last, if there are nodes to compare it with. */
-void follow_note_digest(follower *f);
+/* Notes the digest of the rows at the place that was committed last, if there are nodes to compare it with. Returns whether it
+ * is the one that was noted before. */
+bool follow_note_digest(follower *f);
 
 /* Commits with the place `lsn`, and shows it. */
 ww_status follow_commit(follower *f, pg_lsn lsn);

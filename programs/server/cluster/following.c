@@ -1,4 +1,5 @@
 /* Followed collections in the server: requests that wait for a place in the database's log, refused changes, what is shown. */
+#include <stdio.h>
 #include <string.h>
 
 #include "server/cluster/values.h"
@@ -46,6 +47,7 @@ ww_status following_start(server *s)
 {
     queue_init(&s->behind, s, "follow", behind_run);
     s->behind.all = s->behind.sleeps = true;
+    queue_init(&s->again, s, "again", again_run);
     if (!s->config.follow.conninfo)
         return WW_OK;
     const ww_status status = follower_start(s->store, &s->config.follow, changed, s, &s->follower);
@@ -84,6 +86,7 @@ bool following_waits(request *r)
     server *s = r->server;
     if (!s->follower)
         return false;
+    r->version = follower_version(s->follower);
     pthread_mutex_lock(&s->lock);
     const pg_lsn lsn = follower_lsn(s->follower);
     const bool waits = lsn < r->lsn_min;
@@ -95,6 +98,18 @@ bool following_waits(request *r)
     else
         pg_lsn_write(lsn, r->lsn);
     return waits;
+}
+
+void following_tell(const request *r, struct MHD_Response *response)
+{
+    uint64_t digest = 0;
+    char text[20];
+    if (r->lsn[0] != '\0')
+        MHD_add_response_header(response, "x-warpwave-lsn", r->lsn);
+    if (!r->part || !follower_rows(r->server->follower, r->version, &digest))
+        return;
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)digest);
+    MHD_add_response_header(response, "x-warpwave-rows", text);
 }
 
 static bool show(request *r)

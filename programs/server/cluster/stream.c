@@ -238,7 +238,7 @@ ww_status follow_stream(follower *f)
         follow_show(f, FOLLOW_FOLLOWING, "");
         status = tell(f, &p, true);
     }
-    follow_note_digest(f);
+    (void)follow_note_digest(f);
     while (status == WW_OK && !f->stopping) {
         char *bytes = NULL;
         if (atomic_load(&f->distrusted)) {

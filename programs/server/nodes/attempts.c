@@ -23,18 +23,24 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *user)
     return a->body.failed ? 0 : size * count;
 }
 
+/* Copies the value of a header with this name, if it is one. */
+static void take_value(const char *name, const char *bytes, size_t length, char *value, size_t capacity)
+{
+    size_t at = strlen(name), to = 0;
+    if (length < at || strncasecmp(bytes, name, at) != 0)
+        return;
+    for (; at < length && to + 1 < capacity; at++)
+        if (strchr("0123456789ABCDEFabcdef/", bytes[at]) && bytes[at] != '\0')
+            value[to++] = bytes[at];
+    value[to] = '\0';
+}
+
 static size_t take_header(char *bytes, size_t size, size_t count, void *user)
 {
-    static const char name[] = "x-warpwave-lsn:";
     attempt *a = user;
-    size_t length = size * count, at = sizeof name - 1, to = 0;
-    if (length < at || strncasecmp(bytes, name, at) != 0)
-        return length;
-    for (; at < length && to + 1 < sizeof a->lsn; at++)
-        if (strchr("0123456789ABCDEFabcdef/", bytes[at]) && bytes[at] != '\0')
-            a->lsn[to++] = bytes[at];
-    a->lsn[to] = '\0';
-    return length;
+    take_value("x-warpwave-lsn:", bytes, size * count, a->lsn, sizeof a->lsn);
+    take_value("x-warpwave-rows:", bytes, size * count, a->rows, sizeof a->rows);
+    return size * count;
 }
 
 static void attempt_end(scatter *sc, attempt *a)
@@ -64,13 +70,14 @@ static bool add_header(struct curl_slist **headers, const char *name, const char
 }
 
 /* The headers of a part. Without a key of the nodes, the client's own is sent on. */
-static bool make_headers(const scatter *sc, const gather *g, int32_t shard, attempt *a)
+static bool make_headers(const scatter *sc, const gather *g, attempt *a)
 {
     const request *r = g->request;
     char number[32];
-    snprintf(number, sizeof number, "%d/%d", (int)shard + 1, (int)g->count);
+    snprintf(number, sizeof number, "%d/%d", (int)(a->part % g->count) + 1, (int)g->count);
     const bool own = sc->key_header[0] != '\0';
     return add_header(&a->headers, "x-warpwave-part: ", number) && add_header(&a->headers, "x-request-id: ", r->id) &&
+           add_header(&a->headers, "x-warpwave-again: ", g->parts[a->part].again ? "1" : NULL) &&
            add_header(&a->headers, "x-warpwave-min-lsn: ",
                       MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-min-lsn")) &&
            add_header(&a->headers, "", own ? sc->key_header : NULL) &&
@@ -105,20 +112,30 @@ static void set_options(const gather *g, attempt *a, const char *url, double now
     }
 }
 
-/* Asks the next replica. False: there is none. */
-static bool attempt_begin(scatter *sc, gather *g, int32_t shard, attempt *a)
+/* The replica to ask next; -1: there is none. */
+static int32_t choose(const scatter *sc, const gather *g, int32_t index, double now)
 {
-    part *p = &g->parts[shard];
+    const part *p = &g->parts[index];
+    if (p->only < 0)
+        return peers_choose(&sc->peers, index % g->count, p->tried, now);
+    const bool same = !p->tried[p->only] && strcmp(sc->peers.list[p->only].name, p->name) == 0;
+    return same ? p->only : -1;
+}
+
+/* Asks the next replica. False: there is none. */
+static bool attempt_begin(scatter *sc, gather *g, int32_t index, attempt *a)
+{
+    part *p = &g->parts[index];
     const double now = server_seconds();
-    const int32_t chosen = peers_choose(&sc->peers, shard, p->tried, now);
+    const int32_t chosen = choose(sc, g, index, now);
     out url = {0};
     if (chosen < 0)
         return false;
     p->tried[chosen] = 1;
-    *a = (attempt){.owner = g, .part = shard, .peer = -1, .begun_seconds = now, .easy = curl_easy_init()};
+    *a = (attempt){.owner = g, .part = index, .peer = -1, .begun_seconds = now, .easy = curl_easy_init()};
     out_text(&url, sc->peers.list[chosen].url);
     out_text(&url, g->path);
-    bool begun = a->easy && !url.failed && url.length > 0 && make_headers(sc, g, shard, a);
+    bool begun = a->easy && !url.failed && url.length > 0 && make_headers(sc, g, a);
     if (begun) {
         out_bytes(&url, "", 1);
         set_options(g, a, url.failed ? "" : url.bytes, now);
@@ -147,14 +164,21 @@ static bool is_final(const gather *g, long status)
            (status == 404 && merge_takes_missing(g->request));
 }
 
-void part_continue(scatter *sc, gather *g, int32_t shard)
+void part_begin(part *p)
 {
-    part *p = &g->parts[shard];
+    *p = (part){.only = -1, .from = -1};
+    for (int i = 0; i < ATTEMPTS; i++)
+        p->attempts[i].peer = -1;
+}
+
+void part_continue(scatter *sc, gather *g, int32_t index)
+{
+    part *p = &g->parts[index];
     bool running = false;
     for (int i = 0; i < ATTEMPTS; i++)
         running = running || p->attempts[i].peer >= 0;
     for (int i = 0; i < ATTEMPTS && !running; i++)
-        running = attempt_begin(sc, g, shard, &p->attempts[i]);
+        running = attempt_begin(sc, g, index, &p->attempts[i]);
     p->done = p->missing = !running;
 }
 
@@ -163,7 +187,7 @@ void part_take(scatter *sc, attempt *a, CURLcode code)
     gather *g = a->owner;
     part *p = &g->parts[a->part];
     peer *from = &sc->peers.list[a->peer];
-    const int32_t shard = a->part;
+    const int32_t index = a->part;
     long status = 0;
     json_fault fault;
     (void)curl_easy_getinfo(a->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -176,7 +200,10 @@ void part_take(scatter *sc, attempt *a, CURLcode code)
         p->status = (int)status;
         p->body = a->body;
         a->body = (out){0};
+        p->from = a->peer;
+        memcpy(p->name, from->name, sizeof p->name);
         memcpy(p->lsn, a->lsn, sizeof p->lsn);
+        memcpy(p->rows, a->rows, sizeof p->rows);
     }
     if (!whole) {
         from->failed_seconds = server_seconds();
@@ -190,29 +217,34 @@ void part_take(scatter *sc, attempt *a, CURLcode code)
     for (int i = 0; i < ATTEMPTS && p->done; i++)
         attempt_end(sc, &p->attempts[i]);
     if (!p->done)
-        part_continue(sc, g, shard);
+        part_continue(sc, g, index);
 }
 
 void parts_hurry(scatter *sc, gather *g, double now)
 {
-    for (int32_t shard = 0; shard < g->count; shard++) {
-        part *p = &g->parts[shard];
+    for (int32_t i = 0; i < g->part_count; i++) {
+        part *p = &g->parts[i];
         attempt *one = &p->attempts[0], *other = &p->attempts[1];
         if (one->peer < 0) {
             one = other;
             other = &p->attempts[0];
         }
         if (!p->done && one->peer >= 0 && other->peer < 0 && now > one->begun_seconds + LATE_SECONDS &&
-            attempt_begin(sc, g, shard, other))
+            attempt_begin(sc, g, i, other))
             atomic_fetch_add(&sc->late, 1);
     }
 }
 
+void part_end(scatter *sc, part *p)
+{
+    for (int i = 0; i < ATTEMPTS; i++)
+        attempt_end(sc, &p->attempts[i]);
+}
+
 void parts_end(scatter *sc, gather *g)
 {
-    for (int32_t i = 0; i < g->count; i++) {
-        for (int k = 0; k < ATTEMPTS; k++)
-            attempt_end(sc, &g->parts[i].attempts[k]);
+    for (int32_t i = 0; i < g->part_count; i++) {
+        part_end(sc, &g->parts[i]);
         out_free(&g->parts[i].body);
     }
 }

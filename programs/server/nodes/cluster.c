@@ -44,6 +44,7 @@ bool cluster_begin(request *r)
     if (!follower_serves(s->follower))
         return request_fail(r, 503, "this node is copying the tables");
     r->part = true;
+    r->again = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-again") != NULL;
     return true;
 }
 
@@ -76,14 +77,22 @@ bool cluster_takes(request *r)
     enum { COLLECTION_BYTES = 512 };
     server *s = r->server;
     char collection[COLLECTION_BYTES];
-    if (!s->scatter || r->part || !reads_rows(r))
-        return false;
-    if (s->config.follow.shards == 1 && follower_serves(s->follower))
+    const int64_t every = s->config.follow.verify;
+    if (!s->scatter || !reads_rows(r) || (r->part && !r->again))
         return false;
     const table_config *table = table_of(r, collection, sizeof collection);
-    if (!table)
+    if (r->again) {
+        if (table && scatter_is_exact(r))
+            queue_submit(&s->again, r);
+        else if (!request_fail(r, 400, "x-warpwave-again: only for exact searches by vectors of followed tables"))
+            request_done(r);
+        return true;
+    }
+    const bool verified =
+        table && every > 0 && scatter_can_verify(s->scatter, r) && (atomic_fetch_add(&s->verify_turns, 1) + 1) % every == 0;
+    if (!table || (!verified && s->config.follow.shards == 1 && follower_serves(s->follower)))
         return false;
-    scatter_submit(s->scatter, r, &(scatter_target){collection, table->metric});
+    scatter_submit(s->scatter, r, &(scatter_target){collection, table->metric, verified});
     return true;
 }
 

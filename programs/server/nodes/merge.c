@@ -111,7 +111,7 @@ typedef struct shard_answers {
     ww_metric metric;
 } shard_answers;
 
-static const char *result_of(const shard_answer *answer)
+const char *merge_result(const shard_answer *answer)
 {
     return json_given(json_root(answer->json), "result");
 }
@@ -182,7 +182,7 @@ static ww_status merge_searches(request *r, const shard_answers *from)
     const char **results = memory_alloc((from->count + 1) * sizeof *results);
     ww_status status = results ? WW_OK : memory_failed("answers of shards", from->count * sizeof *results);
     for (size_t k = 0; status == WW_OK && k < from->count; k++) {
-        results[k] = result_of(&from->list[k]);
+        results[k] = merge_result(&from->list[k]);
         if (results[k] && batch)
             results[k] = json_type_of(results[k]) == JSON_LIST ? json_first(results[k]) : NULL;
     }
@@ -203,7 +203,7 @@ static ww_status merge_count(request *r, const shard_answers *from)
 {
     int64_t sum = 0;
     for (size_t k = 0; k < from->count; k++) {
-        const char *result = result_of(&from->list[k]), *number = result ? json_given(result, "count") : NULL;
+        const char *result = merge_result(&from->list[k]), *number = result ? json_given(result, "count") : NULL;
         if (!number || json_type_of(number) != JSON_NUMBER)
             return odd_answer();
         sum += json_number_of(number).integer;
@@ -218,7 +218,7 @@ static void put_next(out *o, const hit_list *hits, size_t next, const shard_answ
 {
     char *first = next < hits->count ? memory_copy_text(hits->hits[next].id, strlen(hits->hits[next].id)) : NULL;
     for (size_t k = 0; k < from->count; k++) {
-        const char *offset = json_given(result_of(&from->list[k]), "next_page_offset");
+        const char *offset = json_given(merge_result(&from->list[k]), "next_page_offset");
         char *id = offset ? copy_id(offset) : NULL;
         if (id && (!first || point_id_compare(id, first) < 0)) {
             memory_free(first);
@@ -242,7 +242,7 @@ static ww_status merge_scroll(request *r, const shard_answers *from)
     const double sign = direction && json_text_is(direction, "desc", 4) ? -1 : 1;
     hit_list hits = {0};
     for (size_t k = 0; k < from->count && hits.status == WW_OK; k++) {
-        const char *result = result_of(&from->list[k]);
+        const char *result = merge_result(&from->list[k]);
         add_hits(&hits, result ? json_given(result, "points") : NULL, order ? "order_value" : NULL, sign);
     }
     request_result_begin(r);
@@ -265,7 +265,7 @@ static ww_status merge_points(request *r, const shard_answers *from)
     hit_list hits = {0};
     bool begun = false;
     for (size_t k = 0; k < from->count && hits.status == WW_OK; k++)
-        add_hits(&hits, result_of(&from->list[k]), NULL, 1);
+        add_hits(&hits, merge_result(&from->list[k]), NULL, 1);
     if (hits.status == WW_OK)
         hits.status = job_sort(hits.hits, hits.count, sizeof *hits.hits, compare_hits);
     request_result_begin(r);
@@ -297,7 +297,7 @@ static ww_status merge_points(request *r, const shard_answers *from)
 static ww_status merge_point(request *r, const shard_answers *from)
 {
     for (size_t k = 0; k < from->count; k++) {
-        const char *result = from->list[k].status == 200 ? result_of(&from->list[k]) : NULL;
+        const char *result = from->list[k].status == 200 ? merge_result(&from->list[k]) : NULL;
         if (!result)
             continue;
         request_result_begin(r);
@@ -321,7 +321,7 @@ static bool is_summed(const char *key)
 
 static ww_status merge_describe(request *r, const shard_answers *from)
 {
-    const char *first = result_of(&from->list[0]);
+    const char *first = merge_result(&from->list[0]);
     bool begun = false;
     if (!first || json_type_of(first) != JSON_OBJECT)
         return odd_answer();
@@ -339,7 +339,7 @@ static ww_status merge_describe(request *r, const shard_answers *from)
             continue;
         }
         for (size_t k = 0; k < from->count; k++) {
-            const char *result = result_of(&from->list[k]);
+            const char *result = merge_result(&from->list[k]);
             for (const char *key = result ? json_first(result) : NULL; key; key = json_next(key))
                 if (json_end(key) - key == json_end(at) - at && memcmp(key, at, (size_t)(json_end(at) - at)) == 0)
                     sum += json_number_of(json_member(key)).integer;
@@ -387,6 +387,18 @@ const char *merge_refusal(const request *r)
     if (at < 0)
         return r->route->path;
     return ROUTES[at].merge == merge_searches ? searches_refusal(r) : NULL;
+}
+
+bool merge_is_exact(const request *r)
+{
+    const int at = route_of(r);
+    const search_plan *p = r->plan;
+    if (at < 0 || ROUTES[at].merge != merge_searches || r->documents || searches_refusal(r))
+        return false;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->searches[i].nprobe > 0 || p->searches[i].recall > 0)
+            return false;
+    return true;
 }
 
 bool merge_takes_missing(const request *r)

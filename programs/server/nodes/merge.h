@@ -16,6 +16,12 @@ typedef struct shard_answer {
 /* Why the request cannot be answered over several shards; NULL: it can. */
 const char *merge_refusal(const request *r);
 
+/* Is it an exact search, whose answer depends on nothing but the rows? */
+bool merge_is_exact(const request *r);
+
+/* The result in an answer; NULL: there is none. */
+const char *merge_result(const shard_answer *answer);
+
 /* Is 404 an answer, and not a failure? */
 bool merge_takes_missing(const request *r);
 

@@ -147,10 +147,9 @@ static void compare_replicas(nodes *n, const PGresult *rows)
     pg_lsn_write(at, place);
     snprintf(why, sizeof why, "at %s this node's rows differ from those of other replicas of shard %d/%d; they are copied anew",
              place, (int)n->config->shard + 1, (int)n->config->shards);
+    follower_count_difference(n->follower);
     if (verdict == DIGESTS_OWN_WRONG)
         follower_distrust(n->follower, why);
-    else
-        follower_count_difference(n->follower);
 }
 
 static ww_status read_all(nodes *n, const char *own)

@@ -87,7 +87,7 @@ static void answer_parts(gather *g)
 }
 
 /* Answers the request if that is possible now. */
-static bool gather_ends(gather *g, bool stopping)
+static bool gather_ends(scatter *sc, gather *g, bool stopping)
 {
     request *r = g->request;
     bool done = true;
@@ -105,7 +105,7 @@ static bool gather_ends(gather *g, bool stopping)
         request_fail(r, 499, "the client closed the connection");
     else if (stopping)
         request_fail(r, 503, "the server is stopping");
-    else if (done)
+    else if (done && (g->verify == VERIFY_NOT || verify_done(sc, g)))
         answer_parts(g);
     else
         return false;
@@ -116,11 +116,12 @@ static void gather_begin(scatter *sc, gather *g)
 {
     atomic_fetch_add(&sc->requests, 1);
     peers_update(&sc->peers, sc->nodes);
-    for (int32_t i = 0; i < g->count; i++) {
-        for (int k = 0; k < ATTEMPTS; k++)
-            g->parts[i].attempts[k].peer = -1;
+    for (int32_t i = 0; i < g->part_count; i++)
+        part_begin(&g->parts[i]);
+    for (int32_t i = 0; i < g->count; i++)
         part_continue(sc, g, i);
-    }
+    if (g->verify != VERIFY_NOT)
+        verify_begin(sc, g);
     g->next = sc->first;
     sc->first = g;
 }
@@ -142,7 +143,7 @@ static void end_finished(scatter *sc, bool stopping)
     for (gather **at = &sc->first; *at;) {
         gather *g = *at;
         parts_hurry(sc, g, server_seconds());
-        if (!gather_ends(g, stopping)) {
+        if (!gather_ends(sc, g, stopping)) {
             at = &g->next;
             continue;
         }
@@ -279,8 +280,9 @@ void scatter_submit(scatter *sc, request *r, const scatter_target *target)
         request_done(r);
         return;
     }
+    const int32_t part_count = target->verified ? PART_KINDS * shards : shards;
     gather *g = memory_alloc_zeroed(1, sizeof *g);
-    part *parts = g ? memory_alloc_zeroed((size_t)shards, sizeof *parts) : NULL;
+    part *parts = g ? memory_alloc_zeroed((size_t)part_count, sizeof *parts) : NULL;
     char *path = parts ? make_path(r, target->collection) : NULL;
     const char *partial = request_argument(r, "partial");
     if (!path) {
@@ -291,7 +293,13 @@ void scatter_submit(scatter *sc, request *r, const scatter_target *target)
         request_done(r);
         return;
     }
-    *g = (gather){.request = r, .path = path, .parts = parts, .count = shards, .metric = target->metric};
+    *g = (gather){.request = r,
+                  .path = path,
+                  .parts = parts,
+                  .count = shards,
+                  .part_count = part_count,
+                  .verify = target->verified ? VERIFY_COMPARES : VERIFY_NOT,
+                  .metric = target->metric};
     g->partial = partial && strcmp(partial, "true") == 0;
     pthread_mutex_lock(&sc->server->lock);
     r->state = REQUEST_RUNNING;
@@ -314,6 +322,10 @@ void scatter_metrics(scatter *sc, out *o)
         {"retries_total", "Parts that a replica did not answer", atomic_load(&sc->retries)},
         {"late_total", "Parts that a second replica was asked for because the first was late", atomic_load(&sc->late)},
         {"failures_total", "Requests to the shards that failed", atomic_load(&sc->failures)},
+        {"verified_total", "Searches that two replicas answered alike", atomic_load(&sc->verified)},
+        {"unverified_total", "Searches that --verify chose and that could not be compared", atomic_load(&sc->unverified)},
+        {"verify_differences_total", "Searches that two replicas with the same rows answered differently",
+         atomic_load(&sc->differences)},
     };
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         out_format(o, "# HELP warpwave_cluster_%s %s.\n# TYPE warpwave_cluster_%s counter\nwarpwave_cluster_%s %lld\n",

@@ -3,6 +3,8 @@
 #ifndef WW_SERVER_NODES_SCATTER_H
 #define WW_SERVER_NODES_SCATTER_H
 
+#include <stdbool.h>
+
 #include <warpwave/vectors.h>
 
 #include "base/status.h"
@@ -22,10 +24,17 @@ void scatter_stop(scatter *sc); /* answers what still waits with 503. Accepts NU
 typedef struct scatter_target {
     const char *collection; /* its own name, not an alias */
     ww_metric metric;
+    bool verified; /* two replicas of each shard compute it, and what they say is compared */
 } scatter_target;
 
 /* Takes a request whose connection is suspended; the thread answers it. */
 void scatter_submit(scatter *sc, struct request *r, const scatter_target *target);
+
+/* Is it an exact search by vectors, whose answer depends on nothing but the rows? */
+bool scatter_is_exact(const struct request *r);
+
+/* May replicas be compared by this request? Only by an exact search by vectors, and only if there are several. */
+bool scatter_can_verify(scatter *sc, const struct request *r);
 
 void scatter_metrics(scatter *sc, struct out *o);
 

@@ -10,7 +10,7 @@
 #include "server/nodes/scatter.h"
 #include "server/state.h"
 
-enum { ATTEMPTS = 2, PART_WHY_BYTES = 300, KEY_HEADER_BYTES = 300 };
+enum { ATTEMPTS = 2, PART_WHY_BYTES = 300, KEY_HEADER_BYTES = 300, ROWS_BYTES = 20 };
 
 typedef struct gather gather;
 
@@ -20,7 +20,7 @@ typedef struct attempt {
     CURL *easy;
     struct curl_slist *headers;
     out body;
-    char lsn[24];
+    char lsn[24], rows[ROWS_BYTES];
     double begun_seconds;
 } attempt;
 
@@ -28,17 +28,29 @@ typedef struct part {
     attempt attempts[ATTEMPTS];
     unsigned char tried[NODES_MAX];
     bool done, missing;
+    bool again;   /* the replica computes it from its file */
+    int32_t only; /* the replica that is asked, and no other; -1: any */
+    int32_t from; /* the replica that answered; -1: none yet */
+    char name[NODE_NAME_BYTES];
     int status;
     out body;
     char lsn[24], why[PART_WHY_BYTES];
+    char rows[ROWS_BYTES]; /* the digest of the rows that the answer was made of; empty: they changed meanwhile */
 } part;
+
+/* A request that is verified has four parts for each shard, `count` apart: the answer; that of a second replica; and those that
+ * the two compute from their files if they differ. */
+typedef enum part_kind { PART_ANSWER, PART_WITNESS, PART_ANSWER_AGAIN, PART_WITNESS_AGAIN, PART_KINDS } part_kind;
+typedef enum verify_state { VERIFY_NOT, VERIFY_COMPARES, VERIFY_DECIDES, VERIFY_OVER } verify_state;
 
 struct gather {
     request *request;
     gather *next;
     char *path; /* of the parts' URLs */
     part *parts;
-    int32_t count;
+    int32_t count;      /* shards */
+    int32_t part_count; /* `count`, or PART_KINDS times as many */
+    verify_state verify;
     ww_metric metric;
     bool partial; /* shards may be missing */
 };
@@ -56,14 +68,17 @@ struct scatter {
     pthread_mutex_t lock;
     gather *submitted;
     bool stopping;
-    atomic_llong waiting, requests, attempts, retries, late, failures;
+    atomic_llong waiting, requests, attempts, retries, late, failures, verified, unverified, differences;
 };
 
 /* ---- attempts.c: the thread's ----------------------------------------------------------------------------------------------
  */
 
-/* Asks another replica if there is one; otherwise, and if none is running, the part is missing. */
-void part_continue(scatter *sc, gather *g, int32_t shard);
+/* Asks another replica if there is one; otherwise, and if none is running, part number `index` is missing. */
+void part_continue(scatter *sc, gather *g, int32_t index);
+
+/* Begins a part that has not begun: nothing was tried. */
+void part_begin(part *p);
 
 /* Takes the answer of an attempt that has ended. */
 void part_take(scatter *sc, attempt *a, CURLcode code);
@@ -71,7 +86,17 @@ void part_take(scatter *sc, attempt *a, CURLcode code);
 /* Asks other replicas beside those that are late. */
 void parts_hurry(scatter *sc, gather *g, double now);
 
-/* Ends what still runs. */
+/* Ends the attempts of a part, and those of all parts, which are freed. */
+void part_end(scatter *sc, part *p);
 void parts_end(scatter *sc, gather *g);
+
+/* ---- verify.c: the thread's ------------------------------------------------------------------------------------------------
+ */
+
+/* Asks the second replicas. */
+void verify_begin(scatter *sc, gather *g);
+
+/* Called when all answers are there: compares, and lets differing replicas decide. False: it waits for them. */
+bool verify_done(scatter *sc, gather *g);
 
 #endif

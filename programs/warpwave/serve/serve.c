@@ -22,6 +22,7 @@ typedef struct serve_settings {
     text_list models, hosts, origins, tables, vectors, texts, payloads;
     const char *follow, *publication, *shard, *advertise, *node_key_file;
     int metric;
+    int64_t verify;
     const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log;
     bool no_auth;
     int64_t queue_limit, body_mib, body_memory_mib, disk_reserve_mib, connections, timeout, drain, http_threads, workers;
@@ -58,6 +59,8 @@ static const option options[] = {
                    "be one of several nodes; this is where the others reach this one, as in http://10.0.0.7:6333"),
     OPTION_IS_TEXT(serve_settings, node_key_file, false, "--node-key-file", "FILE",
                    "the key by which nodes know each other; the same for all"),
+    OPTION_IS_INTEGER(serve_settings, verify, false, "--verify", "N", 1, 1000000000,
+                      "let a second replica compute every N-th search, too, and compare the bits; needs --advertise"),
     OPTION_IS_TEXT(serve_settings, certificate, false, "--tls-cert", "FILE", "the certificate (PEM), for HTTPS"),
     OPTION_IS_TEXT(serve_settings, private_key, false, "--tls-key", "FILE", "the certificate's private key (PEM)"),
     OPTION_IS_LIST(serve_settings, hosts, false, "--host", "NAME",
@@ -181,6 +184,9 @@ static ww_status read_node(const serve_settings *s, follow_config *follow)
     if (s->advertise && strncmp(s->advertise, "http://", 7) != 0 && strncmp(s->advertise, "https://", 8) != 0)
         return command_line_wrong(
             ww_fail(WW_INVALID_ARGUMENT, "--advertise: '%s' is not a URL, as in http://10.0.0.7:6333", s->advertise));
+    if (s->verify > 0 && !s->advertise)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--verify needs --advertise: another replica computes, too"));
+    follow->verify = s->verify;
     follow->shard = (int32_t)shard - 1;
     follow->shards = (int32_t)shards;
     follow->advertise = s->advertise;
@@ -190,9 +196,10 @@ static ww_status read_node(const serve_settings *s, follow_config *follow)
 
 static ww_status read_follow(const serve_settings *s, table_config *tables, char (*names)[NAME_BYTES], server_config *config)
 {
-    if (!s->follow && (s->tables.count > 0 || s->vectors.count > 0 || s->publication || s->shard || s->advertise))
+    if (!s->follow &&
+        (s->tables.count > 0 || s->vectors.count > 0 || s->publication || s->shard || s->advertise || s->verify > 0))
         return command_line_wrong(
-            ww_fail(WW_INVALID_ARGUMENT, "--table, --vector, --publication, --shard and --advertise need --follow"));
+            ww_fail(WW_INVALID_ARGUMENT, "--table, --vector, --publication, --shard, --advertise and --verify need --follow"));
     if (!s->follow)
         return WW_OK;
     if (s->tables.count == 0 || s->vectors.count == 0)
