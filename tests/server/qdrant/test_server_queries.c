@@ -57,11 +57,11 @@ static void examples_lead_to_similar_points(void **state)
     assert_string_equal(QUERY("{\"nearest\": [5.1, 1]}"), "5 6 4");
     assert_string_equal(QUERY("{\"recommend\": {\"positive\": [1, 3]}}"), "2 0 4");
     assert_string_equal(QUERY("{\"recommend\": {\"positive\": [4], \"negative\": [2]}}"), "6 5 7");
-    assert_string_equal(QUERY("{\"recommend\": {\"positive\": [[0, 1], 9], \"strategy\": \"best_score\"}}"), "0 1 8");
+    assert_string_equal(QUERY("{\"recommend\": {\"positive\": [[0, 1], 9], \"strategy\": \"best_score\"}}"), "0 8 1");
     assert_string_equal(QUERY("{\"recommend\": {\"negative\": [0], \"strategy\": \"sum_scores\"}}"), "9 8 7");
     assert_string_equal(QUERY("{\"discover\": {\"target\": [0, 1], \"context\": {\"positive\": 8, \"negative\": 2}}}"),
                         "6 7 9");
-    assert_string_equal(QUERY("{\"context\": [{\"positive\": [8, 1], \"negative\": [2, 1]}]}"), "6 7 8");
+    assert_string_equal(QUERY("{\"context\": [{\"positive\": [8, 1], \"negative\": [2, 1]}]}"), "9 8 7");
     ASK_STATUS(port, 404, "POST", "/collections/line/points/query", "{\"query\": 77}");
     ASK_STATUS(port, 400, "POST", "/collections/line/points/query", "{\"query\": {\"recommend\": {\"negative\": [1]}}}");
     ASK_STATUS(port, 400, "POST", "/collections/line/points/query",

@@ -98,6 +98,19 @@ static void routes_of_older_clients_recommend_and_discover(void **state)
     json_decref(answer);
 }
 
+static void points_of_equal_score_in_a_context_come_as_from_qdrant(void **state)
+{
+    (void)state;
+    ASK_STATUS(port, 200, "PUT", "/collections/ties", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
+    ASK_STATUS(
+        port, 200, "PUT", "/collections/ties/points",
+        "{\"points\": [{\"id\": 1, \"vector\": [3, 1]}, {\"id\": 5, \"vector\": [1, 3]}, {\"id\": 3, \"vector\": [2, 1]},"
+        " {\"id\": 2, \"vector\": [5, 0]}, {\"id\": 4, \"vector\": [4, 2]}]}");
+    assert_string_equal(ids_of("/collections/ties/points/query",
+                               "{\"query\": {\"context\": [{\"positive\": [1, 0], \"negative\": [0, 1]}]}, \"limit\": 5}"),
+                        "4 2 3 1 5");
+}
+
 static void a_vector_can_be_added_later_and_removed(void **state)
 {
     (void)state;
@@ -336,6 +349,7 @@ int main(void)
         SERVED(a_vector_with_an_empty_name_has_no_name),
         SERVED(relevance_and_diversity_are_weighed),
         SERVED(routes_of_older_clients_recommend_and_discover),
+        SERVED(points_of_equal_score_in_a_context_come_as_from_qdrant),
         SERVED(a_vector_can_be_added_later_and_removed),
         SERVED(settings_are_kept_and_shown),
         SERVED(settings_of_vectors_are_kept_and_shown),
