@@ -123,13 +123,17 @@ static void check_old_files(const char *what, const char *command)
     }
 }
 
-/* Removes the parts of a report that change from run to run: times, figures and free memory, that is, every number after a
- * colon. */
+/* Removes the parts of a report that change from run to run: times, figures and free memory, that is, every number, with the
+ * spaces that align it. */
 static void blank_numbers(char *text)
 {
-    for (char *at = text; *at; at++)
-        if ((*at >= '0' && *at <= '9') || *at == '.' || *at == '-' || *at == '+')
-            *at = '#';
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        const bool number = (*at >= '0' && *at <= '9') || *at == '.' || *at == '-' || *at == '+';
+        if (*at != ' ' || at[1] != ' ')
+            *to++ = number ? '#' : *at;
+    }
+    *to = '\0';
 }
 
 static bool same_report(const char *a, const char *b)

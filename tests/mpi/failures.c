@@ -71,7 +71,7 @@ static void disagree_in_searches(const ranks *r, ww_cluster *cluster)
     EXPECT_ALL(WW_INVALID_ARGUMENT, "disagree in the k: rank 0 has 10",
                ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));
     search = search_of_scene(is_odd(r) ? WW_K_MAX + 1 : 10);
-    EXPECT_ALL(WW_OUT_OF_RANGE, "k is 2049", ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));
+    EXPECT_ALL(WW_OUT_OF_RANGE, "k is 16385", ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));
     search = search_of_scene(10);
     search.query_count = is_odd(r) ? 3 : 4;
     EXPECT_ALL(WW_INVALID_ARGUMENT, "number of queries", ww_cluster_search(cluster, &search, WW_ANSWER_ALL, rows, scores));

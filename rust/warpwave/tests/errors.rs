@@ -25,7 +25,7 @@ fn each_has_its_status() {
     assert_eq!(status(collection.find("nowhere")), Status::NotFound);
     assert_eq!(status(collection.add(&Rows::new(2, &[0.0; 4]).ids(&["a", "a"]))), Status::DuplicateId);
     assert_eq!(status(cpu().drop_member("cpu")), Status::Unsupported);
-    assert_eq!(status(collection.query(&Query::new(&[1.0, 0.0]).nearest(5000))), Status::OutOfRange);
+    assert_eq!(status(collection.query(&Query::new(&[1.0, 0.0]).nearest(20_000))), Status::OutOfRange);
     assert_eq!(status(collection.query(&Query::new(&[1.0, 0.0]).nearest(usize::MAX))), Status::OutOfRange);
     std::fs::write(folder.join("bad.gguf"), b"GGUF\x03\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff").unwrap();
     let corrupt = Gguf::open(folder.join("bad.gguf")).unwrap_err();
