@@ -1,4 +1,4 @@
-/* The documentation matches the program: the manual page has the exit codes, and the README's example is the program in
+/* The documentation matches the program: the manual page has the exit codes, and the guide's first program is the one in
  * examples/, which runs. */
 #include <ctype.h>
 #include <stdbool.h>
@@ -31,19 +31,19 @@ static void the_manual_has_the_exit_codes_of_help(void **state)
     free(manual);
 }
 
-static void the_readmes_example_is_the_program_in_examples(void **state)
+static void the_guides_first_program_is_the_one_in_examples(void **state)
 {
     (void)state;
     size_t size;
-    char *readme = scratch_content(SOURCE_DIR "/README.md", &size),
+    char *guide = scratch_content(SOURCE_DIR "/docs/guide/start.md", &size),
          *example = scratch_content(SOURCE_DIR "/examples/search.c", &size);
     char *block = malloc(size + 16);
     assert_non_null(block);
     snprintf(block, size + 16, "```c\n%s```\n", example);
-    assert_non_null(strstr(readme, block));
+    assert_non_null(strstr(guide, block));
     free(block);
     free(example);
-    free(readme);
+    free(guide);
 }
 
 static void the_example_finds_east_and_then_northeast(void **state)
@@ -61,7 +61,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_manual_has_the_exit_codes_of_help),
-        cmocka_unit_test(the_readmes_example_is_the_program_in_examples),
+        cmocka_unit_test(the_guides_first_program_is_the_one_in_examples),
         cmocka_unit_test(the_example_finds_east_and_then_northeast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
