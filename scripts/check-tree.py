@@ -122,7 +122,8 @@ MANY_PARAMETERS = {
     "testing/standin/*": "the signatures of vendors' libraries",
     "testing/inject/inject.c": "the C library's signature of what starts main()",
 }
-ROOT_FILES = {".clang-format", ".clang-tidy", ".containerignore", ".gitignore", "CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "Containerfile",
+ROOT_FILES = {".clang-format", ".clang-tidy", ".containerignore", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CODE_OF_CONDUCT.md",
+              "CONTRIBUTING.md", "Containerfile",
               "LICENSE", "Makefile", "README.md", "SECURITY.md", "pyproject.toml"}
 ROOMS = ("src/", "programs/", "mpi/", "testing/")  # where C of the project lies, but for tests, benchmarks and examples
 # Sources of tests that a script compiles, or that other folders name.

@@ -34,6 +34,7 @@ VERSIONS = [
     ("include/warpwave/status.h", r'define WW_VERSION_TEXT\s+"([^"]+)"'),
     ("CMakeLists.txt", r"project\(warpwave VERSION (\S+)"),
     ("python/warpwave/_native.py", r'WW_VERSION_TEXT = "([^"]+)"'),
+    ("CITATION.cff", r"(?m)^version: (\S+)"),
     ("rust/Cargo.toml", r'(?m)^version = "([^"]+)"'),
     ("rust/warpwave/Cargo.toml", r'warpwave-sys = \{[^}]*version = "([^"]+)"'),
     ("rust/hive-gpu-warpwave/Cargo.toml", r'warpwave = \{[^}]*version = "([^"]+)"'),
@@ -119,6 +120,12 @@ def library_version(package):
     return run("dpkg-query", "--show", "--showformat=${Version}", package)
 
 
+def repository(root=ROOT):
+    """The repository's address, which CITATION.cff has once it is known."""
+    found = re.search(r'(?m)^repository-code: "?(https://[^\s"]+)"?$', (root / "CITATION.cff").read_text(encoding="utf-8"))
+    return found[1] if found else "NOASSERTION"
+
+
 def spdx(version, files):
     """The SPDX 2.3 document: Warpwave, its files with their checksums, and the libraries that it is built with."""
     commit = run("git", "rev-parse", "HEAD")
@@ -138,7 +145,7 @@ def spdx(version, files):
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"warpwave-{version}",
         "documentNamespace": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_OID, commit + ''.join(digest(path) for path in files))}",
         "creationInfo": {"created": date.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: scripts/package/release.py"]},
-        "packages": [package("warpwave", version, "Apache-2.0")]
+        "packages": [package("warpwave", version, "Apache-2.0") | {"downloadLocation": repository()}]
                     + [package(name, library_version(debian), licence) for name, (debian, licence) in LIBRARIES.items()],
         "files": listed,
         "relationships": [related("DOCUMENT", "DESCRIBES", "warpwave")] + [related("warpwave", "DEPENDS_ON", name) for name in LIBRARIES]

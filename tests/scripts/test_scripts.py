@@ -199,6 +199,15 @@ class Release(unittest.TestCase):
             with self.assertRaisesRegex(release.Refused, "99.0.0 in rust/Cargo.toml"):
                 release.agreed_version(pathlib.Path(folder))
 
+    def test_the_repositorys_address_comes_from_one_file(self):
+        release = load(ROOT / "scripts/package/release.py")
+        with tempfile.TemporaryDirectory() as folder:
+            citation = pathlib.Path(folder) / "CITATION.cff"
+            citation.write_text("# Fill in `repository-code: \"https://...\"`.\nversion: 1.2.3\n", encoding="utf-8")
+            self.assertEqual(release.repository(pathlib.Path(folder)), "NOASSERTION")
+            citation.write_text('version: 1.2.3\nrepository-code: "https://example.org/a"\n', encoding="utf-8")
+            self.assertEqual(release.repository(pathlib.Path(folder)), "https://example.org/a")
+
     def test_a_version_without_its_date_in_the_changelog_is_refused(self):
         release = load(ROOT / "scripts/package/release.py")
         with tempfile.TemporaryDirectory() as folder:
