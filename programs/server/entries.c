@@ -141,6 +141,8 @@ static ww_status entry_create(server *s, const char *name, entry **made)
     if (status == WW_OK)
         status = open_parts(s, e, how.unnamed);
     e->split = how.split || e->part_count > 0;
+    if (status == WW_OK)
+        status = layout_mark_manhattan(s, e);
     if (status == WW_OK) {
         const ww_status kept = ww_store_get_model(s->store, name, &model);
         status = kept == WW_NOT_FOUND ? WW_OK : kept;

@@ -6,7 +6,7 @@ const TABLE_FROM = 10; // fewer collections are cards
 
 const link = (view, name, text, title) => el("a", { href: `#/${view}/${encodeURIComponent(name)}`, class: "button", title }, text);
 
-const METRICS = { l2: "Euclidean", cosine: "cosine", dot: "dot product" };
+const METRICS = { l2: "Euclidean", manhattan: "Manhattan", cosine: "cosine", dot: "dot product" };
 
 function indexOf(index) {
   const balance = Number(index.rows_mean) > 0 ? (index.rows_largest / Number(index.rows_mean)).toFixed(1) : "1.0";
@@ -29,7 +29,7 @@ function memoryText({ rows, bytes_device, bytes_host, device }) {
 function create(changed) {
   const name = el("input", { type: "text", required: true, maxlength: 120, autocomplete: "off" });
   const size = el("input", { type: "number", min: 1, max: 65536, value: 384, required: true });
-  const distance = select([["Cosine", "Cosine"], ["Dot", "Dot product"], ["Euclid", "Euclidean"]], "Cosine");
+  const distance = select([["Cosine", "Cosine"], ["Dot", "Dot product"], ["Euclid", "Euclidean"], ["Manhattan", "Manhattan"]], "Cosine");
   const type = select([["float32", "f32: 32 bits"], ["float16", "f16: 16 bits"], ["uint8", "u8: integers from 0 to 255"]], "float32");
   dialog("New collection", el("div", { class: "form" }, field("Name", name), field("Dimension", size), field("Metric", distance), field("Type", type)), {
     action: "Create",

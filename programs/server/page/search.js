@@ -62,6 +62,7 @@ const SCALES = {
   cosine: [(score) => score, "a full bar is a cosine of 1"],
   dot: [(score) => score / (1 + score), "half a bar is a dot product of 1"],
   l2: [(score) => 1 / (1 + score), "a full bar is a distance of 0, half a bar one of 1"],
+  manhattan: [(score) => 1 / (1 + score), "a full bar is a distance of 0, half a bar one of 1"],
   keywords: [(score) => score / (10 + score), "half a bar is a BM25 score of 10"],
   both: [(score) => score, "a full bar is the first by meaning and by keywords"],
 };
@@ -69,7 +70,7 @@ const SCALES = {
 function scoreBar(score, scale) {
   const [share, meaning] = SCALES[scale] ?? SCALES.dot;
   const fill = el("span");
-  fill.style.width = `${(100 * Math.max(0, Math.min(1, score > 0 || scale === "l2" ? share(score) : 0))).toFixed(1)}%`;
+  fill.style.width = `${(100 * Math.max(0, Math.min(1, score > 0 || scale === "l2" || scale === "manhattan" ? share(score) : 0))).toFixed(1)}%`;
   return el("div", { class: "score", title: `Score ${score}: ${meaning}` }, el("output", {}, score.toFixed(4)), el("div", { class: "bar", "aria-hidden": "true" }, fill));
 }
 

@@ -2,8 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <warpwave/ranking.h>
+
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/qdrant/manhattan.h"
 #include "server/qdrant/search.h"
 
 typedef struct matrix_plan {
@@ -42,6 +45,7 @@ typedef struct matrix {
     const char **ids; /* of the sample, sorted */
     int64_t count;
     ww_results *vectors, *nearest;
+    ww_results **lists; /* by Manhattan distance: instead of `nearest`, one of each point */
 } matrix;
 
 static void matrix_release(matrix *m)
@@ -50,6 +54,16 @@ static void matrix_release(matrix *m)
     memory_free(m->ids);
     ww_results_destroy(m->vectors);
     ww_results_destroy(m->nearest);
+    for (int64_t i = 0; m->lists && i < m->count; i++)
+        ww_results_destroy(m->lists[i]);
+    memory_free(m->lists);
+}
+
+/* The results with the nearest of a point, and its number there. */
+static const ww_results *nearest_of(const matrix *m, int64_t row, int64_t *query)
+{
+    *query = m->lists ? 0 : row;
+    return m->lists ? m->lists[row] : m->nearest;
 }
 
 static int compare_texts(const void *first, const void *second)
@@ -107,6 +121,52 @@ static ww_status search_sample(matrix *m, const entry *part, int64_t limit)
     return status;
 }
 
+/* A point of the sample and its distance from another. */
+typedef struct distant {
+    double distance;
+    int64_t number;
+} distant;
+
+static int compare_distant(const void *first, const void *second)
+{
+    const distant *a = first, *b = second;
+    if (a->distance != b->distance)
+        return (a->distance > b->distance) - (a->distance < b->distance);
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Lists the points of the sample that are nearest to one of them. */
+static ww_status list_nearest(const matrix *m, int64_t row, int32_t dim, int64_t limit, ww_results **list)
+{
+    const int64_t wanted = limit + 1 < m->count ? limit + 1 : m->count;
+    distant *all = memory_alloc((size_t)m->count * sizeof *all);
+    ww_picked_hit *hits = memory_alloc((size_t)m->count * sizeof *hits);
+    ww_status status = all && hits ? job_check() : memory_failed("a sample", (size_t)m->count * (sizeof *all + sizeof *hits));
+    for (int64_t i = 0; status == WW_OK && i < m->count; i++)
+        all[i] =
+            (distant){manhattan_distance(ww_results_vector(m->vectors, 0, row), ww_results_vector(m->vectors, 0, i), dim), i};
+    if (status == WW_OK)
+        qsort(all, (size_t)m->count, sizeof *all, compare_distant);
+    for (int64_t i = 0; status == WW_OK && i < wanted; i++)
+        hits[i] = (ww_picked_hit){m->vectors, 0, all[i].number, (float)all[i].distance};
+    if (status == WW_OK)
+        status = ww_results_pick(hits, wanted, list);
+    memory_free(all);
+    memory_free(hits);
+    return status;
+}
+
+static ww_status search_manhattan(matrix *m, const entry *part, int64_t limit)
+{
+    ww_status status = WW_OK;
+    m->lists = memory_alloc_zeroed((size_t)m->count, sizeof *m->lists);
+    if (!m->lists)
+        return memory_failed("a sample", (size_t)m->count * sizeof *m->lists);
+    for (int64_t i = 0; status == WW_OK && i < m->count; i++)
+        status = list_nearest(m, i, part->dim, limit, &m->lists[i]);
+    return status;
+}
+
 static ww_status matrix_make(matrix *m, const request *r)
 {
     const matrix_plan *p = r->plan;
@@ -116,7 +176,9 @@ static ww_status matrix_make(matrix *m, const request *r)
                             : ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", p->using);
     if (status == WW_OK && m->count < 2)
         m->count = 0; /* one point has no neighbour */
-    return status == WW_OK && m->count > 0 ? search_sample(m, part, p->limit) : status;
+    if (status != WW_OK || m->count == 0)
+        return status;
+    return part->manhattan ? search_manhattan(m, part, p->limit) : search_sample(m, part, p->limit);
 }
 
 /* Calls `tell` for each point of the sample and each of its nearest. */
@@ -125,9 +187,10 @@ static void each_pair(request *r, const matrix *m, void (*tell)(out *o, const ma
     const matrix_plan *p = r->plan;
     bool first = true;
     for (int64_t row = 0; row < m->count; row++) {
-        int64_t told = 0;
-        for (int64_t hit = 0; hit < ww_results_count(m->nearest, row) && told < p->limit; hit++) {
-            const char *id = ww_results_id(m->nearest, row, hit);
+        int64_t told = 0, query = 0;
+        const ww_results *nearest = nearest_of(m, row, &query);
+        for (int64_t hit = 0; hit < ww_results_count(nearest, query) && told < p->limit; hit++) {
+            const char *id = ww_results_id(nearest, query, hit);
             if (!id || strcmp(id, m->ids[row]) == 0)
                 continue;
             tell(&r->answer, m, row, hit, first);
@@ -139,12 +202,14 @@ static void each_pair(request *r, const matrix *m, void (*tell)(out *o, const ma
 
 static void tell_pair(out *o, const matrix *m, int64_t row, int64_t hit, bool first)
 {
+    int64_t query = 0;
+    const ww_results *nearest = nearest_of(m, row, &query);
     out_text(o, first ? "{\"a\":" : ",{\"a\":");
     put_point_id(o, m->ids[row]);
     out_text(o, ",\"b\":");
-    put_point_id(o, ww_results_id(m->nearest, row, hit));
+    put_point_id(o, ww_results_id(nearest, query, hit));
     out_text(o, ",\"score\":");
-    out_float(o, ww_results_scores(m->nearest, row)[hit]);
+    out_float(o, ww_results_scores(nearest, query)[hit]);
     out_text(o, "}");
 }
 
@@ -157,15 +222,19 @@ static void tell_row(out *o, const matrix *m, int64_t row, int64_t hit, bool fir
 
 static void tell_column(out *o, const matrix *m, int64_t row, int64_t hit, bool first)
 {
-    const char *id = ww_results_id(m->nearest, row, hit);
+    int64_t query = 0;
+    const ww_results *nearest = nearest_of(m, row, &query);
+    const char *id = ww_results_id(nearest, query, hit);
     const char *const *found = bsearch(&id, m->ids, (size_t)m->count, sizeof *m->ids, compare_texts);
     out_format(o, "%s%lld", first ? "" : ",", (long long)(found ? found - m->ids : 0));
 }
 
 static void tell_score(out *o, const matrix *m, int64_t row, int64_t hit, bool first)
 {
+    int64_t query = 0;
+    const ww_results *nearest = nearest_of(m, row, &query);
     out_text(o, first ? "" : ",");
-    out_float(o, ww_results_scores(m->nearest, row)[hit]);
+    out_float(o, ww_results_scores(nearest, query)[hit]);
 }
 
 void run_matrix_pairs(request *r)

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/qdrant/manhattan.h"
 #include "server/qdrant/point_id.h"
 #include "server/qdrant/search.h"
 #include "server/work/documents.h"
@@ -327,7 +329,7 @@ typedef struct scored_rows {
     scored_row *rows;
     float *scores; /* EXAMPLES_AT_ONCE for each row */
     uint8_t *told; /* how many of them there are */
-    int64_t count;
+    int64_t count, capacity;
 } scored_rows;
 
 static void scored_rows_free(scored_rows *all)
@@ -473,11 +475,40 @@ static ww_status take_best(search *s, const scored_rows *all, kept_results *kept
     return status;
 }
 
+/* What scores rows by Manhattan distance, piece by piece. */
+typedef struct manhattan_scoring {
+    const search *search;
+    scored_rows *all;
+} manhattan_scoring;
+
+static ww_status score_manhattan(void *user, const ww_results *rows)
+{
+    const manhattan_scoring *m = user;
+    const search *s = m->search;
+    scored_rows *all = m->all;
+    const int64_t count = ww_results_count(rows, 0), *handles = ww_results_handles(rows, 0);
+    const float none = s->kind == SEARCH_BEST_SCORE ? -INFINITY : 0;
+    float scores[EXAMPLES_MAX + 1];
+    ww_status status = array_reserve(&all->rows, &all->capacity, all->count + count, sizeof *all->rows, "scores");
+    for (int64_t i = 0; status == WW_OK && i < count; i++) {
+        scored_row *row = &all->rows[all->count++];
+        *row = (scored_row){handles[i], none, none, 0};
+        for (size_t k = 0; k < s->example_count; k++)
+            scores[k] = -(float)manhattan_distance(s->examples[k].vector, ww_results_vector(rows, 0, i), s->target->dim);
+        add_scores(s, row, scores, 0, s->example_count);
+        status = job_look(i);
+    }
+    return status;
+}
+
 ww_status examples_score(search *s, kept_results *kept)
 {
     scored_rows all = {0};
     ww_status status = s->example_count == 0 ? ww_fail(WW_INVALID_ARGUMENT, "query: an example is needed") : WW_OK;
-    for (size_t first = 0, count; status == WW_OK && first < s->example_count; first += count) {
+    const bool manhattan = s->target->manhattan;
+    if (status == WW_OK && manhattan)
+        status = manhattan_each(s->target, s->filter.filter, score_manhattan, &(manhattan_scoring){s, &all});
+    for (size_t first = 0, count; status == WW_OK && !manhattan && first < s->example_count; first += count) {
         /* after the target of a discovery pairs begin at odd numbers */
         const size_t rest = s->example_count - first, most = s->kind == SEARCH_DISCOVER && first == 0 ? 1 : EXAMPLES_AT_ONCE;
         ww_results *results = NULL;

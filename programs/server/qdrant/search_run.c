@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/message.h"
+#include "server/qdrant/manhattan.h"
 #include "server/qdrant/search.h"
 
 /* ---- results that are kept ----------------------------------------------------------------------------------------------- */
@@ -102,6 +103,25 @@ static void set_cost(search *const *searches, size_t count, const ww_search_stat
         searches[i]->cost = cost;
 }
 
+/* Counts searches and the rows that they read. */
+static void count_searches(const entry *e, size_t count, int64_t rows)
+{
+    metrics *m = &e->queue.server->metrics;
+    atomic_fetch_add(&m->searches, (long long)count);
+    atomic_fetch_add(&m->rows_read, rows);
+}
+
+/* Searches by Manhattan distance, which reads every row. */
+static ww_status query_manhattan(search *s, ww_results **results)
+{
+    ww_search_stats stats = ww_search_stats_default();
+    const manhattan_query query = {s->vector, s->filter.filter, search_depth(s), parts_fetch(&s->with)};
+    const ww_status status = manhattan_search(s->target, &query, results, &stats.rows_scored);
+    set_cost(&s, 1, &stats);
+    count_searches(s->target, 1, stats.rows_scored);
+    return status;
+}
+
 /* Searches for `count` queries of the same depth, filter and selection. */
 static ww_status query_together(search *const *alike_ones, size_t count, ww_results **results)
 {
@@ -134,9 +154,7 @@ static ww_status query_together(search *const *alike_ones, size_t count, ww_resu
     const ww_status status = ww_collection_query(e->collection, &query, results);
     memory_free(vectors);
     set_cost(alike_ones, count, &stats);
-    metrics *m = &e->queue.server->metrics;
-    atomic_fetch_add(&m->searches, (long long)count);
-    atomic_fetch_add(&m->rows_read, stats.rows_screened + stats.rows_scored);
+    count_searches(e, count, stats.rows_screened + stats.rows_scored);
     return status;
 }
 
@@ -205,7 +223,7 @@ static void collect_leaves(entry *e, search *s, leaf_list *all)
     }
     if (s->child_count > 0)
         return;
-    s->ready = s->vector != NULL && !s->diverse && !s->filter.by_vector;
+    s->ready = s->vector != NULL && !s->diverse && !s->filter.by_vector && !s->target->manhattan;
     all->leaves[all->count++] = s;
 }
 
@@ -298,11 +316,11 @@ static ww_status restrict_to_children(search *s)
     return WW_OK;
 }
 
-/* Searches by a vector among what was prefetched. */
+/* Searches by a vector alone, perhaps among what was prefetched. */
 static ww_status rescore(search *s, kept_results *kept)
 {
     ww_results *results = NULL;
-    const ww_status status = query_together(&s, 1, &results);
+    const ww_status status = s->target->manhattan ? query_manhattan(s, &results) : query_together(&s, 1, &results);
     return status == WW_OK ? keep(s, kept, results) : status;
 }
 
@@ -312,6 +330,8 @@ static ww_status diversify(search *s, kept_results *kept)
     ww_query query = ww_query_default();
     ww_diversity how = ww_diversity_default();
     ww_results *results = NULL;
+    if (s->target->manhattan)
+        return ww_fail(WW_UNSUPPORTED, "query.mmr: is not supported for Manhattan distance");
     query.cancel = job_cancel();
     query.queries = s->vector;
     query.query_count = 1;
@@ -434,7 +454,7 @@ static ww_status compute_one(entry *e, search *s, kept_results *kept)
         return examples_score(s, kept);
     if (s->diverse)
         return diversify(s, kept);
-    return s->child_count > 0 || s->filter.by_vector ? rescore(s, kept) : take_hits(s, kept);
+    return s->ready ? take_hits(s, kept) : rescore(s, kept);
 }
 
 /* Replaces conditions on named vectors by the ids of the points that have them. There may be many, so the filter is made when

@@ -77,6 +77,11 @@ static void add_bytes(entry_bytes *sum, const ww_collection_info *info)
     sum->vectors += info->rows_live * info->dim * type_bytes(info->type);
 }
 
+static const char *metric_name(const entry *e)
+{
+    return e->manhattan ? "manhattan" : ww_metric_name(e->metric);
+}
+
 static void put_figures(out *o, const entry *e, const ww_collection_info *info)
 {
     entry_bytes bytes = {0};
@@ -88,7 +93,7 @@ static void put_figures(out *o, const entry *e, const ww_collection_info *info)
     }
     put_text(o, "name", e->name);
     out_format(o, ",\"rows\":%lld,\"rows_removed\":%lld,\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\"",
-               (long long)info->rows_live, (long long)info->rows_removed, (int)info->dim, ww_metric_name(info->metric),
+               (long long)info->rows_live, (long long)info->rows_removed, (int)info->dim, metric_name(e),
                ww_vector_type_name(info->type));
     out_format(o, ",\"bytes_device\":%lld,\"bytes_host\":%lld,\"bytes_vectors\":%lld,", (long long)bytes.device,
                (long long)bytes.host, (long long)bytes.vectors);
@@ -102,7 +107,7 @@ static void put_parts(out *o, const entry *e)
     for (size_t i = 0; i < e->part_count; i++) {
         out_text(o, i > 0 ? ",{" : "{");
         put_text(o, "name", e->parts[i].name);
-        out_format(o, ",\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\"", (int)e->parts[i].dim, ww_metric_name(e->parts[i].metric),
+        out_format(o, ",\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\"", (int)e->parts[i].dim, metric_name(&e->parts[i]),
                    ww_vector_type_name(e->parts[i].type));
         put_index(o, e->parts[i].collection);
         out_text(o, "}");

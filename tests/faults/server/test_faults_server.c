@@ -101,6 +101,13 @@ static const struct {
     {"PUT", "/collections/lone/points", "{\"points\": [{\"id\": 2, \"vector\": [2]}]}"},
     {"PUT", "/collections/lone/vectors/c", "{\"size\": 1, \"distance\": \"Dot\", \"on_disk\": true}"},
     {"GET", "/collections/lone", NULL},
+    {"PUT", "/collections/lone/vectors/m", "{\"size\": 1, \"distance\": \"Manhattan\"}"},
+    {"PUT", "/collections/lone/points",
+     "{\"points\": [{\"id\": 2, \"vector\": {\"m\": [2]}}, {\"id\": 3, \"vector\": {\"m\": [1]}}]}"},
+    {"POST", "/collections/lone/points/query", "{\"query\": [1], \"using\": \"m\"}"},
+    {"POST", "/collections/lone/points/query",
+     "{\"query\": {\"context\": [{\"positive\": 2, \"negative\": [0]}]}, \"using\": \"m\"}"},
+    {"POST", "/collections/lone/points/search/matrix/pairs", "{\"using\": \"m\"}"},
     {"PATCH", "/collections/lone", "{\"strict_mode_config\": {\"enabled\": true, \"max_points_count\": 3}}"},
     {"PUT", "/collections/lone/points", "{\"points\": [{\"id\": 3, \"vector\": [2]}, {\"id\": 2, \"vector\": [2]}]}"},
 };

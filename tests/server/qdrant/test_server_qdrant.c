@@ -77,7 +77,7 @@ static void collections_are_made_described_listed_and_dropped(void **state)
     assert_string_equal(json_string_value(json_object_get(vectors, "distance")), "Dot");
     json_decref(answer);
     ASK_STATUS(port, 409, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 8, \"distance\": \"Dot\"}}");
-    ASK_STATUS(port, 501, "PUT", "/collections/other", "{\"vectors\": {\"size\": 8, \"distance\": \"Manhattan\"}}");
+    ASK_STATUS(port, 400, "PUT", "/collections/other", "{\"vectors\": {\"size\": 8, \"distance\": \"Hamming\"}}");
     ASK_STATUS(port, 400, "PUT", "/collections/other", "{\"vectors\": {\"size\": 0, \"distance\": \"Dot\"}}");
     ASK_STATUS(port, 501, "PUT", "/collections/other",
                "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}, \"sparse_vectors\": {\"s\": {}}}");

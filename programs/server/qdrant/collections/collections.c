@@ -44,7 +44,7 @@ static ww_status create_all(server *s, const vectors_plan *p)
     layout_points_name(p->config.name, points);
     ww_status status = ww_store_drop(s->store, points);
     if (status == WW_OK || status == WW_NOT_FOUND)
-        status = layout_note(s, p->config.name, p->layout);
+        status = vectors_note(s, p);
     for (; status == WW_OK && made < p->part_count; made++) {
         status = ww_store_drop(s->store, p->parts[made].name);
         if (status == WW_OK || status == WW_NOT_FOUND)
@@ -157,6 +157,8 @@ static void run_delete(request *r)
         status = settings_forget(r->server, there->name);
     if (status == WW_OK)
         status = layout_note(r->server, there->name, (layout){.split = false});
+    if (status == WW_OK)
+        status = layout_forget_manhattan(r->server, there->name);
     entry_release(r->server, there);
     if (status == WW_OK)
         request_result_true(r);

@@ -19,6 +19,12 @@ ww_status layout_read(server *s, const char *collection, layout *found);
 /* Notes that a collection is split, or that it is not. */
 ww_status layout_note(server *s, const char *collection, layout how);
 
+/* Vectors with Manhattan distance have a note each: the store has no such distance. The first writes or removes one, the second
+ * removes those of a collection, the third marks the vectors of an entry that is opened. */
+ww_status layout_note_manhattan(server *s, const char *collection, const char *vector, bool manhattan);
+ww_status layout_forget_manhattan(server *s, const char *collection);
+ww_status layout_mark_manhattan(server *s, entry *e);
+
 /* The name of the collection with all points, where vectors without a name have a collection of their own: "docs/". */
 enum { LAYOUT_NAME_BYTES = 300 };
 void layout_points_name(const char *collection, char name[LAYOUT_NAME_BYTES]);

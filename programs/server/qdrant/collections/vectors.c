@@ -19,16 +19,16 @@ static bool text_is(const char *value, const char *text)
     return value && json_type_of(value) == JSON_TEXT && json_text_is(value, text, strlen(text));
 }
 
-static bool read_distance(request *r, const char *value, ww_metric *metric)
+static bool read_distance(request *r, const char *value, ww_metric *metric, bool *manhattan)
 {
+    *manhattan = text_is(value, "Manhattan");
+    *metric = WW_L2;
     for (size_t i = 0; i < sizeof distances / sizeof *distances; i++)
         if (text_is(value, distances[i])) {
             *metric = (ww_metric)i;
             return true;
         }
-    if (text_is(value, "Manhattan"))
-        return request_fail(r, 501, "vectors.distance: Manhattan is not supported");
-    return request_fail(r, 400, "vectors.distance: Cosine, Euclid or Dot is needed");
+    return *manhattan ? true : request_fail(r, 400, "vectors.distance: Cosine, Euclid, Dot or Manhattan is needed");
 }
 
 static bool read_datatype(request *r, const char *value, ww_vector_type *type)
@@ -46,7 +46,7 @@ static bool read_datatype(request *r, const char *value, ww_vector_type *type)
 }
 
 /* {"size": 4, "distance": "Dot"} */
-static bool read_vector(request *r, const char *vector, ww_collection_config *config)
+static bool read_vector(request *r, const char *vector, ww_collection_config *config, bool *manhattan)
 {
     int64_t size = 0;
     *config = ww_collection_config_default();
@@ -55,7 +55,7 @@ static bool read_vector(request *r, const char *vector, ww_collection_config *co
     if (json_given(vector, "multivector_config"))
         return request_fail(r, 501, "vectors.multivector_config: several vectors for a point are not supported");
     if (!request_read_integer(r, vector, "size", 1, &size) ||
-        !read_distance(r, json_given(vector, "distance"), &config->metric) ||
+        !read_distance(r, json_given(vector, "distance"), &config->metric, manhattan) ||
         !read_datatype(r, json_given(vector, "datatype"), &config->type))
         return false;
     if (size > WW_DIM_MAX)
@@ -81,11 +81,12 @@ static bool read_named(request *r, const char *key, vectors_plan *p)
         return request_fail(r, 400, "vectors: a name has at most %d bytes", VECTOR_NAME_MAX);
     if (name[0] == '\0') { /* the vectors without a name keep the collection's, and the points get another */
         p->layout = (layout){.split = true, .unnamed = true};
-        return read_vector(r, json_member(key), &p->config);
+        return read_vector(r, json_member(key), &p->config, &p->manhattan);
     }
     if (p->part_count == VECTORS_MAX)
         return request_fail(r, 400, "vectors: more than %d names", VECTORS_MAX);
-    if (!read_vector(r, json_member(key), config) || !name_part(r, r->names[0], name, p->names[p->part_count]))
+    if (!read_vector(r, json_member(key), config, &p->parts_manhattan[p->part_count]) ||
+        !name_part(r, r->names[0], name, p->names[p->part_count]))
         return false;
     config->name = p->names[p->part_count++];
     return true;
@@ -101,7 +102,7 @@ bool vectors_plan_read(request *r, const char *vectors, vectors_plan *p)
     const char *first = vectors ? json_first(vectors) : NULL;
     p->config = layout_points_config(r->names[0]);
     if (first && json_type_of(json_member(first)) != JSON_OBJECT) {
-        const bool read = read_vector(r, vectors, &p->config);
+        const bool read = read_vector(r, vectors, &p->config, &p->manhattan);
         p->config.name = r->names[0];
         return read;
     }
@@ -119,6 +120,20 @@ bool vectors_plan_read(request *r, const char *vectors, vectors_plan *p)
     return true;
 }
 
+ww_status vectors_note(server *s, const vectors_plan *p)
+{
+    const char *name = p->config.name;
+    ww_status status = layout_note(s, name, p->layout);
+    if (status == WW_OK)
+        status = layout_forget_manhattan(s, name);
+    if (status == WW_OK && p->manhattan)
+        status = layout_note_manhattan(s, name, "", true);
+    for (size_t i = 0; status == WW_OK && i < p->part_count; i++)
+        if (p->parts_manhattan[i])
+            status = layout_note_manhattan(s, name, p->names[i] + strlen(name) + 1, true);
+    return status;
+}
+
 /* ---- writing ------------------------------------------------------------------------------------------------------------- */
 
 /* {"size": 4, "distance": "Dot"} */
@@ -126,7 +141,7 @@ static void put_vector(out *o, const entry *e, const char *kept)
 {
     static const char *const DATATYPES[] = {"float32", "float16", "float32", "uint8", "uint8"};
     ww_collection_info info = ww_collection_info_default();
-    out_format(o, "{\"size\":%d,\"distance\":\"%s\"", (int)e->dim, distances[e->metric]);
+    out_format(o, "{\"size\":%d,\"distance\":\"%s\"", (int)e->dim, e->manhattan ? "Manhattan" : distances[e->metric]);
     if (ww_collection_describe(e->collection, &info) == WW_OK && info.type != WW_VECTOR_F32)
         out_format(o, ",\"datatype\":\"%s\"", DATATYPES[info.type]);
     settings_put_vector(o, kept);
@@ -166,8 +181,8 @@ bool prepare_add_vector(request *r)
         return p ? request_fail(r, 400, "vectors: a name has 1 to %d bytes", VECTOR_NAME_MAX) : false;
     if (json_given(body, "sparse"))
         return request_fail(r, 501, "sparse: sparse vectors are not supported");
-    return name_part(r, r->names[0], r->names[1], p->names[0]) && read_vector(r, dense ? dense : body, &p->parts[0]) &&
-           settings_check_vector(r, dense ? dense : body);
+    return name_part(r, r->names[0], r->names[1], p->names[0]) &&
+           read_vector(r, dense ? dense : body, &p->parts[0], &p->manhattan) && settings_check_vector(r, dense ? dense : body);
 }
 
 /* Opens the collection with its vectors as they are now. Requests that run keep what they have. */
@@ -190,6 +205,8 @@ static ww_status add_vector(request *r)
     p->parts[0].name = p->names[0];
     if (status == WW_OK)
         status = settings_keep_vector(r->server, r->entry, r->names[1], dense ? dense : body);
+    if (status == WW_OK)
+        status = layout_note_manhattan(r->server, r->entry->name, r->names[1], p->manhattan);
     return status == WW_OK ? ww_store_create(r->server->store, &p->parts[0], NULL) : status;
 }
 

@@ -12,11 +12,15 @@ typedef struct vectors_plan {
     ww_collection_config parts[VECTORS_MAX + 1]; /* of vectors with names, and of all points if they are apart */
     char names[VECTORS_MAX + 1][256];            /* of those collections */
     size_t part_count;
+    bool manhattan, parts_manhattan[VECTORS_MAX + 1]; /* the distance, which the store does not have */
     layout layout;
 } vectors_plan;
 
 /* Reads {"size": 4, "distance": "Dot"}, {"image": {...}, ...} or nothing. False: the request failed. */
 bool vectors_plan_read(request *r, const char *vectors, vectors_plan *p);
+
+/* Notes what the collections of the store do not say, before they are made. */
+ww_status vectors_note(server *s, const vectors_plan *p);
 
 /* Writes them as above, with what the note of the settings keeps of each (JSON; NULL: nothing). */
 void vectors_describe(out *o, const entry *e, const char *kept);
