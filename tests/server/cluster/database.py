@@ -75,8 +75,8 @@ wal_sender_timeout=20s
 
 
 class Follower:
-    def __init__(self, command, database, *options, store=None, advertise=False, headers=None):
-        self.command, self.database, self.options, self.advertise = command, database, options, advertise
+    def __init__(self, command, database, *options, store=None, advertise=False, headers=None, device="cpu"):
+        self.command, self.database, self.options, self.advertise, self.device = command, database, options, advertise, device
         self.headers = headers or {}
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warpwave-follow-"))
         self.store = store or self.folder / "cache.db"
@@ -86,7 +86,7 @@ class Follower:
     def start(self):
         self.port = free_port()
         url = ["--advertise", f"http://127.0.0.1:{self.port}"] if self.advertise else []
-        self.process = subprocess.Popen([self.command, "serve", str(self.store), "--device", "cpu", "--listen", f"127.0.0.1:{self.port}",
+        self.process = subprocess.Popen([self.command, "serve", str(self.store), "--device", self.device, "--listen", f"127.0.0.1:{self.port}",
                                          "--follow", self.database.conninfo, "--timeout", "20", *url, *self.options], stderr=subprocess.PIPE)
         self.process.stderr.readline()  # "listening at"
 
