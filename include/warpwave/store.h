@@ -190,6 +190,13 @@ WW_API ww_status ww_store_backup(ww_store *store, const char *path, ww_progress 
  * in rows of one collection after the other, may be NULL. May wait for a lock. */
 WW_API ww_status ww_store_upgrade(ww_store *store, ww_progress progress, void *user);
 
+/* Gives the space of removed rows back to the file system, one step: at most about `bytes` of the collection's removed vectors
+ * and of the file's free pages, in short transactions, while others read and write. `left` (may be NULL) gets about how many
+ * bytes are left for further steps. Rows keep their numbers, unlike with ww_collection_compact(), which also needs disk space
+ * for a copy. WW_UNSUPPORTED for a file that an earlier version or another program made, until one ww_collection_compact(). The
+ * file becomes shorter once no reader needs its end. May wait for a lock. */
+WW_API ww_status ww_store_shrink(ww_store *store, const char *collection, int64_t bytes, int64_t *left);
+
 /* Reads and checks everything: SQLite's own integrity check, that rows and vectors belong together, checksums, lengths, finite
  * values, numbers and counts, payloads. The message of WW_CORRUPT_FILE has the first fault and their number. Writes nothing.
  * `progress`, in rows, may be NULL. */

@@ -1386,6 +1386,7 @@ ww_store_set_note = function("store", "ww_store_set_note", c_int, c_void_p, ("co
 ww_store_get_note = function("store", "ww_store_get_note", c_int, c_void_p, ("collection", c_char_p), ("key", c_char_p), c_char_p)
 ww_store_backup = function("store", "ww_store_backup", c_int, c_void_p, ("path", c_char_p), ww_progress, c_void_p)
 ww_store_upgrade = function("store", "ww_store_upgrade", c_int, c_void_p, ww_progress, c_void_p)
+ww_store_shrink = function("store", "ww_store_shrink", c_int, c_void_p, ("collection", c_char_p), ("bytes", c_int64), c_void_p)
 ww_store_check = function("store", "ww_store_check", c_int, c_void_p, ww_progress, c_void_p)
 ww_store_describe = function("store", "ww_store_describe", c_int, c_void_p, POINTER(ww_store_info))
 

@@ -281,10 +281,22 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         with self._handle as pointer, self._writing:
             check(c.ww_collection_clear(pointer))
 
-    def compact(self, *, progress: Progress = None) -> None:
-        """Reclaim removed rows; the others keep their order and get new row numbers."""
+    def compact(self, *, step_bytes: Optional[int] = None, progress: Progress = None) -> int:
+        """Reclaim removed rows; the others keep their order and get new row numbers.
+
+        In a store `step_bytes` does one step of about that size instead, while others read and write, and rows keep their numbers. Returns about
+        how many bytes are left for further steps; 0 without `step_bytes`.
+        """
+        if step_bytes is not None:
+            if self._file_handle is None:
+                raise ValueError("compact: step_bytes is for collections of a store")
+            left = c_int64()
+            with self._handle, self._file_handle as store:
+                check(c.ww_store_shrink(store, name_text(self.name, "the name"), step_bytes, byref(left)))
+            return left.value
         with self._handle as pointer, self._writing:
             interruptible(lambda told: c.ww_collection_compact(pointer, told, None), progress, "compact")
+        return 0
 
     def reserve(self, rows: int) -> None:
         """Reserve memory for this many rows in total."""

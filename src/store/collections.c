@@ -123,6 +123,8 @@ static ww_status prepare_file(ww_store *store, const ww_collection_config *confi
     if (status != WW_OK)
         return status;
     status = schema_run(store->writer, "PRAGMA page_size = %d", page);
+    if (status == WW_OK) /* pages that are free can be given back step by step: ww_store_shrink() */
+        status = schema_run(store->writer, "PRAGMA auto_vacuum = incremental");
     if (status == WW_OK)
         status = store_enter_wal(store);
     store_unlock(store);

@@ -164,7 +164,9 @@ static ww_status sum_checksums(const compaction *m, collection_record *record)
 /* Releases the free pages, then shortens the file, immediately or once other readers are done. The caller holds the lock. */
 static ww_status shrink(ww_store *store)
 {
-    const ww_status status = schema_run(store->writer, "VACUUM");
+    ww_status status = schema_run(store->writer, "PRAGMA auto_vacuum = incremental"); /* as in new files: shrink.c needs it */
+    if (status == WW_OK)
+        status = schema_run(store->writer, "VACUUM");
     if (status == WW_OK)
         (void)sqlite3_wal_checkpoint_v2(store->writer, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return status;

@@ -64,9 +64,29 @@ static ww_status index_run(store_call *call)
     return ww_store_index(call->store, call->operands[1], call->operands[2]);
 }
 
+/* Between two steps others read and write. */
+static ww_status compact_steps(const store_call *call)
+{
+    enum { STEP_BYTES = 16 << 20 };
+    progress bar;
+    int64_t left = 0, total = 0;
+    ww_status status = WW_OK;
+    do {
+        status = ww_store_shrink(call->store, call->operands[1], STEP_BYTES, &left);
+        if (total == 0)
+            progress_begin(&bar, "giving space back", total = left + 1);
+        if (status == WW_OK && progress_report(total - left, total, &bar) != 0)
+            status = interrupt_check();
+    } while (status == WW_OK && left > 0);
+    progress_end(&bar);
+    return status;
+}
+
 static ww_status compact_run(store_call *call)
 {
     progress bar;
+    if (call->settings.step)
+        return compact_steps(call);
     progress_begin(&bar, "compacting", call->info.rows_live);
     const ww_status status = ww_collection_compact(call->collection, progress_report, &bar);
     progress_end(&bar);
@@ -149,6 +169,9 @@ static ww_status upgrade_run(store_call *call)
 static const option none_options[] = {JSON};
 static const option create_options[] = {DIM, METRIC, TYPE, QUIET, SYNC, JSON};
 static const option write_options[] = {QUIET, SYNC, JSON};
+static const option compact_options[] = {
+    FLAG(step, "--step", "give space back in small steps, while others read and write; rows keep their numbers"), QUIET, SYNC,
+    JSON};
 static const option backup_options[] = {FORCE, QUIET, SYNC, JSON};
 static const option add_options[] = {
     TEXT(queries, false, "--in", "FILE", "the vectors"),
@@ -305,7 +328,7 @@ static const action actions[] = {
     {"index", "STORE NAME PATH", "make an index for --where over the values at PATH, such as '$.lang', in payloads",
      TAKES(write_options, index_run, .done = "indexed")},
     {"compact", "STORE NAME", "free the space of removed rows in memory and in the file",
-     TAKES(write_options, compact_run, .on_collection = true, .done = "compacted")},
+     TAKES(compact_options, compact_run, .on_collection = true, .done = "compacted")},
     {"backup", "STORE FILE", "copy the store, which may be in use, to another file",
      TAKES(backup_options, backup_run, .reads = true, .done = "copied to")},
     {"upgrade", "STORE", "add what files of earlier versions lack: checksums of their rows",

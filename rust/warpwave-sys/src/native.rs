@@ -1700,6 +1700,7 @@ mod store {
         pub fn ww_store_get_note(store: *mut ww_store, collection: *const c_char, key: *const c_char, text: *mut c_char) -> ww_status;
         pub fn ww_store_backup(store: *mut ww_store, path: *const c_char, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_store_upgrade(store: *mut ww_store, progress: ww_progress, user: *mut c_void) -> ww_status;
+        pub fn ww_store_shrink(store: *mut ww_store, collection: *const c_char, bytes: i64, left: *mut i64) -> ww_status;
         pub fn ww_store_check(store: *mut ww_store, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_store_describe(store: *mut ww_store, info: *mut ww_store_info) -> ww_status;
     }

@@ -307,3 +307,17 @@ while True:
     with warpwave.Store(path, device="cpu") as store:
         store.check()
         assert len(store["docs"]) > 0 and len(store["docs"]) % 37 == 0
+
+
+def test_space_comes_back_in_steps(path):
+    with warpwave.Store(path, device="cpu") as store:
+        c = store.create("docs", dim=64)
+        c.add(np.ones((4000, 64), np.float32), ids=range(4000))
+        c.remove([str(i) for i in range(3000)])
+        steps = 1
+        while c.compact(step_bytes=1 << 16) > 0:
+            steps += 1
+        assert steps > 3 and len(c) == 1000 and store.info.bytes_unused == 0
+        assert c.compact() == 0
+    with pytest.raises(ValueError, match="collections of a store"):
+        warpwave.Collection(2, device="cpu").compact(step_bytes=1)
