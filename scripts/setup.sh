@@ -5,8 +5,8 @@
 #   scripts/setup.sh [--chips WORD] PURPOSE ...   with the purpose kernels as well, if that word of scripts/kernels/chips.sh means any chip and no
 #                                              clang here can compile for GPUs
 #   scripts/setup.sh --line PURPOSE               prints the line to type that installs it
-#   scripts/setup.sh --unpack ARCHITECTURE FOLDER PURPOSE   unpacks its packages for another architecture, and what they need, into FOLDER:
-#                                              nothing is installed, and root is not needed
+#   scripts/setup.sh --unpack ARCHITECTURE FOLDER PURPOSE [SUITE]   unpacks its packages for another architecture, or those of another suite of
+#                                              Debian, and what they need, into FOLDER: nothing is installed, and root is not needed
 set -euo pipefail
 here=$(dirname "$0")
 as_root=()
@@ -132,12 +132,30 @@ install_missing() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${chosen[@]}" >/dev/null
 }
 
-# Downloads the packages of a purpose for another architecture, with all that they need, into FOLDER/.apt and unpacks them into FOLDER.
-# apt is told of an empty machine of that architecture, so the packages of this one stay as they are.
+# write_sources FOLDER ARCHITECTURE SUITE: apt's sources: those of this machine, or of a suite of Debian.
+write_sources() {
+    local folder=$1 file sources
+    if [ -n "$3" ]; then
+        # Experimental is no whole suite: what it needs is in sid.
+        for file in "$3" $([ "$3" != experimental ] || echo sid); do
+            echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $file main"
+        done >"$folder/debian.list"
+        return
+    fi
+    # Ubuntu keeps ARM64 on another server.
+    sources='s#://(archive|security)[.]ubuntu[.]com/ubuntu/?([ \t]|$)#://ports.ubuntu.com/ubuntu-ports/\2#g'
+    [ "$2" != amd64 ] || sources='s#://ports[.]ubuntu[.]com/ubuntu-ports/?([ \t]|$)#://archive.ubuntu.com/ubuntu/\1#g'
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+        [ ! -e "$file" ] || sed -E "$sources" "$file" >"$folder/$(basename "$file" | sed 's/^sources[.]list$/main.list/')"
+    done
+}
+
+# Downloads the packages of a purpose for another architecture or from another suite, with all that they need, into FOLDER/.apt and unpacks them into
+# FOLDER. apt is told of an empty machine of that architecture, so the packages of this one stay as they are.
 unpack() {
-    local other=$1 folder=$2 words apt options sources
+    local other=$1 folder=$2 suite=${4:-} words apt options
     read -r -a words <<<"$(packages_of "$3")"
-    if [ "$(cat "$folder/.unpacked" 2>/dev/null)" = "$other ${words[*]}" ]; then
+    if [ "$(cat "$folder/.unpacked" 2>/dev/null)" = "$other ${suite:+$suite }${words[*]}" ]; then
         return 0
     fi
     if ! has_apt; then
@@ -149,20 +167,17 @@ unpack() {
     mkdir -p "$apt"/{lists,archives}/partial "$apt/sources"
     apt=$(cd "$apt" && pwd)
     : >"$apt/status"
-    # Ubuntu keeps ARM64 on another server.
-    sources='s#://(archive|security)[.]ubuntu[.]com/ubuntu/?([ \t]|$)#://ports.ubuntu.com/ubuntu-ports/\2#g'
-    [ "$other" != amd64 ] || sources='s#://ports[.]ubuntu[.]com/ubuntu-ports/?([ \t]|$)#://archive.ubuntu.com/ubuntu/\1#g'
-    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
-        [ ! -e "$file" ] || sed -E "$sources" "$file" >"$apt/sources/$(basename "$file" | sed 's/^sources[.]list$/main.list/')"
-    done
+    write_sources "$apt/sources" "$other" "$suite"
     options=(-qq -o "APT::Architecture=$other" -o "APT::Architectures::=$other" -o "Dir::State=$apt" -o "Dir::State::lists=$apt/lists"
         -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt" -o "Dir::Cache::archives=$apt/archives" -o "Dir::Log=$apt"
         -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$apt/sources" -o APT::Sandbox::User= -o Debug::NoLocking=1)
-    echo "setup: fetching ${words[*]} for $other into $folder" >&2
+    [ -z "$suite" ] || options+=(-o "APT::Default-Release=$suite")
+    echo "setup: fetching ${words[*]} for $other${suite:+ from Debian $suite} into $folder" >&2
     apt-get "${options[@]}" update
     apt-get "${options[@]}" install -y --no-install-recommends --download-only "${words[@]}" >/dev/null
-    for file in "$apt"/archives/*.deb; do
-        dpkg-deb -x "$file" "$folder"
+    for file in "$apt"/archives/*.deb; do # rocBLAS's own kernels are gigabytes, and nobody runs them here
+        dpkg-deb --fsys-tarfile "$file" | tar -x -C "$folder" --no-same-owner --exclude='*/rocblas/*/library' --exclude='./usr/share/doc'
+        rm "$file"
     done
     for name in lib lib64; do # where the release has merged them with /usr, no package brings these
         [ -e "$folder/$name" ] || [ ! -d "$folder/usr/$name" ] || ln -s "usr/$name" "$folder/$name"
@@ -171,7 +186,7 @@ unpack() {
         ln -sfnr "$folder$(readlink "$name")" "$name"
     done
     rm -rf "$apt"
-    echo "$other ${words[*]}" >"$folder/.unpacked"
+    echo "$other ${suite:+$suite }${words[*]}" >"$folder/.unpacked"
 }
 
 case ${1:-} in
@@ -182,7 +197,7 @@ case ${1:-} in
     ;;
 --unpack)
     check_purposes "${4:-}"
-    unpack "$2" "$3" "$4"
+    unpack "$2" "$3" "$4" "${5:-}"
     exit 0
     ;;
 esac

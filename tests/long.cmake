@@ -12,6 +12,7 @@ set(CHECK_TESTS
     "ranks_openmpi_killed: it waits for ranks that are killed"
     "ranks_openmpi_mpi_faults: it waits a tenth of a second for each call of MPI that fails"
     "gpu_cuda_numbers: it fetches a header"
+    "rocm_runtimes: it fetches and unpacks AMD's runtimes, of 300 MB the first time; rocm_runtime tests the one that is installed"
     "memcheck: valgrind over the command; the sanitizers see the same code"
     "faults_ivf: two emulated devices fail at ever more calls; faults_device and faults_memory are quick"
     "kernels_gates: adversarial rows on emulated devices; kernels_search is quick"

@@ -63,9 +63,9 @@ endfunction()
 # of each is the long test waves_NAME or waves_rocm_NAME. Suites of the kernels alone, of drivers and of threads run with both sizes at once.
 set(BOTH_WAVES "^(rocm_)?(kernels|gpu|threads)_")
 
-# rocm_runtime: AMD's compiler is not ours to check. collection_fork: it forks while threads allocate, and the child of a fork waits forever for the
-# lock of the sanitizer's allocator (gcc 12) if a thread held it.
-set(NOT_SANITIZED "^(rocm_runtime|(rocm_)?collection_fork)$")
+# rocm_runtime, gpu_nvrtc: vendors' compilers are not ours to check. collection_fork: it forks while threads allocate, and the child of a fork waits
+# forever for the lock of the sanitizer's allocator (gcc 12) if a thread held it.
+set(NOT_SANITIZED "^(rocm_runtime|gpu_nvrtc|(rocm_)?collection_fork)$")
 
 # Adds the tests of a suite: NAME and its forms on other devices.
 function(add_suite source)
@@ -145,7 +145,7 @@ function(add_standin_test test program devices)
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT WARPWAVE_HIP_LIBRARY=${CMAKE_BINARY_DIR}/standin/libamdhip64.so.6
                  WARPWAVE_ROCBLAS_LIBRARY=${CMAKE_BINARY_DIR}/standin/librocblas.so.4)
     if(program MATCHES "/test_own_kernel$")
-        set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT WARPWAVE_STANDIN=kernels=${OWN_KERNEL_DIR}/scale.so)
+        set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "WARPWAVE_STANDIN=kernels=${OWN_KERNEL_DIR}/scale.so\\;compiled=${OWN_KERNEL_DIR}")
     endif()
     if(NOT WARPWAVE_SANITIZE)
         set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT WARPWAVE_TEST_CHECK=1)

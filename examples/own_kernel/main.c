@@ -1,8 +1,9 @@
 /* Runs the kernel of scale.c between two operations on tensors, and compares with the same computed here.
  *   own_kernel DEVICE FOLDER
+ *   own_kernel DEVICE scale.hip
  * DEVICE is "rocm:0", "cuda:0" or, in a build with tests, "emulator:32"; FOLDER has what scale.c was compiled to:
- * scale.gfx90a.hsaco and the like, scale.sm_75.ptx, scale.so. Exits with 0 if all is the same, with 77 if there is no such
- * device or no code for it.
+ * scale.gfx90a.hsaco and the like, scale.sm_75.ptx, scale.so. A file is a source, which hipRTC or NVRTC compiles now. Exits
+ * with 0 if all is the same, with 77 if there is no such device or no code for it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,9 +102,35 @@ static int compare(const float *y, const float *sums)
     return SAME;
 }
 
-static int run(ww_device *device, const char *folder)
+static ww_status load(ww_device *device, const ww_device_info *info, const char *folder, ww_module **module)
 {
     size_t bytes = 0;
+    void *code = read_code(info, folder, &bytes);
+    if (!code)
+        return ww_error_set(WW_NOT_FOUND, "no code for this device");
+    const ww_status status = ww_module_load(device, code, bytes, module);
+    free(code);
+    return status;
+}
+
+static ww_status compile(ww_device *device, const char *path, ww_module **module)
+{
+    static char source[1 << 16];
+    char *log = NULL;
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return ww_error_set(WW_NOT_FOUND, "there is no such source");
+    source[fread(source, 1, sizeof source - 1, file)] = '\0';
+    fclose(file);
+    const ww_status status = ww_module_compile(device, source, NULL, module, &log);
+    if (log)
+        printf("the compiler: %s\n", log);
+    ww_compile_log_free(log);
+    return status;
+}
+
+static int run(ww_device *device, const char *from)
+{
     float y[COUNT], sums[BLOCKS];
     ww_module *module = NULL;
     ww_kernel *scale = NULL;
@@ -111,11 +138,11 @@ static int run(ww_device *device, const char *folder)
     ww_kernel_info needs = ww_kernel_info_default();
     if (ww_device_describe(device, &info) != WW_OK)
         return fail("describing the device");
-    void *code = read_code(&info, folder, &bytes);
-    if (!code)
+    const char *ending = strrchr(from, '.');
+    ww_status status =
+        ending && strcmp(ending, ".hip") == 0 ? compile(device, from, &module) : load(device, &info, from, &module);
+    if (status == WW_NOT_FOUND)
         return NO_DEVICE;
-    ww_status status = ww_module_load(device, code, bytes, &module);
-    free(code);
     if (status == WW_OK)
         status = ww_module_function(module, "scale", &scale);
     if (status == WW_OK)
@@ -137,7 +164,7 @@ int main(int count, char **arguments)
 {
     ww_device *device = NULL;
     if (count != 3) {
-        fprintf(stderr, "usage: own_kernel DEVICE FOLDER\n");
+        fprintf(stderr, "usage: own_kernel DEVICE FOLDER|scale.hip\n");
         return FAILED;
     }
     if (ww_device_open(arguments[1], &device) != WW_OK) {

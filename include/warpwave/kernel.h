@@ -1,4 +1,5 @@
-/* Kernels of your own: GPU code that you have compiled, launched by name on your tensors.
+/* Kernels of your own: GPU code that you have compiled, or a source that the vendor's compiler compiles here, launched by name
+ * on your tensors.
  *
  * A module is code as the device's driver takes it: on ROCm a code object (ELF) or a bundle of them, on CUDA PTX, a cubin or a
  * fatbin. On the emulator, in builds with tests, it is a shared object that the host's compiler made of the same source.
@@ -30,7 +31,32 @@ typedef struct ww_kernel ww_kernel;
  * driver's message (for PTX the log of its compiler). May take a second for PTX. */
 WW_API ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_module **module);
 
-/* Waits for the device's tensor operations, and unloads the module with all its kernels. Accepts NULL. */
+/* How a source is compiled. Made by ww_compile_options_default(). */
+typedef struct ww_compile_options {
+    size_t struct_size; /* set by ww_compile_options_default() */
+    /* For the compiler, after the library's own: -std=c++17 and no contraction of a product and a sum. 48 at most. */
+    const char *const *options;
+    size_t option_count;
+    /* NULL, or the name of the module on this device: while a module of the name is loaded there, it is returned again, and
+     * nothing is compiled. WW_INVALID_ARGUMENT if that module has another source or other options. */
+    const char *name;
+} ww_compile_options;
+
+/* Compiles the source of kernels on this machine and loads it: HIP with hipRTC on ROCm, CUDA C++ with NVRTC on CUDA. `options`
+ * may be NULL. Headers: on ROCm those for kernels that the library is made of ("kernels/simt/simt.h"); on both stdint.h,
+ * stdbool.h and stddef.h. Every success needs a ww_module_unload(). `log`: NULL, or gets all that the compiler wrote, also
+ * when it fails, for ww_compile_log_free(); NULL if that is nothing, or the code came from the cache.
+ * Code is kept on disk in $XDG_CACHE_HOME/warpwave, or ~/.cache/warpwave, by the hash of source, headers, options, compiler and
+ * chip. Refuses a source that the compiler refuses, with its first error (WW_INVALID_ARGUMENT), a device without a compiler
+ * (WW_UNSUPPORTED), and what ww_module_load() refuses. Blocks for seconds where nothing is kept. */
+WW_API ww_status ww_module_compile(ww_device *device, const char *source, const ww_compile_options *options, ww_module **module,
+                                   char **log);
+
+/* Accepts NULL. */
+WW_API void ww_compile_log_free(char *log);
+
+/* Waits for the device's tensor operations, and unloads the module with all its kernels; a module that
+ * ww_module_compile() has returned several times, after as many calls. Accepts NULL. */
 WW_API void ww_module_unload(ww_module *module);
 
 /* Finds the kernel called `name` (extern "C", or as the compiler mangled it). It lives as long as its module. WW_NOT_FOUND if
@@ -143,11 +169,18 @@ typedef struct ww_launch {
 /* As the other ..._init() of this library (device.h). */
 WW_API ww_status ww_kernel_info_init(void *value, size_t struct_size);
 WW_API ww_status ww_launch_init(void *value, size_t struct_size);
+WW_API ww_status ww_compile_options_init(void *value, size_t struct_size);
 
 static inline ww_kernel_info ww_kernel_info_default(void)
 {
     ww_kernel_info value;
     ww_kernel_info_init(&value, sizeof value);
+    return value;
+}
+static inline ww_compile_options ww_compile_options_default(void)
+{
+    ww_compile_options value;
+    ww_compile_options_init(&value, sizeof value);
     return value;
 }
 static inline ww_launch ww_launch_default(void)

@@ -57,8 +57,8 @@ WW_API const char *ww_error_message(void);
 WW_API ww_status ww_error_set(ww_status status, const char *message);
 
 /* The calling thread's last failure as fields, for a program that acts on more than the status. If a vendor's
- * library failed, `library` is "CUDA", "cuBLAS", "HIP", "rocBLAS", "hipRTC" or
- * "emulator". Otherwise backend, library, call and name are "", and code is 0. */
+ * library failed, `library` is "CUDA", "cuBLAS", "HIP", "rocBLAS", "hipRTC",
+ * "NVRTC" or "emulator". Otherwise backend, library, call and name are "", and code is 0. */
 typedef struct ww_error_info {
     size_t struct_size; /* set by ww_error_info_default() */
     ww_status status;   /* what the failing call returned; WW_OK if the thread has had none */

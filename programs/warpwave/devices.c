@@ -113,17 +113,19 @@ static void print_absence(const char *backend, const char *reason)
     putchar('\n');
 }
 
+/* Without kernels CUDA's reason is that, and it comes last. ROCm can compile them, so its reason is its own. */
 static void print_text(const ww_device_info *infos, size_t count)
 {
+    const bool has_kernels = ww_kernel_chip_count() > 0;
     for (size_t i = 0; i < count; i++)
         print_device(&infos[i]);
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
         const char *reason = ww_backend_absence(backend_names[i]);
-        if (ww_kernel_chip_count() > 0 && *reason)
+        if (*reason && (has_kernels || strcmp(backend_names[i], "cuda") != 0))
             print_absence(backend_names[i], reason);
     }
-    if (ww_kernel_chip_count() == 0) {
-        print_absence("", ww_backend_absence("cuda")); /* says that there are no kernels, and why */
+    if (!has_kernels) {
+        print_absence("", ww_backend_absence("cuda"));
         return;
     }
     printf("GPU kernels in this library:");

@@ -25,9 +25,18 @@ typedef struct kernel_launch {
     size_t argument_bytes, argument_alignment;
 } kernel_launch;
 
+/* A source of the caller to compile. */
+typedef struct kernel_source {
+    const char *text, *name; /* the name is for messages */
+    const char *const *options;
+    size_t option_count;
+} kernel_source;
+
 typedef struct kernel_backend {
     /* The caller may change the image when it returns. */
     ww_status (*load)(ww_device *device, const void *image, size_t bytes, void **module);
+    /* Compiles a source and loads it. `log` gets all that the compiler wrote, also when it fails, to memory_free(), or NULL. */
+    ww_status (*compile)(ww_device *device, const kernel_source *source, void **module, char **log);
     void (*unload)(ww_device *device, void *module); /* waits */
     /* Functions are valid as long as their module. */
     ww_status (*find)(ww_device *device, void *module, const char *name, void **function, kernel_limits *limits);

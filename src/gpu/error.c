@@ -21,13 +21,19 @@ static ww_status status_of(driver_error class)
 }
 
 /* Stores the failure in fields. ROCm's compiler counts as a library of its own. */
+/* The vendor's library that a call belongs to. */
+static const char *library_of(const char *call, const gpu_driver *driver)
+{
+    return strncmp(call, "hiprtc", 6) == 0 ? "hipRTC" : strncmp(call, "nvrtc", 5) == 0 ? "NVRTC" : driver->api;
+}
+
 void driver_note(const gpu_driver *driver, int number)
 {
     driver_failure failure;
     vendor_failure noted = {.code = number};
     driver->failure(&failure);
     text_copy(noted.backend, sizeof noted.backend, driver->backend);
-    text_copy(noted.library, sizeof noted.library, strncmp(failure.call, "hiprtc", 6) == 0 ? "hipRTC" : driver->api);
+    text_copy(noted.library, sizeof noted.library, library_of(failure.call, driver));
     text_copy(noted.call, sizeof noted.call, failure.call);
     text_copy(noted.name, sizeof noted.name, driver->error_name(number));
     vendor_failure_note(&noted);

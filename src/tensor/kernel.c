@@ -1,5 +1,5 @@
-/* Kernels of the caller: modules, their kernels, and launches on tensors. Everything about tensors is checked here; the
- * functions of the device do the rest.
+/* Kernels of the caller: modules, loaded or compiled, their kernels, and launches on tensors. Everything about tensors is
+ * checked here; the functions of the device do the rest.
  */
 #include <warpwave/kernel.h>
 
@@ -10,10 +10,11 @@
 #include "base/float_guard.h"
 #include "base/memory.h"
 #include "base/structs.h"
+#include "base/tables/hash.h"
 #include "device/kernel_jobs.h"
 #include "tensor/tensor.h"
 
-enum { NAME_BYTES = 256, ALIGNMENT_MAX = 256 };
+enum { NAME_BYTES = 256, ALIGNMENT_MAX = 256, OPTIONS_MAX = 48 };
 
 struct ww_kernel {
     ww_kernel *next; /* in the same module */
@@ -26,33 +27,48 @@ struct ww_kernel {
 struct ww_module {
     ww_device *device;    /* retained */
     void *handle;         /* owned by the backend */
-    pthread_mutex_t lock; /* protects the list */
+    pthread_mutex_t lock; /* protects the list of kernels */
     ww_kernel *kernels;
+    char name[NAME_BYTES]; /* "", or that of a module in `named` */
+    uint64_t source;       /* the next three only in `named`: the hash of source and options */
+    int64_t users;
+    ww_module *next;
 };
+
+/* Modules that were compiled under a name, of all devices. The lock is held while one is compiled, so that threads that ask for
+ * the same one compile it once. */
+static ww_module *named;
+static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- modules ------------------------------------------------------------------------------------------------------------- */
 
-ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_module **module)
+static ww_status check_device(ww_device *device, const char *function)
 {
-    FLOAT_GUARD();
-    if (!device || !image || !module)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_module_load: %s is NULL", !device ? "device" : !image ? "image" : "module");
-    *module = NULL;
-    if (bytes == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "ww_module_load: the image has no bytes");
     ww_status status = device_check(device);
     if (status == WW_OK)
         status = device_check_single(device, "kernels of its own");
-    if (status != WW_OK)
-        return status;
-    if (!device->backend->kernels)
-        return ww_fail(WW_UNSUPPORTED,
-                       "ww_module_load: %s is not a GPU and runs no kernels; call a function of your own instead",
-                       device->info.id);
+    if (status == WW_OK && !device->backend->kernels)
+        status = ww_fail(WW_UNSUPPORTED, "%s: %s is not a GPU and runs no kernels; call a function of your own instead",
+                         function, device->info.id);
+    return status;
+}
+
+/* Code, or a source if there are no bytes of code. */
+typedef struct content {
+    const void *image;
+    size_t bytes;
+    const kernel_source *source;
+    char **log;
+} content;
+
+static ww_status module_make(ww_device *device, const content *from, ww_module **module)
+{
+    const kernel_backend *kernels = device->backend->kernels;
     ww_module *made = memory_alloc_zeroed(1, sizeof *made);
     if (!made)
         return memory_failed("a module", sizeof *made);
-    status = device->backend->kernels->load(device, image, bytes, &made->handle);
+    const ww_status status = from->bytes > 0 ? kernels->load(device, from->image, from->bytes, &made->handle)
+                                             : kernels->compile(device, from->source, &made->handle, from->log);
     if (status != WW_OK) {
         memory_free(made);
         return status;
@@ -63,9 +79,132 @@ ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_
     return WW_OK;
 }
 
+ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_module **module)
+{
+    FLOAT_GUARD();
+    if (!device || !image || !module)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_module_load: %s is NULL", !device ? "device" : !image ? "image" : "module");
+    *module = NULL;
+    if (bytes == 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_module_load: the image has no bytes");
+    const ww_status status = check_device(device, "ww_module_load");
+    return status == WW_OK ? module_make(device, &(content){.image = image, .bytes = bytes}, module) : status;
+}
+
+STRUCT_INIT(ww_compile_options, {0})
+
+static uint64_t hash_source(const kernel_source *source)
+{
+    uint64_t hash = fnv_bytes(FNV_BEGIN, source->text, strlen(source->text) + 1);
+    for (size_t i = 0; i < source->option_count; i++)
+        hash = fnv_bytes(hash, source->options[i], strlen(source->options[i]) + 1);
+    return hash;
+}
+
+/* Called with the lock of `named`. */
+static ww_status find_named(ww_device *device, const content *from, ww_module **module)
+{
+    const char *name = from->source->name;
+    ww_module *found = named;
+    while (found && (found->device != device || strcmp(found->name, name) != 0))
+        found = found->next;
+    if (!found) {
+        const ww_status status = module_make(device, from, &found);
+        if (status != WW_OK)
+            return status;
+        memcpy(found->name, name, strlen(name) + 1);
+        found->source = hash_source(from->source);
+        found->next = named;
+        named = found;
+    } else if (found->source != hash_source(from->source)) {
+        return ww_fail(
+            WW_INVALID_ARGUMENT,
+            "ww_module_compile: the module '%s' on %s has another source or other options; unload it first, or choose "
+            "another name",
+            name, device->info.id);
+    }
+    found->users++;
+    *module = found;
+    return WW_OK;
+}
+
+static ww_status check_options(const ww_compile_options *options)
+{
+    const size_t name_bytes = options->name ? strlen(options->name) : 0;
+    if (options->option_count > OPTIONS_MAX)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_module_compile: %zu options; the maximum is %d", options->option_count,
+                       (int)OPTIONS_MAX);
+    if (!options->options && options->option_count > 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_module_compile: options is NULL, and option_count %zu", options->option_count);
+    for (size_t i = 0; i < options->option_count; i++)
+        if (!options->options[i])
+            return ww_fail(WW_INVALID_ARGUMENT, "ww_module_compile: option %zu is NULL", i);
+    if (name_bytes >= NAME_BYTES)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_module_compile: a name of %zu bytes; the maximum is %d", name_bytes,
+                       NAME_BYTES - 1);
+    return WW_OK;
+}
+
+ww_status ww_module_compile(ww_device *device, const char *source, const ww_compile_options *options, ww_module **module,
+                            char **log)
+{
+    FLOAT_GUARD();
+    ww_compile_options ours = {0};
+    char *unwanted = NULL, **said = log ? log : &unwanted;
+    if (!device || !source || !module)
+        return ww_fail(WW_INVALID_ARGUMENT, "ww_module_compile: %s is NULL",
+                       !device   ? "device"
+                       : !source ? "source"
+                                 : "module");
+    *module = NULL;
+    *said = NULL;
+    ww_status status = options ? struct_read(&ours, sizeof ours, options, "ww_module_compile", "ww_compile_options") : WW_OK;
+    if (status == WW_OK)
+        status = check_options(&ours);
+    if (status == WW_OK)
+        status = check_device(device, "ww_module_compile");
+    if (status != WW_OK)
+        return status;
+    const bool has_name = ours.name && ours.name[0] != '\0';
+    const kernel_source text = {
+        .text = source, .name = has_name ? ours.name : "kernels", .options = ours.options, .option_count = ours.option_count};
+    const content from = {.source = &text, .log = said};
+    if (has_name) {
+        pthread_mutex_lock(&named_lock);
+        status = find_named(device, &from, module);
+        pthread_mutex_unlock(&named_lock);
+    } else {
+        status = module_make(device, &from, module);
+    }
+    if (!log)
+        memory_free(unwanted);
+    return status;
+}
+
+void ww_compile_log_free(char *log)
+{
+    memory_free(log);
+}
+
+/* Returns true if the module is in `named` for other callers, too. */
+static bool has_other_users(ww_module *module)
+{
+    if (module->name[0] == '\0')
+        return false;
+    pthread_mutex_lock(&named_lock);
+    const bool others = --module->users > 0;
+    ww_module **at = &named;
+    while (!others && *at != module)
+        at = &(*at)->next;
+    if (!others)
+        *at = module->next;
+    pthread_mutex_unlock(&named_lock);
+    return others;
+}
+
 void ww_module_unload(ww_module *module)
 {
-    if (!module || !device_is_ours(module->device))
+    if (!module || !device_is_ours(module->device) || has_other_users(module))
         return;
     module->device->backend->kernels->unload(module->device, module->handle);
     while (module->kernels) {

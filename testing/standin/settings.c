@@ -106,6 +106,8 @@ static void read_setting(const char *key, char *value)
         snprintf(standin_set.pci, sizeof standin_set.pci, "%s", value);
     else if (strcmp(key, "kernels") == 0)
         snprintf(standin_set.kernels, sizeof standin_set.kernels, "%s", value);
+    else if (strcmp(key, "compiled") == 0)
+        snprintf(standin_set.compiled, sizeof standin_set.compiled, "%s", value);
     else if (strcmp(key, "fail") == 0)
         read_failure(value);
     else

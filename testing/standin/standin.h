@@ -10,6 +10,7 @@
  *   units=0  wave=48       what the attributes say of compute units and of the wave size
  *   pci=nonsense           what hipDeviceGetPCIBusId says, a %x in it being the device's bus
  *   kernels=/path/scale.so the host's form of kernels that are not the library's, by their names
+ *   compiled=/folder       what hipRTC gives for a source that is not the library's: /folder/scale.CHIP.hsaco
  *   fail=hipMalloc:3:2     the 3rd call of hipMalloc from now on answers 2; "any" in place of the name counts every call
  * ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES hide and order the devices by number, one after the other, as AMD's runtime
  * does. A call that gives something back does it and fails then, as a driver does that reports something late. A number that
@@ -93,6 +94,7 @@ typedef struct standin_settings {
     char arch[64];
     char pci[64];
     char kernels[512];
+    char compiled[512];
     char fail_call[64];
     long fail_at;
     int fail_number;

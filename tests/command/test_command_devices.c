@@ -105,6 +105,9 @@ static void the_table_names_each_device(void **state)
         assert_non_null(strstr(result.out, "GPU kernels in this library: "));
     else /* why, and what to type */
         assert_non_null(strstr(result.out, "this library has no GPU kernels: "));
+    const json_t *rocm =
+        json_object_get(json_object_get(report, "absent"), "rocm"); /* told also without kernels: it can compile */
+    assert_true(rocm == NULL || strstr(result.out, "\nrocm: ") != NULL);
     assert_true(ww_kernel_chip_count() > 0 || strstr(result.out, "make build") != NULL);
     json_decref(report);
     command_free(&result);

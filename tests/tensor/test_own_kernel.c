@@ -11,6 +11,7 @@
 #include "gpu/backend.h"
 #include "gpu/open.h"
 #include "support/memory.h"
+#include "support/scratch.h"
 
 enum { COUNT = 300, THREADS = 128, BLOCKS = 3, CODE_MAX = 4 << 20 };
 
@@ -50,11 +51,13 @@ typedef struct scene {
     ww_launch launch;
 } scene;
 
-static ww_status scene_make(ww_device *device, const code *from, scene *s)
+/* `compiled` is a module that was compiled from source, or NULL: then the code is loaded. The scene owns it from now on. */
+static ww_status scene_make(ww_device *device, const code *from, scene *s, ww_module *compiled)
 {
     const int64_t count = COUNT, blocks = BLOCKS;
     float numbers[COUNT];
     memset(s, 0, sizeof *s);
+    s->module = compiled;
     for (int i = 0; i < COUNT; i++)
         numbers[i] = (float)(i % 19) - 9.0f;
     ww_status status = ww_tensor_from_host(device, WW_F32, 1, &count, numbers, &s->x);
@@ -62,7 +65,7 @@ static ww_status scene_make(ww_device *device, const code *from, scene *s)
         status = ww_tensor_zeros(device, WW_F32, 1, &count, &s->y);
     if (status == WW_OK)
         status = ww_tensor_zeros(device, WW_F32, 1, &blocks, &s->sums);
-    if (status == WW_OK)
+    if (status == WW_OK && compiled == NULL)
         status = ww_module_load(device, from->bytes, from->size, &s->module);
     if (status == WW_OK)
         status = ww_module_function(s->module, "scale", &s->scale);
@@ -90,7 +93,7 @@ static void scene_end(scene *s)
 static void scene_on(ww_device *device, scene *s)
 {
     code from = read_code(&device->info);
-    CHECK_OK(scene_make(device, &from, s));
+    CHECK_OK(scene_make(device, &from, s, NULL));
     free(from.bytes); /* the module has copied what it needs */
 }
 
@@ -373,12 +376,166 @@ static void a_kernel_that_is_not_there_is_not_found(void **state)
     scene_end(&s);
 }
 
+/* ---- compiled from source ------------------------------------------------------------------------------------------------ */
+
+/* The stand-in gives what this was compiled to earlier; NVRTC does not know the words of simt.h. */
+static char *read_source(const ww_device *device)
+{
+    size_t bytes = 0;
+    return strcmp(device->info.backend, "cuda") == 0 ? scratch_content(SOURCE_DIR "/examples/own_kernel/scale.hip", &bytes)
+                                                     : scratch_content(SOURCE_DIR "/examples/own_kernel/scale.c", &bytes);
+}
+
+static bool has_compiler(const ww_device *device)
+{
+    return strcmp(device->info.backend, "rocm") == 0 || strcmp(device->info.backend, "cuda") == 0;
+}
+
+/* Compiles, runs the kernel, and compares. */
+static ww_status compile_and_run(ww_device *device, const char *source, const ww_compile_options *options)
+{
+    scene s;
+    ww_module *module = NULL;
+    code from = {.bytes = NULL};
+    ww_status status = ww_module_compile(device, source, options, &module, NULL);
+    if (status == WW_OK)
+        status = scene_make(device, &from, &s, module);
+    if (status == WW_OK)
+        status = ww_kernel_launch(s.scale, &s.launch);
+    float found[COUNT];
+    if (status == WW_OK)
+        status = ww_tensor_to_host(&s.y, found);
+    if (status == WW_OK && found[COUNT - 1] != 2.0f * ((float)((COUNT - 1) % 19) - 9.0f))
+        fail_msg("the last element is %g", (double)found[COUNT - 1]);
+    if (module != NULL)
+        scene_end(&s);
+    return status;
+}
+
+static void a_source_is_compiled_and_runs(void **state)
+{
+    ww_device *device = *state;
+    if (!has_compiler(device))
+        return;
+    char *source = read_source(device), *log = NULL;
+    assert_int_equal(scratch_setup(NULL), 0);
+    setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);
+    CHECK_OK(compile_and_run(device, source, NULL));
+    CHECK_OK(compile_and_run(device, source, NULL)); /* from the cache */
+    ww_module *module = NULL;
+    ww_compile_options options = ww_compile_options_default();
+    const char *const words[] = {"-DANOTHER=1"};
+    options.options = words;
+    options.option_count = 1;
+    CHECK_OK(ww_module_compile(device, source, &options, &module, &log));
+    if (strcmp(device->info.backend, "rocm") ==
+        0) /* other options were not in the cache, so the compiler had something to say */
+        assert_true(strstr(log, "warning:") != NULL || log[0] != '\0');
+    ww_compile_log_free(log);
+    ww_module_unload(module);
+    CHECK_OK(ww_module_compile(device, source, &options, &module, &log));
+    assert_null(log); /* the cache has it */
+    ww_module_unload(module);
+    assert_int_equal(scratch_teardown(NULL), 0);
+    free(source);
+}
+
+static void a_name_gives_the_module_that_is_loaded(void **state)
+{
+    ww_device *device = *state;
+    if (!has_compiler(device))
+        return;
+    char *source = read_source(device);
+    ww_module *first = NULL, *second = NULL, *other = NULL;
+    ww_kernel *kernel = NULL;
+    ww_compile_options options = ww_compile_options_default();
+    options.name = "scale";
+    CHECK_OK(ww_module_compile(device, source, &options, &first, NULL));
+    CHECK_OK(ww_module_compile(device, source, &options, &second, NULL));
+    assert_ptr_equal(first, second);
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_compile(device, "another source", &options, &other, NULL));
+    assert_non_null(strstr(ww_error_message(), "the module 'scale'"));
+    options.name = NULL;
+    CHECK_OK(ww_module_compile(device, source, &options, &other, NULL));
+    assert_ptr_not_equal(first, other);
+    ww_module_unload(first);
+    CHECK_OK(ww_module_function(second, "scale", &kernel)); /* still loaded */
+    ww_module_unload(second);
+    options.name = "scale";
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_compile(device, "#error not a kernel", &options, &first, NULL));
+    assert_null(strstr(ww_error_message(), "another source")); /* it is gone, so this was compiled */
+    CHECK_OK(ww_module_compile(device, source, &options, &first, NULL));
+    ww_module_unload(first);
+    ww_module_unload(other);
+    free(source);
+}
+
+static void a_source_with_an_error_is_refused_with_the_compilers_words(void **state)
+{
+    ww_device *device = *state;
+    ww_module *module = NULL;
+    char *log = NULL;
+    ww_compile_options options = ww_compile_options_default();
+    const char *const none[] = {NULL};
+    char longest[300];
+    memset(longest, 'a', sizeof longest);
+    longest[sizeof longest - 1] = '\0';
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_compile(NULL, "", NULL, &module, &log));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_compile(device, NULL, NULL, &module, &log));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_compile(device, "", NULL, NULL, &log));
+    if (!has_compiler(device)) {
+        CHECK_FAILS(WW_UNSUPPORTED, ww_module_compile(device, "", NULL, &module, &log));
+        assert_non_null(strstr(ww_error_message(), runs_kernels(device) ? "has no compiler" : "is not a GPU"));
+        return;
+    }
+    options.name = longest;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_module_compile(device, "", &options, &module, &log));
+    options = ww_compile_options_default();
+    options.option_count = 1;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_compile(device, "", &options, &module, &log));
+    options.options = none;
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_compile(device, "", &options, &module, &log));
+    options.option_count = 49;
+    CHECK_FAILS(WW_OUT_OF_RANGE, ww_module_compile(device, "", &options, &module, &log));
+    CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_compile(device, "#error not a kernel", NULL, &module, &log));
+    assert_non_null(strstr(ww_error_message(), "error"));
+    assert_non_null(log);
+    assert_non_null(strstr(log, "error"));
+    assert_null(module);
+    ww_compile_log_free(log);
+    ww_compile_log_free(NULL);
+}
+
+static void every_allocation_of_a_compilation_may_fail(void **state)
+{
+    ww_device *device = *state;
+    if (!has_compiler(device))
+        return;
+    char *source = read_source(device);
+    ww_compile_options options = ww_compile_options_default();
+    options.name = "scale";
+    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+    CHECK_OK(compile_and_run(device, source, &options));
+    const int64_t held = blocks_held();
+    ww_status status = WW_OUT_OF_MEMORY;
+    for (int64_t n = 1; status != WW_OK; n++) {
+        fail_allocation_at(n);
+        status = compile_and_run(device, source, &options);
+        fail_allocation_at(0);
+        if (status != WW_OK && status != WW_OUT_OF_MEMORY)
+            fail_msg("allocation %d: %s", (int)n, ww_error_message());
+        assert_true(n < 200);
+        assert_int_equal(blocks_held(), held);
+    }
+    free(source);
+}
+
 /* ---- failures ------------------------------------------------------------------------------------------------------------ */
 
 static ww_status compile_load_and_run(ww_device *device, const code *from)
 {
     scene s;
-    ww_status status = scene_make(device, from, &s);
+    ww_status status = scene_make(device, from, &s, NULL);
     if (status == WW_OK)
         status = ww_kernel_launch(s.scale, &s.launch);
     float found[COUNT];
@@ -453,6 +610,10 @@ int main(void)
         cmocka_unit_test(code_for_another_device_is_refused_and_named),
         cmocka_unit_test(a_kernel_that_is_not_there_is_not_found),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_source_is_compiled_and_runs),
+        cmocka_unit_test(a_name_gives_the_module_that_is_loaded),
+        cmocka_unit_test(a_source_with_an_error_is_refused_with_the_compilers_words),
+        cmocka_unit_test(every_allocation_of_a_compilation_may_fail),
     };
     const int failed = cmocka_run_group_tests_name("own kernels, over a driver that fails", alone, NULL, NULL);
     return failed + RUN_ON_EVERY_DEVICE("own kernels", tests);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "gpu/driver/cuda_library.h"
+#include "gpu/driver/nvrtc.h"
 #include "gpu/driver/ptx.h"
 
 /* ---- devices ------------------------------------------------------------------------------------------------------------- */
@@ -238,6 +239,15 @@ static int cuda_module_load(const void *image, size_t bytes, driver_module *out)
     return number;
 }
 
+static int cuda_source_compile(const driver_source *source, driver_compiled *out, char **log)
+{
+    char detail[sizeof cuda_detail];
+    const int number = cuda_answer("nvrtcCompileProgram", nvrtc_compile_source(source, out, log, detail, sizeof detail));
+    if (number != NV_SUCCESS)
+        text_copy(cuda_detail, sizeof cuda_detail, detail);
+    return number;
+}
+
 static int cuda_module_unload(driver_module module)
 {
     return CALL(module_unload, cuModuleUnload, module);
@@ -438,6 +448,7 @@ const gpu_driver cuda_driver = {
     .graph_destroy = cuda_graph_destroy,
     .module_load = cuda_module_load,
     .module_unload = cuda_module_unload,
+    .source_compile = cuda_source_compile,
     .function_find = cuda_function_find,
     .function_limits = cuda_function_limits,
     .function_arguments = cuda_function_arguments,

@@ -47,6 +47,16 @@ typedef struct driver_compiled {
     char cached[4096]; /* the file it was read from; "" if it was compiled now */
 } driver_compiled;
 
+/* A source of the caller for the vendor's compiler. */
+typedef struct driver_source {
+    const char *text;
+    const char *name; /* for the compiler's messages */
+    const char *arch; /* the chip */
+    const char *const *options;
+    size_t option_count;
+    bool anew; /* the cached code is bad and must be replaced */
+} driver_source;
+
 /* What a function needs and allows, for the check before a launch. */
 typedef struct driver_function_limits {
     int32_t threads_per_block_max;
@@ -168,6 +178,9 @@ typedef struct gpu_driver {
     /* Compiles the embedded source of a module for the chip `arch`, or finds it in the cache. `anew`: the cached code is bad
      * and must be replaced. NULL for a vendor whose driver compiles by itself. Takes seconds the first time on a machine. */
     int (*module_compile)(const char *module, const char *arch, bool anew, driver_compiled *out);
+    /* Compiles a source of the caller, or finds its code in the cache. `log` gets all that the compiler wrote, to
+     * memory_free(), or NULL. NULL for a driver without a compiler. */
+    int (*source_compile)(const driver_source *source, driver_compiled *out, char **log);
     /* Finds a kernel and lets it use all the shared memory that a block may have. */
     int (*function_find)(driver_module module, const char *name, driver_function *out);
     int (*function_limits)(driver_function function, driver_function_limits *out);

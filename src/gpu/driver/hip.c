@@ -308,6 +308,15 @@ static int hip_module_compile(const char *module, const char *arch, bool anew, d
     return number;
 }
 
+static int hip_source_compile(const driver_source *source, driver_compiled *out, char **log)
+{
+    const hiprtc_job job = {.hip_library = hip.handle, .detail = hip_detail, .detail_capacity = sizeof hip_detail};
+    const int number = hiprtc_compile_source(&job, source, out, log);
+    if (number != AMD_SUCCESS)
+        hip_failed_elsewhere("hiprtcCompileProgram");
+    return number;
+}
+
 static int hip_function_find(driver_module module, const char *name, driver_function *out)
 {
     return CALL(module_function, hipModuleGetFunction, (void **)out, module, name);
@@ -435,6 +444,7 @@ const gpu_driver hip_driver = {
     .module_load = hip_module_load,
     .module_unload = hip_module_unload,
     .module_compile = hip_module_compile,
+    .source_compile = hip_source_compile,
     .function_find = hip_function_find,
     .function_limits = hip_function_limits,
     .launch = hip_launch,

@@ -1,4 +1,5 @@
-/* Compiles kernels on this machine for an AMD chip without embedded code, with ROCm's compiler (hipRTC). */
+/* Compiles kernels on this machine with ROCm's compiler (hipRTC): ours, for an AMD chip without embedded code, and the
+ * caller's. */
 #ifndef WW_GPU_DRIVER_HIPRTC_H
 #define WW_GPU_DRIVER_HIPRTC_H
 
@@ -20,5 +21,10 @@ typedef struct hiprtc_job {
 /* Compiles the embedded source of a module, or finds it in the cache (code_cache.h). Returns 0, or HIP's number for "no code
  * for this GPU" or "out of memory". Takes seconds. */
 int hiprtc_compile(const hiprtc_job *job, driver_compiled *out);
+
+/* The same for a source of the caller, which may include the library's headers for kernels and stdint.h, stdbool.h and
+ * stddef.h. Of the job only the library and `detail` are used. Returns
+ * HIP's "not supported" if there is no hipRTC. `log` gets all that the compiler wrote, to memory_free(), or NULL. */
+int hiprtc_compile_source(const hiprtc_job *job, const driver_source *source, driver_compiled *out, char **log);
 
 #endif

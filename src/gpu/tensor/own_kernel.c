@@ -99,6 +99,48 @@ static ww_status load(ww_device *base, const void *image, size_t bytes, void **o
     return WW_OK;
 }
 
+/* The status and the message of a failed compilation: of the source, or of the compiler. */
+static ww_status compile_failed(gpu_device *device, const kernel_source *source, int number)
+{
+    driver_failure failure;
+    const ww_status status = gpu_check(device, number, "compiling '%s' for %s", source->name, device->base.info.arch);
+    if (status == WW_OUT_OF_MEMORY)
+        return status;
+    device->driver->failure(&failure);
+    const bool refused = device->driver->error_class(number) == DRIVER_ERROR_IMAGE;
+    return ww_fail(refused ? WW_INVALID_ARGUMENT : WW_UNSUPPORTED, "ww_module_compile: '%s' for %s (%s): %s", source->name,
+                   device->base.info.id, device->base.info.arch, failure.detail);
+}
+
+/* Code from the cache that the driver refuses is compiled anew. */
+static ww_status compile(ww_device *base, const kernel_source *source, void **out, char **log)
+{
+    gpu_device *device = gpu_of(base);
+    driver_source job = {.text = source->text,
+                         .name = source->name,
+                         .arch = device->base.info.arch,
+                         .options = source->options,
+                         .option_count = source->option_count};
+    ww_status status = WW_OK;
+    *log = NULL;
+    if (device->driver->source_compile == NULL)
+        return ww_fail(WW_UNSUPPORTED, "ww_module_compile: %s has no compiler; it loads %s (ww_module_load)",
+                       device->base.info.id, device->driver->code_in_words);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        driver_compiled code;
+        job.anew = attempt > 0;
+        const int number = device->driver->source_compile(&job, &code, log);
+        if (number != 0)
+            return compile_failed(device, source, number);
+        const bool cached = code.cached[0] != '\0';
+        status = load(base, code.image, code.bytes, out);
+        memory_free(code.image);
+        if (!cached || status == WW_OK || status == WW_OUT_OF_MEMORY)
+            break;
+    }
+    return status;
+}
+
 static void unload(ww_device *base, void *unloading)
 {
     gpu_device *device = gpu_of(base);
@@ -214,4 +256,4 @@ static ww_status launch(ww_device *base, void *function, const kernel_limits *li
     return gpu_tensors_leave(device, previous, status);
 }
 
-const kernel_backend gpu_kernels = {.load = load, .unload = unload, .find = find, .launch = launch};
+const kernel_backend gpu_kernels = {.load = load, .compile = compile, .unload = unload, .find = find, .launch = launch};
