@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-COVERED = re.compile(r"(.*\.md|include/.*|(?:src|tests|bench|examples|tools|python)/.*\.(?:c|h|def))$")
+COVERED = re.compile(r"(.*\.md|include/.*|(?:src|tests|bench|examples|tools|python|programs|mpi|testing)/.*\.(?:c|h|def))$")
 # A space in a phrase matches any white space, and the end of a line inside a comment.
 SPACE = r"(?:\\s+\\*?\\s*)"
 

@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-#define WW_FILTER_DEPTH_MAX 32      /* groups in each other */
+#define WW_FILTER_DEPTH_MAX 32      /* levels of nested groups */
 #define WW_FILTER_JSON_MAX  1048576 /* bytes of a dictionary */
 
 typedef struct ww_filter ww_filter;

@@ -41,7 +41,7 @@ static bool check_length(health *h, const char *path, char failure[HEALTH_BYTES]
             return true; /* everything is still in the log */
         h->seen = h->seen || count == HEADER_BYTES;
         if (count < 0 || !known || (count == HEADER_BYTES && memcmp(head, "SQLite format 3", 16) != 0)) {
-            snprintf(failure, HEALTH_BYTES, count < 0 || !known ? "%s cannot be read" : "%s is malformed: it is no database",
+            snprintf(failure, HEALTH_BYTES, count < 0 || !known ? "%s cannot be read" : "%s is malformed: it is not a database",
                      path);
             return false;
         }

@@ -472,8 +472,7 @@ static ww_status listen_at(server *s, int *listening)
     snprintf(port, sizeof port, "%d", (int)s->config.port);
     const int code = getaddrinfo(address, port, &hints, &found);
     if (code != 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "the address '%s' cannot be listened at: %s", s->config.address,
-                       gai_strerror(code));
+        return ww_fail(WW_INVALID_ARGUMENT, "cannot listen on the address '%s': %s", s->config.address, gai_strerror(code));
     const int one = 1;
     const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
@@ -487,7 +486,7 @@ static ww_status listen_at(server *s, int *listening)
     socklen_t length = sizeof bound;
     good = good && getsockname(fd, &bound.any, &length) == 0;
     if (!good) {
-        const ww_status status = ww_fail_errno(WW_IO_ERROR, errno, "%s port %s cannot be listened at", s->config.address, port);
+        const ww_status status = ww_fail_errno(WW_IO_ERROR, errno, "cannot listen on %s port %s", s->config.address, port);
         if (fd >= 0)
             close(fd);
         return status;

@@ -59,7 +59,7 @@ static ww_status print_text(const ww_safetensors *file, const char *path)
         total += info.bytes; /* cannot overflow: the sum is at most the file's size */
     }
     print_plain(stdout, path);
-    printf(": %lld tensors, %s\n", (long long)count, human_bytes(bytes, total));
+    printf(": %lld tensor%s, %s\n", (long long)count, plural(count), human_bytes(bytes, total));
     for (int64_t i = 0; status == WW_OK && i < ww_safetensors_metadata_count(file); i++) {
         const char *key, *value;
         status = ww_safetensors_metadata_at(file, i, &key, &value);

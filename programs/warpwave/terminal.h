@@ -50,6 +50,12 @@ void progress_end(progress *bar);                                 /* removes the
 void print_plain(FILE *to, const char *text);
 void print_plain_bytes(FILE *to, const char *text, size_t length);
 
+/* The ending of a noun that `count` things need: "%lld row%s". */
+static inline const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* Whether stdout is a terminal with UTF-8 and 256 colours, and its number of columns (112 for a pipe). */
 bool terminal_has_pictures(void);
 int terminal_columns(void);

@@ -213,7 +213,7 @@ static void outputs_may_be_pipes_and_standard_output(void **state)
     shell_says(2, "", "both go to standard output",
                "$W search --base b.npy --queries b.npy --out-neighbors - --json >/dev/null");
     small_model("m.gguf");
-    shell_says(0, "1 tensors", "bits a weight", "$W gguf quantize m.gguf - --type q8_0 --device cpu | $W gguf info -");
+    shell_says(0, "1 tensor,", "bits a weight", "$W gguf quantize m.gguf - --type q8_0 --device cpu | $W gguf info -");
     shell_says(0, "", "",
                "head -c 256 /dev/zero > w; cat w | $W quant encode - - --type q8_0 --cols 32 | "
                "$W quant decode - back --type q8_0 --cols 32; cmp w back");
@@ -360,13 +360,13 @@ static void safetensors_info_lists_tensors_and_texts(void **state)
     array.data = base;
     const char *path = scratch_path("m.safetensors");
     CHECK_OK(ww_safetensors_write(path, &array, 1, (const char *const[]){"format", "\x1b[2J", NULL}));
-    COMMAND_SAYS(0, "1 tensors, 30 B\n  format = \\x1b[2J\n  BF16     3 x 5", "safetensors", "info", path);
+    COMMAND_SAYS(0, "1 tensor, 30 B\n  format = \\x1b[2J\n  BF16     3 x 5", "safetensors", "info", path);
     json_t *report = COMMAND_JSON("safetensors", "info", "--json", path);
     const json_t *tensor = json_array_get(json_object_get(report, "tensors"), 0);
     assert_string_equal(json_string_value(json_object_get(tensor, "name")), "layer.weight");
     assert_int_equal(json_integer_value(json_array_get(json_object_get(tensor, "shape"), 1)), 5);
     json_decref(report);
-    shell_says(0, "-: 1 tensors, 30 B", "", "cat m.safetensors | $W safetensors info -");
+    shell_says(0, "-: 1 tensor, 30 B", "", "cat m.safetensors | $W safetensors info -");
     COMMAND_SAYS(2, "unknown action 'inform'", "safetensors", "inform", path);
     COMMAND_SAYS(2, "expected: info FILE; 0 of 1 given", "safetensors", "info");
 }

@@ -306,7 +306,7 @@ static void tensors_of_unknown_types_are_listed_copied_and_compared(void **state
     assert_int_equal(json_integer_value(json_object_get(json_array_get(json_object_get(info, "tensors"), 3), "bytes")), 5);
     json_decref(info);
     COMMAND_SAYS(0, "type 77", "gguf", "info", path);
-    COMMAND_SAYS(0, "not known here, whose bytes can be read: 3", "gguf", "verify", path);
+    COMMAND_SAYS(0, "tensors of an unknown type, whose bytes were read: 3", "gguf", "verify", path);
     COMMAND_SAYS(0, "", "gguf", "quantize", path, out, "--type", "q8_0", "--device", "cpu");
     info = COMMAND_JSON("gguf", "info", out, "--json");
     assert_string_equal(type_in(info, "plain"), "q8_0");

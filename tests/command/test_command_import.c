@@ -59,13 +59,13 @@ static void write_objects(void)
 static void go_on(const char *file, const char *ids)
 {
     COMMAND_SAYS(0, "created", "store", "create", store, "docs", "--dim", "1");
-    COMMAND_SAYS(0, "1 rows, 0 before", "store", "add", store, "docs", "--vector", "[5]", "--id", "r69999");
-    COMMAND_SAYS(3, "65536 rows before this batch", "store", "add", store, "docs", "--in", file, "--resume",
+    COMMAND_SAYS(0, "1 row (the collection was empty)", "store", "add", store, "docs", "--vector", "[5]", "--id", "r69999");
+    COMMAND_SAYS(3, "the 65536 rows before this batch", "store", "add", store, "docs", "--in", file, "--resume",
                  ids ? "--ids" : NULL, ids);
     COMMAND_SAYS(0, "1", "store", "remove", store, "docs", "--id", "r69999");
-    COMMAND_SAYS(0, "70000 rows, 65536 before", "store", "add", store, "docs", "--in", file, "--resume", ids ? "--ids" : NULL,
+    COMMAND_SAYS(0, "70000 rows (65536 before)", "store", "add", store, "docs", "--in", file, "--resume", ids ? "--ids" : NULL,
                  ids);
-    COMMAND_SAYS(0, "70000 rows, 70000 before", "store", "add", store, "docs", "--in", file, "--resume", ids ? "--ids" : NULL,
+    COMMAND_SAYS(0, "70000 rows (70000 before)", "store", "add", store, "docs", "--in", file, "--resume", ids ? "--ids" : NULL,
                  ids);
     COMMAND_SAYS(0, "69999", "store", "get", store, "docs", "--id", "r69999", "--vectors");
     COMMAND_SAYS(0, "sound", "store", "check", store);
@@ -90,10 +90,10 @@ static void a_changed_file_is_not_resumed(void **state)
     (void)state;
     const char one[] = "{\"vector\": [1]}\n", two[] = "{\"vector\": [1]}\n{\"vector\": [2]}\n";
     const char *file = scratch_write("rows.jsonl", one, sizeof one - 1);
-    COMMAND_SAYS(0, "1 rows, 0 before", "store", "import", store, "docs", file, "--resume");
+    COMMAND_SAYS(0, "1 row (the collection was empty)", "store", "import", store, "docs", file, "--resume");
     command_result result = COMMAND_RUN("store", "import", store, "docs", file);
     assert_int_equal(result.code, 0);
-    assert_non_null(strstr(result.err, "note: 1 rows or lines"));
+    assert_non_null(strstr(result.err, "already has the first 1 of the rows or lines"));
     command_free(&result);
     scratch_write("rows.jsonl", two, sizeof two - 1);
     COMMAND_SAYS(3, "has changed since 1 of its rows or lines were added", "store", "import", store, "docs", file, "--resume");
@@ -111,7 +111,7 @@ static void records_of_csv_are_payloads(void **state)
     char *rows = path_of("rows.csv"), *payloads = path_of("meta.csv");
     scratch_write("rows.csv", "1,2\n3,4\n", 8);
     scratch_write("meta.csv", meta, sizeof meta - 1);
-    COMMAND_SAYS(0, "2 rows, 0 before", "store", "import", store, "docs", rows, "--payloads", payloads);
+    COMMAND_SAYS(0, "2 rows (the collection was empty)", "store", "import", store, "docs", rows, "--payloads", payloads);
     json_t *got = COMMAND_JSON("store", "get", store, "docs", "--limit", "2", "--json");
     json_t *wanted = json_loads("[{\"name\": \"n, 1\\nsecond\", \"year\": 2000, \"a \\\"b\\\"\": null, \"x\": true}, "
                                 "{\"name\": \"\\u00c4\", \"year\": -1.5, \"a \\\"b\\\"\": \"say \\\"hi\\\"\\\\\", \"x\": "

@@ -343,7 +343,7 @@ static void a_bound_gives_all_rows_within_it(void **state)
             check_neighbour(json_array_get(results, i), (ww_metric)metric, 2, all[i]);
         json_decref(report);
     }
-    COMMAND_SAYS(0, "21 rows are within the bound", "search", "--base", scratch_path("base.npy"), "--queries",
+    COMMAND_SAYS(0, "rows within the bound: 21", "search", "--base", scratch_path("base.npy"), "--queries",
                  scratch_path("queries.fbin"), "--metric", "l2", "--radius", "1e9", "--rows-take", "21", "--limit", "0");
 }
 

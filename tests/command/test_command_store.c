@@ -19,7 +19,7 @@ static int setup(void **state)
     const int made = scratch_setup(state);
     snprintf(store, sizeof store, "%s", scratch_path("s.db"));
     const char *file = scratch_write("rows.jsonl", lines, sizeof lines - 1);
-    COMMAND_SAYS(0, "4 rows, 0 before", "store", "import", store, "docs", file, "--metric", "l2");
+    COMMAND_SAYS(0, "4 rows (the collection was empty)", "store", "import", store, "docs", file, "--metric", "l2");
     return made;
 }
 
@@ -88,16 +88,16 @@ static void filters_take_parameters(void **state)
 static void rows_are_added_replaced_and_removed(void **state)
 {
     (void)state;
-    COMMAND_SAYS(0, "5 rows, 4 before", "store", "add", store, "docs", "--vector", "[5, 5, 5]", "--id", "e", "--payload",
+    COMMAND_SAYS(0, "5 rows (4 before)", "store", "add", store, "docs", "--vector", "[5, 5, 5]", "--id", "e", "--payload",
                  "{\"n\": 1}");
     COMMAND_SAYS(3, "e", "store", "add", store, "docs", "--vector", "[6, 6, 6]", "--id", "e");
-    COMMAND_SAYS(0, "5 rows, 5 before", "store", "add", store, "docs", "--vector", "[6, 6, 6]", "--id", "e", "--upsert");
+    COMMAND_SAYS(0, "5 rows (5 before)", "store", "add", store, "docs", "--vector", "[6, 6, 6]", "--id", "e", "--upsert");
     assert_found(COMMAND_JSON("store", "search", store, "docs", "--vector", "[6, 6, 6]", "-k", "1", "--json"), "e");
-    COMMAND_SAYS(0, "removed 1 rows", "store", "remove", store, "docs", "--id", "e");
+    COMMAND_SAYS(0, "removed 1 row\n", "store", "remove", store, "docs", "--id", "e");
     command_result result = COMMAND_RUN("store", "remove", store, "docs", "--id", "e");
     assert_int_not_equal(result.code, 0);
     command_free(&result);
-    COMMAND_SAYS(0, "removed 1 rows; the others", "store", "remove", store, "docs", "--id", "e", "--id", "a", "--missing-ok");
+    COMMAND_SAYS(0, "removed 1 row; the others", "store", "remove", store, "docs", "--id", "e", "--id", "a", "--missing-ok");
     COMMAND_SAYS(0, "compacted docs", "store", "compact", store, "docs");
     COMMAND_SAYS(0, "sound", "store", "check", store);
     json_t *list = COMMAND_JSON("store", "list", store, "--json");
@@ -114,7 +114,7 @@ static void rows_are_got_counted_and_removed_by_conditions(void **state)
         char payload[32], id[16];
         snprintf(payload, sizeof payload, "{\"n\": %d}", i);
         snprintf(id, sizeof id, "r%d", i);
-        COMMAND_SAYS(0, "rows", "store", "add", many, "docs", "--vector", "[1, 2]", "--id", id, "--payload", payload);
+        COMMAND_SAYS(0, " row", "store", "add", many, "docs", "--vector", "[1, 2]", "--id", id, "--payload", payload);
     }
     COMMAND_SAYS(0, "5", "store", "count", many, "docs");
     COMMAND_SAYS(0, "2", "store", "count", many, "docs", "--filter", "{\"n\": {\"$gt\": 2}}");
@@ -191,7 +191,7 @@ static void files_of_bytes_are_added_as_they_are(void **state)
     static const unsigned char i8[] = {1, 0, 0, 0, 3, 0, 0, 0, 0x80, 0xff, 5}; /* -128, -1, 5 */
     snprintf(file, sizeof file, "%s", scratch_write("bytes.i8bin", i8, sizeof i8));
     COMMAND_SAYS(3, "rows of u8: a vector has a value that it cannot hold", "store", "import", store, "bytes", file);
-    COMMAND_SAYS(0, "1 rows", "store", "import", store, "signed", file, "--metric", "l2", "--type", "i8");
+    COMMAND_SAYS(0, "1 row (", "store", "import", store, "signed", file, "--metric", "l2", "--type", "i8");
     json_t *found = COMMAND_JSON("store", "search", store, "signed", "--vector", "[-128, -1, 5]", "-k", "1", "--json");
     json_t *hit = json_array_get(json_array_get(json_object_get(found, "results"), 0), 0);
     assert_true(json_number_value(json_object_get(hit, "score")) == 0.0);
@@ -230,10 +230,10 @@ static void exports_have_the_type_of_the_rows(void **state)
         char back[32];
         snprintf(back, sizeof back, "again.%s", strchr(cases[i].bin, '.') + 1);
         snprintf(again, sizeof again, "%s", scratch_path(back));
-        COMMAND_SAYS(0, "1 rows", "store", "import", store, cases[i].type, from, "--type", cases[i].type, "--metric", "l2");
-        COMMAND_SAYS(0, "wrote 1 rows", "store", "export", store, cases[i].type, npy);
-        COMMAND_SAYS(0, "1 rows", "store", "import", store, "back", npy, "--type", cases[i].type, "--metric", "l2");
-        COMMAND_SAYS(0, "wrote 1 rows", "store", "export", store, "back", again);
+        COMMAND_SAYS(0, "1 row (", "store", "import", store, cases[i].type, from, "--type", cases[i].type, "--metric", "l2");
+        COMMAND_SAYS(0, "wrote 1 row\n", "store", "export", store, cases[i].type, npy);
+        COMMAND_SAYS(0, "1 row (", "store", "import", store, "back", npy, "--type", cases[i].type, "--metric", "l2");
+        COMMAND_SAYS(0, "wrote 1 row\n", "store", "export", store, "back", again);
         COMMAND_SAYS(0, "dropped", "store", "drop", store, "back");
         char bytes[256] = {0};
         assert_int_equal(file_read(npy, bytes, sizeof bytes), 128 + cases[i].bytes);
@@ -272,7 +272,7 @@ static void a_failed_batch_reports_which_rows_are_in_the_store(void **state)
     static const char none[] = "{\"vector\": [1, 2, 3]\n";
     COMMAND_SAYS(3, "line 1", "store", "import", store, "docs", scratch_write("none.jsonl", none, sizeof none - 1));
     static const char mixed[] = "{\"vector\": [1, 2, 3]}\n{\"id\": \"a\", \"vector\": [1, 2, 3]}\n";
-    COMMAND_SAYS(3, "1 rows before this batch are in the store", "store", "import", store, "docs",
+    COMMAND_SAYS(3, "the store has the 1 row before this batch", "store", "import", store, "docs",
                  scratch_write("mixed.jsonl", mixed, sizeof mixed - 1));
 }
 

@@ -145,7 +145,7 @@ static void dates_and_times_are_iso_8601(void **state)
     make(&m, "tts", 1, 2, seconds, NULL);
     check_texts(&m, WW_ARROW_JSON, time);
     m.array.offset = 1;
-    refused(&m, WW_ARROW_JSON, WW_OUT_OF_RANGE, "no time of a day");
+    refused(&m, WW_ARROW_JSON, WW_OUT_OF_RANGE, "not a time of day");
     make(&m, "tdD", 1, 2, &far, NULL);
     refused(&m, WW_ARROW_JSON, WW_OUT_OF_RANGE, "years 1 to 9999");
     make(&m, "tsu:Europe/Berlin", 2, 2, instants, NULL);

@@ -74,7 +74,7 @@ bool encoding_read(request *r)
     if (r->status == 503)
         return false;
     return status == 413   ? request_fail(r, 413, "the body is too large: the maximum is %zu bytes", bytes_max)
-           : status == 400 ? request_fail(r, 400, "the body is not what Content-Encoding says: it is no %s", name)
+           : status == 400 ? request_fail(r, 400, "the body is not valid %s, as its Content-Encoding says", name)
                            : request_fail(r, 507, "no memory for the body");
 }
 

@@ -70,8 +70,8 @@ typedef struct pg_reader {
     int32_t relation_capacity;
 } pg_reader;
 
-/* Reads a message. WW_CORRUPT_FILE if it is none of this protocol: cut short, a count that it cannot have, a text without an
- * end. */
+/* Reads a message. WW_CORRUPT_FILE if it does not belong to this protocol: cut short, a count that it cannot have, a text
+ * without an end. */
 ww_status pgoutput_read(pg_reader *reader, const char *bytes, size_t length, pg_message *message);
 
 void pgoutput_free(pg_reader *reader);

@@ -1,7 +1,7 @@
 /* Following the stream of changes, in the order of commits.
  *
  * Transactions that arrive together are committed together here, at the end of one of them: a reader never sees a part of one.
- * The database is told of a place only when everything before it is on this machine's disk.
+ * A place is reported to the database only when everything before it is on this machine's disk.
  */
 #include <stdio.h>
 #include <string.h>
@@ -183,7 +183,7 @@ static ww_status take_message(follower *f, progress *p, const char *bytes, size_
         p->received = end > p->received ? end : p->received;
         return tell(f, p, false);
     }
-    return ww_fail(WW_CORRUPT_FILE, "PostgreSQL sent a message of %zu bytes that is none of streaming replication", length);
+    return ww_fail(WW_CORRUPT_FILE, "PostgreSQL sent a message of %zu bytes that is not part of streaming replication", length);
 }
 
 /* Commits the whole transactions that were applied. */

@@ -151,7 +151,7 @@ static bool attempt_begin(scatter *sc, gather *g, int32_t index, attempt *a)
     curl_slist_free_all(a->headers);
     curl_easy_cleanup(a->easy);
     *a = (attempt){.peer = -1};
-    text_copy(p->why, sizeof p->why, "there is no memory to ask it");
+    text_copy(p->why, sizeof p->why, "not enough memory to ask it");
     return false;
 }
 

@@ -35,7 +35,7 @@ bool cluster_begin(request *r)
     if (!part)
         return true;
     if (!s->scatter)
-        return request_fail(r, 400, "x-warpwave-part: this server is no node of a cluster");
+        return request_fail(r, 400, "x-warpwave-part: this server is not a node of a cluster");
     if (config->node_key_file && !r->from_node)
         return request_fail(r, 403, "x-warpwave-part: only nodes may ask for a part, with the key in --node-key-file");
     snprintf(own, sizeof own, "%d/%d", (int)config->shard + 1, (int)config->shards);

@@ -65,7 +65,7 @@ static verdict compare(const part *a, const part *b)
     return a->rows[0] != '\0' && strcmp(a->rows, b->rows) == 0 ? DIFFERENT : UNKNOWN;
 }
 
-/* Is the witness there, or not to be expected any more? */
+/* Returns true if the witness has answered or can no longer be expected to. */
 static bool is_over(scatter *sc, part *witness)
 {
     const double now = server_seconds();

@@ -238,7 +238,7 @@ static void run_changes(request *list)
         for (end = first; end && count < GROUP_MAX; end = end->next)
             count++;
         const bool limited = atomic_load(&first->entry->strict[STRICT_SIZE]) >= 0 ||
-                             atomic_load(&first->entry->strict[STRICT_BYTES]) >= 0; /* then each counts what is there */
+                             atomic_load(&first->entry->strict[STRICT_BYTES]) >= 0; /* then each counts the existing points */
         const bool grouped = count > 1 && !limited && run_grouped(first, end);
         for (request *r = first; r != end; r = r->next) {
             if (grouped)

@@ -149,7 +149,7 @@ void bench_ivf_print(const bench *b)
     char name[32];
     printf("index   %lld lists of %.0f rows on average, %lld at most; built in %.2f s\n\n", (long long)b->index.nlist,
            b->index.rows_mean, (long long)b->index.rows_largest, b->build_seconds);
-    snprintf(name, sizeof name, "%lld queries", (long long)b->settings.queries);
+    snprintf(name, sizeof name, "%lld quer%s", (long long)b->settings.queries, b->settings.queries == 1 ? "y" : "ies");
     printf("%-12s %10s %10s %15s %18s %12s\n", "nprobe", "recall", "proven", "one query", name, "queries/s");
     for (int i = 0; i < b->probe_count; i++) {
         const bench_probe *p = &b->probes[i];

@@ -44,12 +44,12 @@ static void print(const gguf_folder *job, const ww_conversion_report *r)
                 (long long)r->other, r->other == 1 ? "matrix has" : "matrices have", job->type);
     if (r->pooling_assumed && terminal_notes())
         fprintf(stderr,
-                "warpwave gguf: the folder names no pooling; the mean is taken, as sentence-transformers does; --pooling "
+                "warpwave gguf: the folder names no pooling, so the mean is used, as in sentence-transformers; --pooling "
                 "chooses another\n");
     if (!terminal_notes())
         return;
     print_plain(stdout, job->out_path);
-    printf(": %s, %lld tensors, %s as they were, %s written\n", r->architecture, (long long)r->tensors,
+    printf(": %s, %lld tensor%s, %s in the folder, %s written\n", r->architecture, (long long)r->tensors, plural(r->tensors),
            human_bytes(before, r->bytes_before), human_bytes(after, r->bytes_after));
 }
 

@@ -217,8 +217,8 @@ ww_status gguf_print(const ww_gguf *gguf, const char *path)
     if (status != WW_OK)
         return status;
     print_plain(stdout, path);
-    printf(": GGUF version %d, %lld keys, %lld tensors, %s", info.version, (long long)info.keys, (long long)info.tensors,
-           human_bytes(bytes, info.data_bytes));
+    printf(": GGUF version %d, %lld key%s, %lld tensor%s, %s", info.version, (long long)info.keys, plural(info.keys),
+           (long long)info.tensors, plural(info.tensors), human_bytes(bytes, info.data_bytes));
     printf(info.files > 1 ? " in %lld files\n" : "\n", (long long)info.files);
     for (int64_t i = 0; i < info.keys; i++) {
         ww_gguf_value v = ww_gguf_value_default();

@@ -106,9 +106,9 @@ ww_status gguf_verify(const ww_gguf *gguf, ww_device *device, bool json)
         json_close(&w);
         return WW_OK;
     }
-    printf("%lld keys and %lld tensors are sound; the numbers of %lld tensors are finite\n", (long long)info.keys,
-           (long long)info.tensors, (long long)v.decoded);
+    printf("%lld key%s and %lld tensor%s are sound; the numbers of %lld tensor%s are finite\n", (long long)info.keys,
+           plural(info.keys), (long long)info.tensors, plural(info.tensors), (long long)v.decoded, plural(v.decoded));
     if (v.unknown > 0)
-        printf("tensors of types that are not known here, whose bytes can be read: %lld\n", (long long)v.unknown);
+        printf("tensors of an unknown type, whose bytes were read: %lld\n", (long long)v.unknown);
     return status;
 }

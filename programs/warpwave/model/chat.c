@@ -155,7 +155,7 @@ static ww_status answer(chat *c)
 static const char HELP[] = "/reset   forget the conversation\n"
                            "/help    show this\n"
                            "/quit    end; so does Ctrl-D\n"
-                           "A line that ends with a backslash goes on in the next. Ctrl-C ends an answer.\n";
+                           "A line that ends with a backslash continues on the next. Ctrl-C ends an answer.\n";
 
 /* Runs the line if it is a command, and returns true then. Sets `quit` for the last one. */
 static bool obey(chat *c, const char *line, bool *quit)
@@ -167,7 +167,7 @@ static bool obey(chat *c, const char *line, bool *quit)
         fputs(HELP, stderr);
     } else if (line[0] == '/' && !*quit && !strpbrk(line, " \n")) {
         print_plain(stderr, line);
-        fputs(" is none of /reset, /help and /quit\n", stderr);
+        fputs(" is not a command; the commands are /reset, /help and /quit\n", stderr);
     } else {
         return *quit;
     }

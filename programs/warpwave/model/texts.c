@@ -114,11 +114,11 @@ static void print_notes(const model_call *call, size_t texts, int64_t cut)
     if (!terminal_notes())
         return;
     if (cut > 0)
-        fprintf(stderr, "warpwave: note: %lld of %zu texts have more than %lld tokens; what follows is not in their vectors\n",
+        fprintf(stderr, "warpwave: note: %lld of %zu texts are longer than %lld tokens; their vectors leave out the rest\n",
                 (long long)cut, texts, (long long)info->context);
     if (info->pooling_assumed)
         fprintf(stderr,
-                "warpwave: note: the model's folder names no pooling, and the mean is taken; --pooling chooses another\n");
+                "warpwave: note: the model's folder names no pooling, so the mean is used; --pooling chooses another\n");
     if (info->prompts[0] && !info->default_prompt[0] && !call->settings.prompt_name)
         fprintf(stderr, "warpwave: note: no prompt was put before the texts; --prompt chooses one of the model's: %s\n",
                 info->prompts);
@@ -163,7 +163,8 @@ static ww_status embed(model_call *call, const text_file *file, FILE *report)
         json_put_real(&w, "seconds", seconds);
         json_close(&w);
     } else if (status == WW_OK && terminal_notes()) {
-        fprintf(report, "%zu texts, %d numbers each, in %.2f s\n", file->count, (int)size, seconds);
+        fprintf(report, "%zu text%s, %d numbers each, in %.2f s\n", file->count, plural((int64_t)file->count), (int)size,
+                seconds);
     }
     return status;
 }

@@ -234,9 +234,9 @@ static ww_status print_neighbours_of(FILE *to, const search_run *run, int64_t qu
         putc('\n', to);
     }
     if (run->settings.ranged)
-        fprintf(to, "  %lld rows are within the bound\n", (long long)run->totals[query]);
+        fprintf(to, "  rows within the bound: %lld\n", (long long)run->totals[query]);
     else if (i < shown)
-        fprintf(to, "  no more: there are only %lld rows\n", (long long)run->row_count);
+        fprintf(to, "  no more: the collection has only %lld row%s\n", (long long)run->row_count, plural(run->row_count));
     else if (shown < k)
         fprintf(to, "  and %lld more\n", (long long)(k - shown));
     return WW_OK;
@@ -256,7 +256,7 @@ static ww_status print_text(FILE *to, const search_run *run)
     const int64_t shown = min_i64(run->query_count, QUERIES_SHOWN);
     fprintf(to, "device   ");
     command_print_device(to, &run->device_info);
-    fprintf(to, "base     %lld rows of %d from ", (long long)run->row_count, run->dim);
+    fprintf(to, "base     %lld row%s of %d from ", (long long)run->row_count, plural(run->row_count), run->dim);
     print_plain(to, s->base);
     if (run->row_count > 0 && run->row_count < run->base_rows)
         fprintf(to, ", %lld to %lld", (long long)s->rows_skip, (long long)(s->rows_skip + run->row_count - 1));
@@ -276,25 +276,25 @@ static ww_status print_text(FILE *to, const search_run *run)
     print_written(to, s->out_neighbors);
     print_written(to, s->out_distances);
     if (!s->out_neighbors && !s->out_distances && shown < run->query_count)
-        fprintf(to, "\n%lld more queries: --json prints all results, --out-neighbors and --out-distances write them to files",
-                (long long)(run->query_count - shown));
+        fprintf(to, "\n%lld more quer%s: --json prints all results, --out-neighbors and --out-distances write them to files",
+                (long long)(run->query_count - shown), run->query_count - shown == 1 ? "y" : "ies");
     fprintf(to, "\nloaded in %.3g s, added in %.3g s, searched in %.3g s", run->load_seconds, run->add_seconds,
             run->search_seconds);
     if (s->repeat > 1)
         fprintf(to, " (median of %lld)", (long long)s->repeat);
     if (s->check)
-        fprintf(to, "\n%lld rows were checked: everything that the device derived from them is right",
-                (long long)run->checked.rows_checked);
+        fprintf(to, "\nchecked %lld row%s: everything that the device derived from them is right",
+                (long long)run->checked.rows_checked, plural(run->checked.rows_checked));
     if (run->index_seconds > 0.0)
-        fprintf(to, "\nindexed in %.3g s; read %lld lists with %lld rows", run->index_seconds, (long long)run->stats.lists_read,
-                (long long)run->stats.list_rows_read);
+        fprintf(to, "\nindexed in %.3g s; lists read: %lld, their rows: %lld", run->index_seconds,
+                (long long)run->stats.lists_read, (long long)run->stats.list_rows_read);
     if (run->stats.rows_screened > 0)
-        fprintf(to, "\n%lld of %lld rows that were screened needed an exact score", (long long)run->stats.rows_kept,
+        fprintf(to, "\nrows that needed an exact score: %lld of %lld screened", (long long)run->stats.rows_kept,
                 (long long)run->stats.rows_screened);
     if (run->stats.repeated_queries > 0)
         fprintf(to,
-                "\n%lld queries were searched again without the screen: their first results proved a defect of the memory, the "
-                "device or the library; please report it",
+                "\nsearched again without the screen: %lld (the first results proved a defect of the memory, the device or the "
+                "library; please report it)",
                 (long long)run->stats.repeated_queries);
     fprintf(to, "\n");
     return WW_OK;

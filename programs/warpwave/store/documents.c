@@ -58,7 +58,7 @@ static ww_status list_folder(document_list *list, const char *folder, const char
     snprintf(path, sizeof path, "%s%s%s", folder, below[0] ? "/" : "", below);
     DIR *opened = depth < DEPTH_MAX ? opendir(path) : NULL;
     if (!opened)
-        return ww_fail(WW_IO_ERROR, "%s: %s", path, depth < DEPTH_MAX ? strerror(errno) : "too many folders in each other");
+        return ww_fail(WW_IO_ERROR, "%s: %s", path, depth < DEPTH_MAX ? strerror(errno) : "the folders are nested too deeply");
     for (const struct dirent *entry = readdir(opened); status == WW_OK && entry; entry = readdir(opened)) {
         char inner[PATH_BYTES];
         struct stat file;
@@ -148,13 +148,15 @@ static ww_status add_folder(const store_call *call, ww_text *text)
         snprintf(path, sizeof path, "%s/%s", folder, list.paths[i]);
         status = add_one(call, text, path, list.paths[i]);
         if (status != WW_OK && i > 0)
-            status = ww_fail(status, "%s (%lld documents before it are in the store)", ww_error_message(), (long long)i);
+            status = ww_fail(status, "%s (the store has the %lld document%s before it)", ww_error_message(), (long long)i,
+                             plural(i));
         if (status == WW_OK && progress_report(i + 1, list.count, &bar) != 0)
             status = interrupt_check();
     }
     progress_end(&bar);
     if (status == WW_OK && list.left_out > 0 && !call->settings.json && terminal_notes())
-        printf("%lld files that do not end in .txt, .text, .md, .markdown or .rst were left out\n", (long long)list.left_out);
+        printf("left out %lld file%s: documents end in .txt, .text, .md, .markdown or .rst\n", (long long)list.left_out,
+               plural(list.left_out));
     list_free(&list);
     return status;
 }

@@ -297,7 +297,11 @@ ww_status store_export(store_call *call)
         output_discard(&outputs[i]);
     memory_free(outputs);
     memory_free(e.narrow);
-    if (status == WW_OK && strcmp(call->operands[2], "-") != 0 && (s->json || terminal_notes()))
-        printf(s->json ? "{\"rows\": %lld}\n" : "wrote %lld rows\n", (long long)call->info.rows_live);
+    const int64_t rows = call->info.rows_live;
+    const bool told = status == WW_OK && strcmp(call->operands[2], "-") != 0;
+    if (told && s->json)
+        printf("{\"rows\": %lld}\n", (long long)rows);
+    else if (told && terminal_notes())
+        printf("wrote %lld row%s\n", (long long)rows, plural(rows));
     return status;
 }

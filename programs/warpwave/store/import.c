@@ -392,7 +392,7 @@ import in = {.call = call, .make = make, .batches = {.call = call } };
         if (status == WW_OK)
             status = read_lines(&in);
         if (status == WW_OK && in.dim == 0 && in.mark.done == 0)
-            status = ww_fail(WW_CORRUPT_FILE, "%s: there is no row in it", call->operands[2]);
+            status = ww_fail(WW_CORRUPT_FILE, "%s: the file has no rows", call->operands[2]);
     } else {
         status = read_vectors(&in);
     }

@@ -38,8 +38,8 @@ static ww_status report(const store_call *call, const char *done)
     if (!terminal_notes())
         return WW_OK;
     print_plain(stdout, call->operands[1]);
-    printf(": %lld lists, %.1f rows on average, %lld in the largest", (long long)info.nlist, info.rows_mean,
-           (long long)info.rows_largest);
+    printf(": %lld list%s, %.1f rows on average, %lld in the largest", (long long)info.nlist, plural(info.nlist),
+           info.rows_mean, (long long)info.rows_largest);
     if (info.calibration_k > 0)
         printf("; calibrated with %lld queries, k %d", (long long)info.calibration_queries, info.calibration_k);
     putchar('\n');

@@ -55,7 +55,8 @@ static void print_index(const json_t *told, json_writer *w)
     if (!w && json_object_get(index, "error"))
         printf("  (index damaged)");
     else if (!w && index)
-        printf("  (index of %lld lists%s)", (long long)json_integer_value(json_object_get(index, "nlist")),
+        printf("  (index of %lld list%s%s)", (long long)json_integer_value(json_object_get(index, "nlist")),
+               plural(json_integer_value(json_object_get(index, "nlist"))),
                json_integer_value(json_object_get(index, "calibration_queries")) > 0 ? ", calibrated" : "");
 }
 
@@ -123,7 +124,7 @@ static void print_info(const ww_store_info *info, const char *path)
     printf("store    ");
     print_plain(stdout, path);
     printf("\nformat   %lld, SQLite %s\n", (long long)info->format, info->sqlite_version);
-    printf("size     %s in pages of %lld bytes, of which unused %s; log %s\n\n", human_bytes(bytes[0], info->bytes_file),
+    printf("size     %s in pages of %lld bytes; unused %s; log %s\n\n", human_bytes(bytes[0], info->bytes_file),
            (long long)info->page_bytes, human_bytes(bytes[1], info->bytes_unused), human_bytes(bytes[2], info->bytes_wal));
 }
 

@@ -148,8 +148,9 @@ static void print_json(const store_call *call, const ww_map_info *info, const pi
 
 static void print_plainly(const store_call *call, const ww_map_info *info, const picture *p)
 {
-    printf("%lld points, %s with %d neighbours, %d steps and seed %lld", (long long)info->rows,
-           ww_map_origin_name(info->origin), info->neighbours, info->steps, (long long)info->seed);
+    printf("%lld point%s, %s with %d neighbour%s, %d step%s and seed %lld", (long long)info->rows, plural(info->rows),
+           ww_map_origin_name(info->origin), info->neighbours, plural(info->neighbours), info->steps, plural(info->steps),
+           (long long)info->seed);
     if (info->rows_placed > 0)
         printf("; %lld placed among their neighbours since it was made", (long long)info->rows_placed);
     printf("\nwrote ");

@@ -15,7 +15,7 @@
 static ww_status cannot_resume(const char *path, const char *why)
 {
     return command_line_wrong(
-        ww_fail(WW_INVALID_ARGUMENT, "--resume: %s %s, so nothing tells where it was interrupted", path, why));
+        ww_fail(WW_INVALID_ARGUMENT, "--resume: %s %s, so there is no record of where it was interrupted", path, why));
 }
 
 ww_status mark_begin(const store_call *call, import_mark *mark)
@@ -64,8 +64,8 @@ ww_status mark_read(const store_call *call, import_mark *mark)
         return status;
     if (!call->settings.resume) {
         if (terminal_notes())
-            fprintf(stderr, "note: %lld rows or lines of %s are in '%s' already; --resume would go on after them\n",
-                    (long long)found.done, path, call->operands[1]);
+            fprintf(stderr, "note: '%s' already has the first %lld of the rows or lines of %s; --resume continues after them\n",
+                    call->operands[1], (long long)found.done, path);
         return WW_OK;
     }
     if (found.bytes != mark->bytes || found.changed != mark->changed)

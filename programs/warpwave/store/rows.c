@@ -65,7 +65,7 @@ static ww_status named_ids_read(const store_settings *s, named_ids *list)
     list->count = s->ids ? file->count : s->id.count;
     list->texts = s->ids ? file->lines : (const char **)s->id.texts;
     if (status == WW_OK && (list->count == 0 || !list->texts))
-        return ww_fail(WW_CORRUPT_FILE, "%s: there is no id in it", s->ids);
+        return ww_fail(WW_CORRUPT_FILE, "%s: the file has no ids", s->ids);
     return status;
 }
 
@@ -105,8 +105,8 @@ ww_status batches_add(row_batches *batches, const ww_rows *rows)
     const ww_status status = batches->mark ? add_marked(call, rows, batches->mark) : add_rows(call, rows);
     if (status != WW_OK)
         return batches->added == 0 ? status
-                                   : ww_fail(status, "%s (%lld rows before this batch are in the store)", ww_error_message(),
-                                             (long long)batches->added);
+                                   : ww_fail(status, "%s (the store has the %lld row%s before this batch)", ww_error_message(),
+                                             (long long)batches->added, plural(batches->added));
     batches->added += rows->count;
     return interrupt_check();
 }
@@ -137,8 +137,10 @@ static void say_added(const store_call *call, int64_t before)
     const int64_t now = ww_collection_count(call->collection);
     if (call->settings.json)
         printf("{\"rows\": %lld, \"rows_before\": %lld}\n", (long long)now, (long long)before);
+    else if (terminal_notes() && before > 0)
+        printf("%lld row%s (%lld before)\n", (long long)now, plural(now), (long long)before);
     else if (terminal_notes())
-        printf("%lld rows, %lld before\n", (long long)now, (long long)before);
+        printf("%lld row%s (the collection was empty)\n", (long long)now, plural(now));
 }
 
 ww_status store_add(store_call *call)
@@ -202,7 +204,8 @@ ww_status store_remove(store_call *call)
     if (status == WW_OK && call->settings.json)
         printf("{\"removed\": %lld, \"missing\": %lld}\n", (long long)(list.count - missing), (long long)missing);
     else if (status == WW_OK && terminal_notes())
-        printf("removed %lld rows%s\n", (long long)(list.count - missing), missing > 0 ? "; the others do not exist" : "");
+        printf("removed %lld row%s%s\n", (long long)(list.count - missing), plural(list.count - missing),
+               missing > 0 ? "; the others do not exist" : "");
     named_ids_free(&list);
     return status;
 }

@@ -76,8 +76,10 @@ ww_status store_remove_selected(store_call *call)
         status = selection_read(&asked, &call->settings);
     if (status == WW_OK)
         status = ww_collection_select_remove(call->collection, &asked.selection, &removed);
-    if (status == WW_OK && (call->settings.json || terminal_notes()))
-        printf(call->settings.json ? "{\"removed\": %lld}\n" : "removed %lld rows\n", (long long)removed);
+    if (status == WW_OK && call->settings.json)
+        printf("{\"removed\": %lld}\n", (long long)removed);
+    else if (status == WW_OK && terminal_notes())
+        printf("removed %lld row%s\n", (long long)removed, plural(removed));
     asked_free(&asked);
     return status;
 }

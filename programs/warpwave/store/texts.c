@@ -90,8 +90,8 @@ static ww_status add_texts(text_rows *r)
     const ww_status status = r->call->settings.upsert ? ww_text_upsert(r->text, &rows) : ww_text_add(r->text, &rows);
     if (status != WW_OK)
         return r->added == 0 ? status
-                             : ww_fail(status, "%s (%lld rows before this batch are in the store)", ww_error_message(),
-                                       (long long)r->added);
+                             : ww_fail(status, "%s (the store has the %lld row%s before this batch)", ww_error_message(),
+                                       (long long)r->added, plural(r->added));
     r->added += r->count;
     forget_texts(r);
     return interrupt_check();

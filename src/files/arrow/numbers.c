@@ -192,7 +192,7 @@ ww_status column_write_instant(const column *c, int64_t index, text_builder *to)
     const int64_t day = c->per_second > 0 ? floor_divide(seconds, SECONDS_A_DAY) : value;
     if (c->kind == COLUMN_TIME ? day != 0 : !print_date(day, date))
         return column_refuse_row(c, to->row, WW_OUT_OF_RANGE,
-                                 c->kind == COLUMN_TIME ? "is no time of a day" : "is outside the years 1 to 9999");
+                                 c->kind == COLUMN_TIME ? "is not a time of day" : "is outside the years 1 to 9999");
     if (c->kind != COLUMN_DATE)
         print_time(seconds - day * SECONDS_A_DAY, nanoseconds, time);
     const int32_t minutes = abs(c->zone_minutes);

@@ -179,7 +179,7 @@ static ww_status write_byte_bpe(reading *r)
     const char *pre = pre_name(r);
     if (!pre)
         return reading_refuse(
-            r, "its pre-tokenizer is none of gpt-2, modern-bert, smollm, llama-bpe, dbrx, qwen2, tekken, gpt-4o");
+            r, "its pre-tokenizer is not one of gpt-2, modern-bert, smollm, llama-bpe, dbrx, qwen2, tekken, gpt-4o");
     ww_status status = read_tokens(r);
     if (status != WW_OK)
         return status;

@@ -127,7 +127,7 @@ ww_status filter_add(ww_filter *f, const filter_condition *c)
 {
     const bool group = c->kind == FILTER_GROUP || c->kind == FILTER_ELEMENT;
     if (group && f->depth == WW_FILTER_DEPTH_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "filter: more than %d groups in each other", WW_FILTER_DEPTH_MAX);
+        return ww_fail(WW_OUT_OF_RANGE, "filter: groups are nested more than %d deep", WW_FILTER_DEPTH_MAX);
     const ww_status status = keep_condition(f, c);
     if (status != WW_OK)
         return status;

@@ -30,7 +30,7 @@ ww_status memory_find_handle(ww_collection *c, int64_t handle, int64_t *row)
     collection_unlock(c);
     if (found < 0)
         return ww_fail(WW_NOT_FOUND, "collection '%s': %s %lld", c->name,
-                       was_given ? "there is no row any more with handle" : "no row ever had handle", (long long)handle);
+                       was_given ? "the row with this handle was removed:" : "no row ever had handle", (long long)handle);
     *row = found;
     return WW_OK;
 }

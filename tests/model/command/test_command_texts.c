@@ -52,7 +52,8 @@ static void texts_are_found_by_texts(void **state)
     snprintf(other, sizeof other, "%s", make_model("second", 6));
     snprintf(store, sizeof store, "%s", scratch_path("texts.db"));
     snprintf(texts, sizeof texts, "%s", scratch_write("texts.txt", lines, strlen(lines)));
-    COMMAND_SAYS(0, "3 rows, 0 before", "store", "add", store, "docs", "--text", texts, "--model", model, "--device", "cpu");
+    COMMAND_SAYS(0, "3 rows (the collection was empty)", "store", "add", store, "docs", "--text", texts, "--model", model,
+                 "--device", "cpu");
     json_t *report =
         COMMAND_JSON("search", "--store", store, "--text", "A boat with SAILS", "-k", "1", "--device", "cpu", "--json");
     json_t *hit = json_array_get(json_array_get(json_object_get(report, "results"), 0), 0);
@@ -97,7 +98,7 @@ static void the_kept_model_is_found_and_shown(void **state)
     snprintf(texts, sizeof texts, "%s", scratch_write("kept.txt", lines, strlen(lines)));
     COMMAND_SAYS(0, "2 rows", "store", "add", store, "docs", "--text", texts, "--model", model, "--query-prefix", "a ",
                  "--device", "cpu");
-    COMMAND_SAYS(0, "4 rows, 2 before", "store", "add", store, "docs", "--text", texts, "--device", "cpu");
+    COMMAND_SAYS(0, "4 rows (2 before)", "store", "add", store, "docs", "--text", texts, "--device", "cpu");
     COMMAND_SAYS(0, "docs  (model ", "store", "list", store);
     COMMAND_SAYS(0, "\"query_prefix\":\"a \"", "store", "list", store, "--json");
     COMMAND_SAYS(0, "\"pooling\":\"mean\"", "store", "info", store, "--json");
@@ -137,7 +138,7 @@ static void documents_of_a_folder_become_chunks(void **state)
     write_text("folder", "one.txt", "A small animal. A boat with sails. Bread. A small boat. Animals with bread.");
     write_text("folder", "two.md", "Bread with bread.");
     write_text("folder", "three.bin", "not text");
-    COMMAND_SAYS(0, "1 files that do not end in .txt", "store", "add", store, "docs", "--text", folder, "--model", model,
+    COMMAND_SAYS(0, "left out 1 file: documents end in .txt", "store", "add", store, "docs", "--text", folder, "--model", model,
                  "--chunk", "8", "--overlap", "4", "--device", "cpu");
     json_t *report = COMMAND_JSON("store", "search", store, "docs", "--text", "sails", "--mode", "text", "-k", "1", "--json");
     json_t *hit = json_array_get(json_array_get(json_object_get(report, "results"), 0), 0);

@@ -88,7 +88,7 @@ static void a_failure_ends_a_conversation_in_a_pipe(void **state)
     command_free(&r);
     r = talk("/nonsense\n/help\n", "model.gguf", "-n 3");
     assert_int_equal(r.code, 0);
-    assert_non_null(strstr(r.err, "/nonsense is none of /reset, /help and /quit"));
+    assert_non_null(strstr(r.err, "/nonsense is not a command; the commands are /reset, /help and /quit"));
     assert_non_null(strstr(r.err, "forget the conversation"));
     command_free(&r);
     r = talk("hello\n", "bare.gguf", "");

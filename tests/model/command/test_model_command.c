@@ -80,7 +80,7 @@ static void embed_counts_texts_that_are_cut(void **state)
     command_result noted =
         command_run((const char *[]){"model", "embed", scratch_path("encoder.gguf"), "--in", scratch_path("long.txt"), "--out",
                                      scratch_path("long.npy"), "--device", "cpu", NULL});
-    assert_non_null(strstr(noted.err, "1 of 2 texts have more than 1024 tokens"));
+    assert_non_null(strstr(noted.err, "1 of 2 texts are longer than 1024 tokens"));
     command_free(&noted);
     COMMAND_SAYS(0, "", "model", "embed", scratch_path("encoder.gguf"), "--in", scratch_path("long.txt"), "--out",
                  scratch_path("long.npy"), "--device", "cpu", "--quiet"); /* and nothing on stderr */

@@ -35,7 +35,7 @@ static bool prepare_create(request *r)
     return p && vectors_plan_read(r, vectors, p) && settings_check(r, body);
 }
 
-/* Creates the collections of the parts, then the main one. What is there without a main collection is left from an interrupted
+/* Creates the collections of the parts, then the main one. Parts without a main collection are left from an interrupted
  * call. */
 static ww_status create_all(server *s, const vectors_plan *p)
 {
