@@ -17,7 +17,7 @@ DECLARED = {
     "filter": "ww_query query = ww_query_default(); const uint64_t *mask = NULL;",
     "groups": "ww_collection_config config = ww_collection_config_default();",
     "ivf": "int32_t dim = 3; float vector[3] = {0}; ww_results *results = NULL;",
-    "kernels": "const void *code = NULL; size_t code_bytes = 0; int64_t count = 5; ww_tensor x = {0}, y = {0};",
+    "kernels": "const void *code = NULL; size_t code_bytes = 0; int64_t count = 5; ww_tensor x = {0}, y = {0}; const char *source = \"\"; ww_module *module;",
     "map": "void draw(float x, float y, int64_t handle);",
     "models": "ww_generation generation = ww_generation_default(); const int32_t *ids = NULL; int64_t count = 0;",
     "quantized": "ww_tensor x = {0}, tokens = {0}; ww_quant *embeddings = NULL;",
