@@ -22,9 +22,13 @@ static void try_value(const pg_value *value)
             abort();
         out_free(&o);
     }
+    pg_value binary = *value; /* as in a copy */
+    binary.presence = value->presence == PG_TEXT ? PG_BINARY : value->presence;
     for (vector_form form = VECTOR_SINGLE; form <= VECTOR_BYTES; form++) {
         (void)value_read_vector(form, value, vector, 8, &found);
         (void)value_read_vector(form, value, NULL, 0, &found);
+        (void)value_read_vector(form, &binary, vector, 8, &found);
+        (void)value_read_vector(form, &binary, NULL, 0, &found);
     }
 }
 

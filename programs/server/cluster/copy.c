@@ -56,6 +56,9 @@ static ww_status put_message(follower *f, const followed_table *table, const cha
             return WW_OK;
     }
     if (read_row(bytes, length, values, columns, &failed)) {
+        pg_value *vector = &values[table->key_count];
+        if (vector->presence == PG_TEXT && vector_form_is_binary(table->vector_form))
+            vector->presence = PG_BINARY;
         table_row_of_copy(table, values, &row);
         return applier_put(f->applier, &(row_source){.table = table}, &row);
     }

@@ -29,12 +29,13 @@ typedef enum pg_kind {
 typedef enum pg_presence {
     PG_NULL = 'n',
     PG_UNCHANGED = 'u', /* a large value that the change did not touch and that is not in the log */
-    PG_TEXT = 't'
+    PG_TEXT = 't',
+    PG_BINARY = 'b' /* the type's binary form; only the vectors of a copy */
 } pg_presence;
 
 typedef struct pg_value {
     pg_presence presence;
-    const char *bytes; /* of a text, not NUL-terminated */
+    const char *bytes; /* of a text, not NUL-terminated, or of a binary form */
     size_t length;
 } pg_value;
 

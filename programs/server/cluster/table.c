@@ -98,7 +98,7 @@ static ww_status take_vector(followed_table *table, const PGresult *columns, con
                        "float4[], float8[] or bytea",
                        table->schema, table->name, name, type);
     const int32_t modifier = field_int(columns, row, COLUMN_MODIFIER);
-    if (table->vector_form == VECTOR_SINGLE && modifier > 0) /* vector(384) */
+    if ((table->vector_form == VECTOR_PGVECTOR || table->vector_form == VECTOR_HALF) && modifier > 0) /* vector(384) */
         table->dim = modifier;
     return WW_OK;
 }
@@ -292,7 +292,7 @@ void table_put_select(out *sql, const followed_table *table)
         out_text(sql, ", ");
     }
     if (schema && name && vector)
-        out_format(sql, "%s::text", vector);
+        out_format(sql, vector_form_is_binary(table->vector_form) ? "%s" : "%s::text", vector);
     if (table->has_text) {
         out_text(sql, ", ");
         put_column(sql, &table->text);

@@ -1,15 +1,12 @@
-/* Texts of PostgreSQL's types as ids, vectors and JSON. */
+/* Texts of PostgreSQL's types as ids and JSON. */
 #include "server/cluster/values.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* OIDs of types that every PostgreSQL has (pg_type.dat). */
 enum {
     OID_BOOL = 16,
-    OID_BYTEA = 17,
     OID_INT8 = 20,
     OID_INT2 = 21,
     OID_INT4 = 23,
@@ -18,8 +15,6 @@ enum {
     OID_JSON = 114,
     OID_FLOAT4 = 700,
     OID_FLOAT8 = 701,
-    OID_FLOAT4_ARRAY = 1021,
-    OID_FLOAT8_ARRAY = 1022,
     OID_BPCHAR = 1042,
     OID_VARCHAR = 1043,
     OID_DATE = 1082,
@@ -59,13 +54,6 @@ json_form json_form_of(uint32_t type, bool is_enum)
     default:
         return is_enum ? FORM_STRING : FORM_DATABASE;
     }
-}
-
-vector_form vector_form_of(uint32_t type, const char *type_name)
-{
-    if (type == OID_FLOAT4_ARRAY || strcmp(type_name, "vector") == 0 || strcmp(type_name, "halfvec") == 0)
-        return VECTOR_SINGLE;
-    return type == OID_FLOAT8_ARRAY ? VECTOR_DOUBLE : type == OID_BYTEA ? VECTOR_BYTES : VECTOR_NONE;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------------------------------- */
@@ -136,119 +124,15 @@ bool value_put_id(out *o, const pg_value *const *keys, const json_form *forms, i
     return true;
 }
 
-/* ---- vectors ------------------------------------------------------------------------------------------------------------- */
-
-/* Reads one number of a list, exactly rounded, and moves behind it. False if there is none. */
-static bool read_element(const char **at, const char *end, bool twice, float *number)
-{
-    char text[64];
-    size_t length = 0;
-    while (*at + length < end && length < sizeof text && !strchr(",]} ", (*at)[length]))
-        length++;
-    if (length == 0 || length == sizeof text)
-        return false;
-    memcpy(text, *at, length);
-    text[length] = '\0';
-    char *stop = NULL;
-    *number = twice ? (float)strtod(text, &stop) : strtof(text, &stop);
-    *at += length;
-    return *stop == '\0';
-}
-
-static vector_fault read_list(const pg_value *value, bool twice, float *vector, int32_t dim, int32_t *found)
-{
-    const char *at = value->bytes, *end = at + value->length;
-    bool finite = true;
-    *found = 0;
-    if (value->length < 2 || (at[0] != '[' && at[0] != '{') || (end[-1] != ']' && end[-1] != '}'))
-        return VECTOR_UNREADABLE;
-    at++, end--;
-    while (at < end) {
-        float number = 0;
-        if (!read_element(&at, end, twice, &number))
-            return VECTOR_UNREADABLE;
-        if (vector && *found < dim)
-            vector[*found] = number;
-        finite = finite && isfinite(number);
-        (*found)++;
-        while (at < end && *at == ' ')
-            at++;
-        if (at < end && *at++ != ',')
-            return VECTOR_UNREADABLE;
-    }
-    if (vector && *found != dim)
-        return VECTOR_WRONG_DIM;
-    return finite ? VECTOR_OK : VECTOR_NOT_FINITE;
-}
+/* ---- places in the log --------------------------------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
+    c = c >= 'A' && c <= 'F' ? (char)(c + 'a' - 'A') : c;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
-
-/* \x and eight digits for each number. */
-static vector_fault read_bytes(const pg_value *value, float *vector, int32_t dim, int32_t *found)
-{
-    if (value->length < 2 || value->bytes[0] != '\\' || value->bytes[1] != 'x' || (value->length - 2) % 8 != 0)
-        return VECTOR_UNREADABLE;
-    const size_t count = (value->length - 2) / 8;
-    bool finite = true;
-    *found = (int32_t)count;
-    if (vector && *found != dim)
-        return VECTOR_WRONG_DIM;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits = 0;
-        for (size_t byte = 0; byte < 4; byte++) {
-            const char *digits = value->bytes + 2 + 8 * i + 2 * byte;
-            const int high = hex_digit(digits[0]), low = hex_digit(digits[1]);
-            if (high < 0 || low < 0)
-                return VECTOR_UNREADABLE;
-            bits |= (uint32_t)(16 * high + low) << 8 * byte;
-        }
-        float number = 0;
-        memcpy(&number, &bits, sizeof number);
-        finite = finite && isfinite(number);
-        if (vector)
-            vector[i] = number;
-    }
-    return finite ? VECTOR_OK : VECTOR_NOT_FINITE;
-}
-
-vector_fault value_read_vector(vector_form form, const pg_value *value, float *vector, int32_t dim, int32_t *found)
-{
-    *found = 0;
-    if (value->presence == PG_NULL)
-        return VECTOR_IS_NULL;
-    if (value->presence != PG_TEXT)
-        return VECTOR_NOT_SENT;
-    return form == VECTOR_BYTES ? read_bytes(value, vector, dim, found)
-                                : read_list(value, form == VECTOR_DOUBLE, vector, dim, found);
-}
-
-const char *vector_fault_text(vector_fault fault)
-{
-    switch (fault) {
-    case VECTOR_OK:
-        return "";
-    case VECTOR_IS_NULL:
-        return "has no vector";
-    case VECTOR_NOT_SENT:
-        return "has a vector that the database did not send: its key changed, and the row was in another shard before. Delete "
-               "and "
-               "insert it, or set REPLICA IDENTITY FULL";
-    case VECTOR_NOT_FINITE:
-        return "has a vector with NaN, an infinity or a number beyond f32";
-    case VECTOR_WRONG_DIM:
-        return "has a vector of another dimension";
-    case VECTOR_UNREADABLE:
-        break;
-    }
-    return "has a vector that cannot be read";
-}
-
-/* ---- places in the log --------------------------------------------------------------------------------------------------- */
 
 /* Up to eight hexadecimal digits, of which there is at least one. */
 static const char *read_half(const char *text, uint32_t *half)
@@ -256,8 +140,7 @@ static const char *read_half(const char *text, uint32_t *half)
     *half = 0;
     int count = 0;
     for (; count < 8; count++) {
-        const char c = text[count];
-        const int digit = hex_digit(c >= 'A' && c <= 'F' ? (char)(c + 'a' - 'A') : c);
+        const int digit = hex_digit(text[count]);
         if (digit < 0)
             break;
         *half = *half << 4 | (uint32_t)digit;

@@ -1,7 +1,8 @@
 /* Values of PostgreSQL's columns as what a point has: an id, a vector, JSON.
  *
  * A value arrives as the text that its type's output function writes, with the settings of connect.c (ISO dates in UTC, all
- * digits of a float), in the stream of changes and in the copy alike: so a row has the same bytes whichever way it came.
+ * digits of a float), in the stream of changes and in the copy alike: so a row has the same bytes whichever way it came. Only
+ * the vectors of a copy come in their binary form (vectors.c).
  */
 #ifndef WW_SERVER_CLUSTER_VALUES_H
 #define WW_SERVER_CLUSTER_VALUES_H
@@ -21,15 +22,20 @@ typedef enum json_form {
 
 /* How the text of a column becomes a vector. */
 typedef enum vector_form {
-    VECTOR_NONE,   /* the type cannot be one */
-    VECTOR_SINGLE, /* [1,2] of pgvector's vector and halfvec, or {1,2} of float4[] */
-    VECTOR_DOUBLE, /* {1,2} of float8[]: each number is rounded twice, as a cast of the database does it */
-    VECTOR_BYTES   /* \x0000803f of bytea: f32, little-endian */
+    VECTOR_NONE,     /* the type cannot be one */
+    VECTOR_SINGLE,   /* {1,2} of float4[] */
+    VECTOR_PGVECTOR, /* [1,2] of pgvector's vector */
+    VECTOR_HALF,     /* [1,2] of its halfvec */
+    VECTOR_DOUBLE,   /* {1,2} of float8[]: each number is rounded twice, as a cast of the database does it */
+    VECTOR_BYTES     /* \x0000803f of bytea: f32, little-endian */
 } vector_form;
 
 /* From a type's OID, its name and whether it is an enum. */
 json_form json_form_of(uint32_t type, bool is_enum);
 vector_form vector_form_of(uint32_t type, const char *type_name);
+
+/* Is the binary form of such a column read, too? A copy asks for it. */
+bool vector_form_is_binary(vector_form form);
 
 /* Appends the value as JSON; null for NULL. FORM_DATABASE: the text is the database's JSON. */
 void value_put_json(out *o, json_form form, const pg_value *value);

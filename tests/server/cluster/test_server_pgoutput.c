@@ -253,6 +253,84 @@ static void vectors_are_read_in_each_form_and_refused_with_the_reason(void **sta
     check_vector(VECTOR_SINGLE, NULL, VECTOR_IS_NULL, 0);
 }
 
+static void check_binary(vector_form form, const char *bytes, size_t length, vector_fault fault)
+{
+    float numbers[4] = {-9, -9, -9, -9};
+    int32_t found = 0;
+    char *exact = malloc(length); /* so that a sanitizer sees a read behind it */
+    memcpy(exact, bytes, length);
+    const pg_value value = {PG_BINARY, exact, length};
+    assert_int_equal(value_read_vector(form, &value, numbers, 2, &found), fault);
+    if (fault == VECTOR_OK)
+        assert_true(numbers[0] == 1 && numbers[1] == -2.5f);
+    assert_true(numbers[2] == -9);
+    free(exact);
+}
+#define CHECK_BINARY(form, bytes, fault) check_binary(form, bytes, sizeof(bytes) - 1, fault)
+
+#define SINGLE_HEAD "\0\0\0\1\0\0\0\0\0\0\x02\xbc"
+#define SINGLE_ONE  "\0\0\0\4\x3f\x80\0\0"
+#define SINGLE_TWO  "\0\0\0\4\xc0\x20\0\0"
+
+static void vectors_of_a_copy_are_read_in_their_binary_forms(void **state)
+{
+    (void)state;
+    CHECK_BINARY(VECTOR_SINGLE, SINGLE_HEAD "\0\0\0\2\0\0\0\1" SINGLE_ONE SINGLE_TWO, VECTOR_OK);
+    CHECK_BINARY(VECTOR_SINGLE, SINGLE_HEAD "\0\0\0\3\0\0\0\1" SINGLE_ONE SINGLE_TWO SINGLE_TWO, VECTOR_WRONG_DIM);
+    CHECK_BINARY(VECTOR_SINGLE, SINGLE_HEAD "\0\0\0\2\0\0\0\1" SINGLE_ONE "\0\0\0\4\x7f\x80\0\0", VECTOR_NOT_FINITE);
+    CHECK_BINARY(VECTOR_SINGLE, SINGLE_HEAD "\0\0\0\2\0\0\0\1" SINGLE_ONE "\xff\xff\xff\xff", VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_SINGLE, SINGLE_HEAD "\xff\0\0\2\0\0\0\1" SINGLE_ONE SINGLE_TWO, VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_SINGLE, SINGLE_HEAD "\0\0\0\2\0\0\0\1" SINGLE_ONE SINGLE_TWO "x", VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_SINGLE, SINGLE_HEAD "\0\0", VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_SINGLE, SINGLE_HEAD, VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_SINGLE, "\0\0\0\0\0\0\0\0\0\0\x02\xbc", VECTOR_WRONG_DIM); /* {} */
+    CHECK_BINARY(VECTOR_SINGLE, "\0\0", VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_DOUBLE,
+                 "\0\0\0\1\0\0\0\0\0\0\x02\xbd\0\0\0\2\0\0\0\1\0\0\0\x08\x3f\xf0\0\0\0\0\0\0\0\0\0\x08\xc0\x04\0\0\0\0\0\0",
+                 VECTOR_OK);
+    CHECK_BINARY(VECTOR_DOUBLE, SINGLE_HEAD "\0\0\0\2\0\0\0\1" SINGLE_ONE SINGLE_TWO, VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_PGVECTOR, "\0\2\0\0\x3f\x80\0\0\xc0\x20\0\0", VECTOR_OK);
+    CHECK_BINARY(VECTOR_PGVECTOR, "\0\2\0\0\x3f\x80\0\0\xc0\x20\0", VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_PGVECTOR, "\0\1\0\0\x3f\x80\0\0", VECTOR_WRONG_DIM);
+    CHECK_BINARY(VECTOR_PGVECTOR, "\0\2\0\1\x3f\x80\0\0\xc0\x20\0\0", VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_BYTES, "\0\0\x80\x3f\0\0\x20\xc0", VECTOR_OK);
+    CHECK_BINARY(VECTOR_BYTES, "\0\0\x80\x3f\0", VECTOR_UNREADABLE);
+    CHECK_BINARY(VECTOR_HALF, "\0\1\0\0\x3c\0", VECTOR_UNREADABLE);
+}
+
+static void numbers_are_rounded_as_strtof_does(void **state)
+{
+    static const char *const texts[] = {"-0",
+                                        "0",
+                                        "1e-45",
+                                        "1.17549435e-38",
+                                        "3.4028235e+38",
+                                        "16777217",
+                                        "0.1",
+                                        "-1.5e-07",
+                                        "123456789012345678901234567890",
+                                        "1.00000017881393432617187499",
+                                        "1.00000017881393432617187500",
+                                        "2e0",
+                                        "5e-324"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        char list[80];
+        float expected = strtof(texts[i], NULL), read[2];
+        int32_t found = 0;
+        snprintf(list, sizeof list, "{%s,%s}", texts[i], texts[i]);
+        const pg_value value = value_of(list);
+        assert_int_equal(value_read_vector(VECTOR_SINGLE, &value, read, 2, &found), VECTOR_OK);
+        assert_memory_equal(read, &expected, sizeof expected);
+        assert_memory_equal(read + 1, &expected, sizeof expected);
+    }
+    check_vector(VECTOR_SINGLE, "{1,-}", VECTOR_UNREADABLE, -1);
+    check_vector(VECTOR_SINGLE, "{1,2e}", VECTOR_UNREADABLE, -1);
+    check_vector(VECTOR_SINGLE, "{1,-2.5x}", VECTOR_UNREADABLE, -1);
+    check_vector(VECTOR_SINGLE, "{1.0,-2.5e0}", VECTOR_OK, 2);
+    check_vector(VECTOR_SINGLE, "{1 ,-2.5}", VECTOR_OK, 2);
+}
+
 /* The text that PostgreSQL writes for a float has nine digits at most and must come back as the same bits. */
 static void floats_come_back_as_the_same_bits(void **state)
 {
@@ -313,6 +391,8 @@ int main(void)
         cmocka_unit_test(counts_that_no_message_can_have_are_refused),
         cmocka_unit_test(values_become_json_as_the_database_writes_it),
         cmocka_unit_test(vectors_are_read_in_each_form_and_refused_with_the_reason),
+        cmocka_unit_test(vectors_of_a_copy_are_read_in_their_binary_forms),
+        cmocka_unit_test(numbers_are_rounded_as_strtof_does),
         cmocka_unit_test(floats_come_back_as_the_same_bits),
         cmocka_unit_test(ids_of_several_columns_are_a_list),
         cmocka_unit_test(places_in_the_log_are_read_and_written),
