@@ -57,10 +57,13 @@ typedef struct ww_store_config {
     ww_progress loading; /* called while vectors are loaded, in rows; returning non-zero cancels the call that needed them. May
                             be NULL */
     void *loading_user;
-    ww_row_place rows; /* where ww_store_collection() puts the vectors; for a new collection its config counts */
-    int32_t exclusive; /* not 0: no other process may open the file (it gets WW_BUSY; so does this call if the file is open
-                          elsewhere, or here without this option), and no part of it is mapped into memory; not with
-                          read_only. See SECURITY.md */
+    ww_row_place rows;    /* where ww_store_collection() puts the vectors; for a new collection its config counts */
+    int32_t exclusive;    /* not 0: no other process may open the file (it gets WW_BUSY; so does this call if the file is open
+                             elsewhere, or here without this option), and no part of it is mapped into memory; not with
+                             read_only. See SECURITY.md */
+    int64_t memory_bytes; /* for the vectors of all its collections together, on the device; 0, the default: no limit. What is
+                             searched is loaded; for that, collections that were not searched for longest leave memory, except
+                             those of the last second. One that needs more alone is loaded nevertheless */
 } ww_store_config;
 
 typedef struct ww_store_info {
@@ -72,6 +75,7 @@ typedef struct ww_store_info {
     int64_t bytes_wal;    /* the write-ahead log, not yet moved into the database */
     int64_t bytes_unused; /* free pages inside the file; compact returns them */
     char sqlite_version[32];
+    int64_t bytes_memory; /* vectors of its collections in this process's memory, about */
 } ww_store_info;
 
 /* The model that made the vectors of a collection. A text that does not fit into its field is refused. */

@@ -91,6 +91,7 @@ static bool check_store(server *s, char failure[HEALTH_BYTES])
     ww_results_destroy(list);
     if (status == WW_OK)
         status = ww_store_describe(s->store, &info);
+    atomic_store(&s->health.memory_bytes, info.bytes_memory);
     if (status == WW_OK)
         atomic_store(&s->health.file_bytes, info.bytes_file + info.bytes_wal);
     else

@@ -23,7 +23,7 @@ typedef struct health {
     dev_t device;               /* of the file as it was opened */
     ino_t file;
     bool seen; /* the file was longer than nothing: a new one is empty until the first checkpoint */
-    atomic_llong disk_free_bytes, file_bytes;
+    atomic_llong disk_free_bytes, file_bytes, memory_bytes;
 } health;
 
 /* Notes the file that was opened, looks for the first time, and starts the thread; ends it. */

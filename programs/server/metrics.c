@@ -142,6 +142,9 @@ static void put_sizes(server *s, out *o)
     }
     pthread_mutex_unlock(&s->lock);
     put_one(o, "store_bytes", "gauge", atomic_load(&s->health.file_bytes), "The store's file with its log.");
+    put_one(o, "store_memory_bytes", "gauge", atomic_load(&s->health.memory_bytes),
+            "Vectors of all collections in memory, about.");
+    put_one(o, "store_memory_limit_bytes", "gauge", s->config.memory_bytes, "What --memory allows for them; 0: no limit.");
     put_one(o, "disk_free_bytes", "gauge", atomic_load(&s->health.disk_free_bytes), "Free room on the store's disk.");
     put_one(o, "body_memory_bytes", "gauge", atomic_load(&s->body_bytes), "Memory of the bodies of all requests.");
 }

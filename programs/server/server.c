@@ -48,6 +48,8 @@ static ww_status open_log(const server *s, int *log)
 
 static ww_status open_all(server *s)
 {
+    ww_store_config stored = ww_store_config_default();
+    stored.memory_bytes = s->config.memory_bytes;
     route_describe(&s->description);
     ww_status status = s->description.failed ? memory_failed("the description of the server", s->description.length) : WW_OK;
     if (status == WW_OK)
@@ -57,7 +59,7 @@ static ww_status open_all(server *s)
     if (status == WW_OK)
         status = open_log(s, &s->log);
     if (status == WW_OK)
-        status = ww_store_open(s->config.store, s->config.device, NULL, &s->store);
+        status = ww_store_open(s->config.store, s->config.device, &stored, &s->store);
     if (status == WW_OK)
         status = watch_start(s);
     if (status == WW_OK)

@@ -42,6 +42,7 @@ typedef struct server_config {
     int64_t body_bytes;         /* of a request, at most */
     int64_t all_bodies_bytes;   /* of all requests together, until they are answered; at least body_bytes is allowed */
     int64_t connections;        /* at most */
+    int64_t memory_bytes;       /* for the vectors of all collections; 0: no limit */
     int64_t disk_reserve_bytes; /* with less free on the disk /readyz says no */
     double request_seconds;     /* how long a request may wait and run */
     double drain_seconds;       /* how long server_stop() lets requests finish */

@@ -1338,7 +1338,8 @@ class ww_store_config(Structure):
                 ("loading", ww_progress),
                 ("loading_user", c_void_p),
                 ("rows", c_int),
-                ("exclusive", c_int32)]
+                ("exclusive", c_int32),
+                ("memory_bytes", c_int64)]
 
 
 @struct
@@ -1350,7 +1351,8 @@ class ww_store_info(Structure):
                 ("bytes_file", c_int64),
                 ("bytes_wal", c_int64),
                 ("bytes_unused", c_int64),
-                ("sqlite_version", c_char * 32)]
+                ("sqlite_version", c_char * 32),
+                ("bytes_memory", c_int64)]
 
 
 @struct

@@ -400,6 +400,7 @@ ww_status ww_store_describe(ww_store *store, ww_store_info *info)
     store_unlock(store);
     found.bytes_file = store_bytes_with_suffix(store, "");
     found.bytes_wal = store_bytes_with_suffix(store, "-wal");
+    found.bytes_memory = mirror_file_bytes(&store->file);
     text_copy(found.sqlite_version, sizeof found.sqlite_version, sqlite3_libversion());
     return struct_write(info, &found, sizeof found, "ww_store_describe", "ww_store_info");
 }

@@ -48,6 +48,7 @@ static ww_status reader_open(stored *c, ww_device *device, int64_t generation, r
                                 .screen = c->base.screen,
                                 .keep_host_copy = c->base.keep_host_copy,
                                 .rows = c->base.rows,
+                                .memory_bytes = c->store->config.memory_bytes,
                                 .restarts = true,
                                 .progress = c->store->config.loading,
                                 .progress_user = c->store->config.loading_user};

@@ -138,6 +138,9 @@ static ww_status config_check(const ww_store_config *config)
         return ww_fail(WW_OUT_OF_RANGE, "ww_store_open: %s is %d; it must not be negative",
                        config->busy_ms < 0 ? "busy_ms" : "filter_ms",
                        config->busy_ms < 0 ? config->busy_ms : config->filter_ms);
+    if (config->memory_bytes < 0)
+        return ww_fail(WW_OUT_OF_RANGE, "ww_store_open: memory_bytes is %lld; it must not be negative",
+                       (long long)config->memory_bytes);
     if (!ww_row_place_name(config->rows))
         return ww_fail(WW_INVALID_ARGUMENT, "ww_store_open: rows is %d; it must be WW_ROWS_DEVICE or WW_ROWS_HOST",
                        (int)config->rows);

@@ -25,7 +25,8 @@ typedef struct serve_settings {
     int64_t verify;
     const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log;
     bool no_auth;
-    int64_t queue_limit, body_mib, body_memory_mib, disk_reserve_mib, connections, timeout, drain, http_threads, workers;
+    int64_t queue_limit, body_mib, body_memory_mib, disk_reserve_mib, memory_mib, connections, timeout, drain, http_threads,
+        workers;
 } serve_settings;
 
 static const option options[] = {
@@ -75,6 +76,10 @@ static const option options[] = {
                       "largest body of a request, in MiB; default: 32"),
     OPTION_IS_INTEGER(serve_settings, body_memory_mib, false, "--body-memory", "MIB", 1, 1048576,
                       "memory for the bodies of all requests together, others get 503; default: 512"),
+    OPTION_IS_INTEGER(
+        serve_settings, memory_mib, false, "--memory", "MIB", 0, 1048576,
+        "memory for the vectors of all collections: for one that is searched, those not searched for longest leave it; "
+        "default: 0, no limit"),
     OPTION_IS_INTEGER(serve_settings, disk_reserve_mib, false, "--disk-reserve", "MIB", 0, 1048576,
                       "free room on the disk below which /readyz answers 503; default: 16"),
     OPTION_IS_INTEGER(serve_settings, connections, false, "--connections", "N", 1, 1000000,
@@ -310,6 +315,7 @@ static exit_code run(const char *const *arguments, size_t count)
     config.body_bytes = s.body_mib << 20;
     config.all_bodies_bytes = s.body_memory_mib << 20;
     config.disk_reserve_bytes = s.disk_reserve_mib << 20;
+    config.memory_bytes = s.memory_mib << 20;
     config.connections = s.connections;
     config.request_seconds = (double)s.timeout;
     config.drain_seconds = (double)s.drain;

@@ -1639,6 +1639,7 @@ mod store {
         pub loading_user: *mut c_void,
         pub rows: ww_row_place,
         pub exclusive: i32,
+        pub memory_bytes: i64,
     }
     impl Default for ww_store_config {
         fn default() -> Self {
@@ -1656,6 +1657,7 @@ mod store {
         pub bytes_wal: i64,
         pub bytes_unused: i64,
         pub sqlite_version: [c_char; 32],
+        pub bytes_memory: i64,
     }
     impl Default for ww_store_info {
         fn default() -> Self {

@@ -43,6 +43,8 @@ info! {
         count bytes_wal: i64,
         /// Free pages inside of the file.
         count bytes_unused: i64,
+        /// Vectors of its collections in this process's memory, about.
+        count bytes_memory: i64,
         /// SQLite's version.
         text sqlite_version,
     }
@@ -75,6 +77,7 @@ pub struct StoreConfig {
     must_exist: bool,
     read_only: bool,
     exclusive: bool,
+    memory_bytes: i64,
     rows: Option<RowPlace>,
     loading: Option<Arc<Loading>>,
 }
@@ -127,6 +130,13 @@ impl StoreConfig {
         self
     }
 
+    /// Limits the memory for the vectors of all collections together: for one that is searched, those that
+    /// were not searched for longest leave memory. 0, the default, is no limit.
+    pub fn memory_bytes(mut self, bytes: i64) -> Self {
+        self.memory_bytes = bytes;
+        self
+    }
+
     /// Chooses where collections that [`Store::collection`] opens keep their vectors.
     pub fn rows(mut self, place: RowPlace) -> Self {
         self.rows = Some(place);
@@ -157,6 +167,7 @@ impl StoreConfig {
         raw.page_bytes = number(self.page_bytes, "page_bytes")?;
         (raw.must_exist, raw.read_only) = (i32::from(self.must_exist), i32::from(self.read_only));
         raw.exclusive = i32::from(self.exclusive);
+        raw.memory_bytes = self.memory_bytes;
         if let Some(loading) = &self.loading {
             (raw.loading, raw.loading_user) = loading.raw();
         }

@@ -108,6 +108,7 @@ ww_status view_open(const view_config *config, view **opened)
     v->screen = config->screen;
     v->keep_host_copy = config->keep_host_copy;
     v->rows = config->rows;
+    v->memory_bytes = config->memory_bytes;
     v->restarts = config->restarts;
     v->progress = config->progress;
     v->progress_user = config->progress_user;

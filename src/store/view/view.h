@@ -31,6 +31,7 @@ typedef struct view_config {
     ww_screen screen;
     bool keep_host_copy;
     ww_row_place rows;
+    int64_t memory_bytes; /* of all collections of the file; 0: no limit */
     bool restarts;        /* the caller can begin a new transaction, so an old snapshot is not read (view_is_outdated()) */
     ww_progress progress; /* of loading, in rows; may be NULL */
     void *progress_user;

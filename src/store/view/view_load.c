@@ -318,6 +318,8 @@ ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay)
     const int64_t first_place = before.loaded ? before.next_place : 0;
     const int64_t expected = before.loaded ? record->next_place - first_place : min_i64(record->live, record->next_place);
     ww_status status = WW_OK;
+    if (!before.loaded && v->memory_bytes > 0 && m == v->shared)
+        mirror_make_room(m, expected, v->memory_bytes);
     if (!before.loaded)
         status = mirror_reserve(m, expected);
     if (status == WW_OK && expected > 0)

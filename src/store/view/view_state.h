@@ -26,6 +26,7 @@ struct view {
     ww_screen screen;
     bool keep_host_copy;
     ww_row_place rows;
+    int64_t memory_bytes;
     ww_progress progress;
     void *progress_user;
 

@@ -1,12 +1,18 @@
 /* Mirrors: the table of all mirrors, and the runs that map rows to places and handles. */
 #include "vectors/internal/mirror.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
+#include "arithmetic/row_types.h"
+#include "base/clock.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "vectors/query/results.h"
 #include "vectors/query/search.h"
+
+enum { PADDED_NUMBERS = 64, ROW_EXTRA_BYTES = 32 }; /* of a row: norm, scale, bound, residual, place and handle, about */
+static const int64_t REST_NANOSECONDS = 1000000000; /* of a mirror before it may be freed for another */
 
 enum { TIDY_ROWS_MIN = 4096 }; /* with fewer removed rows, moving the others takes longer than it saves */
 
@@ -23,7 +29,8 @@ struct mirror {
     mirror_key key;
     int64_t users; /* protected by the table's lock */
     process_mark made_in;
-    pthread_rwlock_t lock; /* protects everything below */
+    atomic_llong bytes, used; /* memory, about; when it was last searched, in nanoseconds */
+    pthread_rwlock_t lock;    /* protects everything below */
     ww_collection *rows;
     run *runs;
     int64_t run_count;
@@ -159,6 +166,7 @@ void mirror_abandon(mirror *m)
 
 void mirror_lock_read(mirror *m)
 {
+    atomic_store(&m->used, clock_nanoseconds());
     pthread_rwlock_rdlock(&m->lock);
 }
 
@@ -182,8 +190,19 @@ mirror_state mirror_state_of(const mirror *m)
                           .rows_live = m->rows->store.rows_live};
 }
 
+/* docs/guide/memory.md has the parts. */
+static int64_t bytes_of(const mirror *m, int64_t rows)
+{
+    const ww_collection *c = m->rows;
+    const int64_t element = (int64_t)row_type_bytes((int32_t)c->type), padded = round_up_i64(c->dim, PADDED_NUMBERS);
+    const bool screened = c->screen != WW_SCREEN_NONE && element > 1;
+    return rows * (padded * element + (screened ? padded + padded / 2 : 0) + ROW_EXTRA_BYTES);
+}
+
 void mirror_set_state(mirror *m, int64_t sequence, int64_t next_place)
 {
+    atomic_store(&m->bytes, bytes_of(m, m->rows->store.rows_count));
+    atomic_store(&m->used, clock_nanoseconds());
     m->loaded = true;
     m->sequence = sequence;
     m->next_place = next_place;
@@ -192,6 +211,70 @@ void mirror_set_state(mirror *m, int64_t sequence, int64_t next_place)
 ww_collection *mirror_collection(mirror *m)
 {
     return m->rows;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------------------- */
+
+static bool files_equal(const mirror_key *a, const mirror_key *b)
+{
+    return a->file_device == b->file_device && a->file_inode == b->file_inode && a->sqlite == b->sqlite;
+}
+
+/* Called with the table's lock: the bytes of the file's mirrors except `m`, and the one that has rested longest, or NULL. */
+static int64_t look_through(const mirror_key *file, const mirror *m, int64_t now, mirror **rested)
+{
+    int64_t bytes = 0, longest = now - REST_NANOSECONDS;
+    *rested = NULL;
+    for (mirror *other = table; other; other = other->next) {
+        const int64_t own = atomic_load(&other->bytes), used = atomic_load(&other->used);
+        if (other == m || own == 0 || !process_is_ours(other->made_in) || !files_equal(&other->key, file))
+            continue;
+        bytes += own;
+        if (used <= longest) {
+            longest = used;
+            *rested = other;
+        }
+    }
+    return bytes;
+}
+
+int64_t mirror_file_bytes(const mirror_key *file)
+{
+    mirror *rested = NULL;
+    table_acquire();
+    const int64_t bytes = look_through(file, NULL, clock_nanoseconds(), &rested);
+    table_release();
+    return bytes;
+}
+
+/* A mirror that somebody uses stays, and counts as used now. */
+static void free_rows(mirror *m)
+{
+    if (pthread_rwlock_trywrlock(&m->lock) != 0) {
+        atomic_store(&m->used, clock_nanoseconds());
+        return;
+    }
+    mirror_abandon(m);
+    (void)ww_collection_clear(m->rows); /* its last user frees what is left */
+    atomic_store(&m->bytes, 0);
+    pthread_rwlock_unlock(&m->lock);
+}
+
+void mirror_make_room(mirror *m, int64_t rows, int64_t limit)
+{
+    for (;;) {
+        mirror *rested = NULL;
+        table_acquire();
+        const int64_t others = look_through(&m->key, m, clock_nanoseconds(), &rested);
+        const bool enough = others + bytes_of(m, rows) <= limit;
+        if (rested && !enough)
+            rested->users++;
+        table_release();
+        if (enough || !rested)
+            return;
+        free_rows(rested);
+        mirror_release(rested);
+    }
 }
 
 /* ---- runs ---------------------------------------------------------------------------------------------------------------- */

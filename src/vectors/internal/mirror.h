@@ -63,6 +63,13 @@ void mirror_lock_read(mirror *m);
 void mirror_lock_write(mirror *m);
 void mirror_unlock(mirror *m);
 
+/* Memory of the mirrors of a file, estimated from their rows. */
+int64_t mirror_file_bytes(const mirror_key *file);
+/* Frees mirrors of the same file, the ones not searched for longest first, until they need at most `limit` bytes together with
+ * `bytes` more for `m`. Those that are in use, or were less than a second ago, stay, so that searches which take turns do not
+ * load again and again what the other one needs. `m` is locked for writing. */
+void mirror_make_room(mirror *m, int64_t rows, int64_t limit);
+
 /* Called with either lock. */
 mirror_state mirror_state_of(const mirror *m);
 ww_collection *mirror_collection(mirror *m);

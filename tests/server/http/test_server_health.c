@@ -158,6 +158,8 @@ static void figures_have_routes_the_process_and_the_disk(void **state)
         "\nprocess_start_time_seconds ",
         "\nwarpwave_disk_free_bytes ",
         "\nwarpwave_store_bytes ",
+        "\nwarpwave_store_memory_bytes ",
+        "\nwarpwave_store_memory_limit_bytes 0\n",
         "# TYPE warpwave_collection_points gauge\n"};
     static const char request[] = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\napi-key: secret\r\n\r\n";
     free(ask("secret"));
