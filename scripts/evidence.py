@@ -2,6 +2,7 @@
 """The pages of docs/evidence carry the commit that they were made from.
 
     scripts/evidence.py stamp PAGE     writes that line into docs/evidence/PAGE.md; the make targets that write pages run this
+    scripts/evidence.py lines          writes the lines of parity-lines.tsv into parity.md
     scripts/evidence.py check          fails if a page has no such line; warns if its sources have changed a lot since then
 """
 import pathlib
@@ -21,6 +22,7 @@ PAGES = {
     "parity": ("check-parity", "src tests/device/test_cross_backend.c"),
     "resources": ("check-resources", "src/kernels src/arithmetic cmake/Kernels.cmake tools/check-kernels.c scripts/kernels/kernel-resources.sh"),
 }
+LINES = "## Lines to compare\n"
 LINE = re.compile(r"^Made by `make ([\w-]+)` at commit ([0-9a-f]{8,40}) of (\d{4}-\d\d-\d\d)\b.*$", flags=re.M)
 
 
@@ -46,8 +48,27 @@ def stamp(page):
     path.write_text(f"{heading}\n\n{line}\n\n{rest.lstrip()}", encoding="utf-8")
 
 
+def lines_section():
+    """The section of parity.md that parity-lines.tsv stands for."""
+    rows = [line.split("\t") for line in (EVIDENCE / "parity-lines.tsv").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    text = [LINES, "`warpwave bench --parity` computes a fixed set of searches, tensors, products and the logits of a small model, and prints a digest of the bits",
+            "of each. Every machine prints the same four words. If you own a card that is not here, compare yours by eye, and send them with",
+            "`warpwave devices`. *run*: on that machine; the kernels of emulated devices are compiled for the host.", ""]
+    text += ["| " + " | ".join(row) + " |" for row in rows]
+    text.insert(6, "|" + "---|" * len(rows[0]))
+    return "\n".join(text) + "\n"
+
+
+def with_lines(page):
+    """The page with that section at its end, in place of the one it has."""
+    return page.split(LINES)[0].rstrip() + "\n\n" + lines_section()
+
+
 def check():
     wrong = [f"docs/evidence/{path.name}: scripts/evidence.py does not know this page" for path in sorted(EVIDENCE.glob("*.md")) if path.stem not in PAGES]
+    parity = (EVIDENCE / "parity.md").read_text(encoding="utf-8")
+    if parity != with_lines(parity):
+        wrong.append("docs/evidence/parity.md has other lines than parity-lines.tsv: run scripts/evidence.py lines")
     for page, (target, sources) in PAGES.items():
         path = EVIDENCE / f"{page}.md"
         line = LINE.search(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -66,6 +87,9 @@ def check():
 def main():
     if len(sys.argv) == 3 and sys.argv[1] == "stamp" and sys.argv[2] in PAGES:
         stamp(sys.argv[2])
+    elif sys.argv[1:] == ["lines"]:
+        path = EVIDENCE / "parity.md"
+        path.write_text(with_lines(path.read_text(encoding="utf-8")), encoding="utf-8")
     elif sys.argv[1:] == ["check"]:
         sys.exit(check())
     else:

@@ -69,6 +69,7 @@ set(CHECK_FORMS
     "kernels_search: ${BOTH_WAVES_LATER}"
     "gpu_planes: ${BOTH_WAVES_LATER}"
     "gpu_search_choice: ${BOTH_WAVES_LATER}"
+    "command_parity: two emulated devices, ten seconds each, too; the short form has the CPU's instruction sets"
     "certificate: every second pair of rows and metrics for each instruction set, and the emulator; the short form has every sixth"
     "faults_command: ${MORE_FAULTS}"
     "faults_device: ${MORE_FAULTS}"

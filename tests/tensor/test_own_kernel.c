@@ -514,7 +514,7 @@ static void every_allocation_of_a_compilation_may_fail(void **state)
     char *source = read_source(device);
     ww_compile_options options = ww_compile_options_default();
     options.name = "scale";
-    setenv("XDG_CACHE_HOME", "/nonexistent", 1);
+    setenv("XDG_CACHE_HOME", "/proc/nonexistent", 1);
     CHECK_OK(compile_and_run(device, source, &options));
     const int64_t held = blocks_held();
     ww_status status = WW_OUT_OF_MEMORY;

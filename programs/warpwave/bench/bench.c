@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "warpwave/bench/parity.h"
 #include "warpwave/command.h"
 #include "warpwave/json.h"
 #include "warpwave/memory_read.h"
@@ -380,9 +381,11 @@ static exit_code bench_run(const char *const *arguments, size_t count)
         return code;
     if (settings.nlist > 0 && !settings.ivf)
         return command_misused(&command_bench, "--nlist needs --ivf");
+    if (settings.parity && settings.ivf)
+        return command_misused(&command_bench, "--parity measures nothing, so it does not go with --ivf");
     if (settings.quiet)
         terminal_be_quiet();
-    return command_end(&command_bench, measure(&settings));
+    return command_end(&command_bench, settings.parity ? parity_run(settings.device, settings.json) : measure(&settings));
 }
 
 #define INTEGER(...) OPTION_IS_INTEGER(bench_settings, __VA_ARGS__)
@@ -404,6 +407,8 @@ static const option options[] = {
     OPTION_IS_FLAG(bench_settings, ivf, "--ivf", "measure an index of clustered rows, for 1, 2, 4, ... lists per query"),
     INTEGER(nlist, false, "--nlist", "N", 0, WW_IVF_LISTS_MAX,
             "lists of the index; 0: 4 times the square root of the rows; default: 0"),
+    OPTION_IS_FLAG(bench_settings, parity, "--parity",
+                   "measure nothing; print digests of fixed answers, to compare with other machines"),
     OPTION_IS_TEXT(bench_settings, device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto"),
     OPTION_IS_FLAG(bench_settings, quiet, "--quiet", "show no progress bar and no notes"),
     OPTION_IS_FLAG(bench_settings, json, "--json", "print one JSON object"),
@@ -412,11 +417,14 @@ static const option options[] = {
 const command command_bench = {
     .name = "bench",
     .summary = "Measure adding and searching on a device, next to a plain read of memory",
-    .notes = "Searches with batches of 1, 16 and --queries queries. GB/s counts the rows once per search, whatever the batch;\n"
-             "GFLOP/s counts one multiplication and one addition for each number of each row and query. With a screen most of\n"
-             "them are never computed: the last column is the share of scores that were computed exactly. Adding is measured\n"
-             "once, the rest --repeat times.\n"
-             "With --ivf the rows are clustered, and 1, 2, 4, ... lists are read until 0.999 of the nearest are found.\n",
+    .notes =
+        "Searches with batches of 1, 16 and --queries queries. GB/s counts the rows once per search, whatever the batch;\n"
+        "GFLOP/s counts one multiplication and one addition for each number of each row and query. With a screen most of\n"
+        "them are never computed: the last column is the share of scores that were computed exactly. Adding is measured\n"
+        "once, the rest --repeat times.\n"
+        "With --parity fixed searches, tensors, products and a model are computed, and a line of hex is printed for each:\n"
+        "the same on every machine and device, docs/evidence/parity.md has them. Only --device and --json go with it.\n"
+        "With --ivf the rows are clustered, and 1, 2, 4, ... lists are read until 0.999 of the nearest are found.\n",
     .options = options,
     .option_count = sizeof options / sizeof *options,
     .run = bench_run,

@@ -16,7 +16,7 @@ typedef struct bench_settings {
     int screen; /* a ww_screen */
     int type;   /* a ww_vector_type */
     int place;  /* a ww_row_place */
-    bool ivf, json, quiet;
+    bool ivf, parity, json, quiet;
 } bench_settings;
 
 /* Results for one number of lists per query. */
