@@ -67,6 +67,7 @@ static ww_model *open_tiny(ww_device *device, const char *architecture)
 }
 
 static ww_device *device;
+static char scratch_path_of_words[SCRATCH_PATH_BYTES];
 
 /* Several threads tokenize them, and the next some thousand while one is embedded: vectors are in the order of the texts, and
  * those of each alone. */
@@ -92,6 +93,48 @@ static void many_texts_have_the_same_embeddings_as_single_texts(void **state)
     ww_model_close(model);
 }
 
+/* A file's pages, its tokenizer and its grammar are one thread's; the file is everybody's. */
+static void *open_and_use(void *wrong)
+{
+    static const char rule[] = "root ::= [a-f]+";
+    static const char *const words = "a fox";
+    for (int round = 0; round < 4; round++) {
+        float vector[WIDTH];
+        int32_t ids[16];
+        size_t count = 0;
+        ww_model *model = NULL;
+        ww_grammar *grammar = NULL;
+        *(int *)wrong |= ww_model_open(scratch_path_of_words, device, NULL, &model) != WW_OK ||
+                         ww_model_tokenize(model, words, strlen(words), 0, ids, 16, &count) != WW_OK || count != 4 ||
+                         ww_grammar_create(model, WW_GRAMMAR_GBNF, rule, strlen(rule), &grammar) != WW_OK ||
+                         ww_model_embed(model, &words, NULL, 1, NULL, vector) != WW_OK ||
+                         memcmp(vector, expected_vector, sizeof vector) != 0;
+        ww_grammar_destroy(grammar);
+        ww_model_close(model);
+    }
+    return NULL;
+}
+
+static void threads_open_one_file_at_the_same_time(void **state)
+{
+    (void)state;
+    static const char *const words = "a fox";
+    pthread_t threads[THREADS];
+    int wrong[THREADS] = {0};
+    ww_model *model = NULL;
+    tiny_write_words("bert", scratch_path("words.gguf"));
+    snprintf(scratch_path_of_words, sizeof scratch_path_of_words, "%s", scratch_path("words.gguf"));
+    CHECK_OK(ww_model_open(scratch_path_of_words, device, NULL, &model));
+    CHECK_OK(ww_model_embed(model, &words, NULL, 1, NULL, expected_vector));
+    ww_model_close(model);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, open_and_use, &wrong[i]), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(wrong[i], 0);
+}
+
 static int setup(void **state)
 {
     if (scratch_setup(state) != 0)
@@ -113,6 +156,7 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(concurrent_threads_get_the_bits_of_single_threads),
-                                       cmocka_unit_test(many_texts_have_the_same_embeddings_as_single_texts)};
+                                       cmocka_unit_test(many_texts_have_the_same_embeddings_as_single_texts),
+                                       cmocka_unit_test(threads_open_one_file_at_the_same_time)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
