@@ -2,8 +2,8 @@
  *
  * This is the umbrella; each subject has a header of its own under warpwave/. The headers need C99 or C++11.
  *
- * How an object ends says how it began: ..._close() what was opened, ..._destroy() what was created or returned as a result,
- * ..._release() one share of what several may hold, ..._unload() what was loaded. All accept NULL.
+ * How an object ends says who owns it: ..._close() ends what was opened, ..._destroy() everything else that has one owner, and
+ * ..._release() gives back one share of what several may hold. All accept NULL.
  */
 #ifndef WARPWAVE_H
 #define WARPWAVE_H

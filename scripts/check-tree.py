@@ -357,6 +357,30 @@ def check_float_guards(files):
             offend("include", 1, f"{name}: no definition that begins with FLOAT_GUARD(); was found in src")
 
 
+# The verbs that end an object (include/warpwave.h); other words for it would be a second name for the same thing.
+OTHER_ENDS = re.compile(r"^WW_API void (ww_\w+_(?:free|unload|delete|dispose|drop|end|finish|put|unref))\(", re.MULTILINE)
+# Counts have fixed widths, and structs are written to the caller's memory: not every language can take one by value.
+LONG = re.compile(r"\b(?:unsigned )?long\b")
+
+
+def check_headers(files):
+    """Three habits of the public headers: how objects end, which integers there are, and that no exported function returns a struct."""
+    text = {path: "\n".join(lines) for path, lines in files if path.startswith("include/")}
+    structs = {name for content in text.values() for name in re.findall(r"^typedef struct (ww_\w+) \{", content, re.MULTILINE)}
+    for path, content in text.items():
+        def offend_at(match, why, path=path, content=content):
+            offend(path, content.count("\n", 0, match.start()) + 1, why)
+
+        for match in OTHER_ENDS.finditer(content):
+            offend_at(match, f"{match.group(1)}: an object ends with ..._close(), ..._destroy() or ..._release()")
+        for match in re.finditer(r"^WW_API (?:const )?(ww_\w+) (ww_\w+)\(", content, re.MULTILINE):
+            if match.group(1) in structs:
+                offend_at(match, f"{match.group(2)} returns a struct by value: take a pointer to it")
+        for match in re.finditer(r"^(?!(?: \*|/\*|.*\*/$)).*$", content, re.MULTILINE):
+            if LONG.search(match.group().split("/*")[0]):
+                offend_at(match, "long has another size elsewhere: int64_t")
+
+
 # State of the process: what a file keeps between calls. Functions, constants and types are not meant.
 STATE = re.compile(r"^(static )?(?!extern\b|typedef\b|return\b|goto\b|struct \w+;|enum\b|union\b|_Static_assert\b)(?P<type>(?:_Atomic\([^)]*\)|[\w ])+?[ *]+)(?P<name>\w+)(\[[^=;]*\])*(, \*?\w+)*( = .*)?[;{,]?$")
 
@@ -448,6 +472,7 @@ def main():
     check_root()
     check_sources(path for path, _ in files)
     check_float_guards(files)
+    check_headers(files)
     print("\n".join(offences), file=sys.stderr, end="\n" if offences else "")
     documents = subprocess.run([ROOT / "scripts" / "check-docs.py"], check=False)
     sys.exit(1 if offences or documents.returncode else 0)

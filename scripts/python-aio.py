@@ -33,7 +33,7 @@ from ._ivf import IvfInfo
 from ._map import Map
 from ._select import Where
 from .device import Device, DeviceLike
-from .model import Model, ModelInfo, Prompt, Schema, Session, Stop
+from .model import Model, ModelInfo, Prompt, Reply, Schema, Session, Stop, Tools
 from .results import Results, Row
 from .store import Store, StoreInfo
 from .text import Rerank

@@ -178,7 +178,7 @@ def in_order():
 # ---- Python ------------------------------------------------------------------------------------------------------------------
 
 CTYPES = {"int": "c_int", "float": "c_float", "double": "c_double", "bool": "c_bool", "char": "c_char", "size_t": "c_size_t",
-          "long long": "c_longlong", **{f"{sign}int{bits}_t": f"c_{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}}
+          **{f"{sign}int{bits}_t": f"c_{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}}
 
 # What Python checks before a call: ctypes would cut the number or the text.
 CHECKED = {"c_char_p", *(kind for kind in CTYPES.values() if kind not in ("c_float", "c_double", "c_bool", "c_char"))}
@@ -189,14 +189,13 @@ A pointer to a struct of the API is a POINTER, so that byref() is checked; every
 without an object each. An integer or a text is given with its name, for the checks of _checked.py. Calls release the GIL.
 """
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int8, c_int16, c_int32, c_int64,
-                    c_longlong, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p)
+                    c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p)
 
 from ._checked import struct
 from ._library import function
 
 __all__: list[str] = []  # nothing is exported: this is for the modules of this package
-_UNUSED = (CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int8, c_int16, c_uint8, c_uint16, c_uint32, c_uint64,
-           c_longlong)
+_UNUSED = (CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int8, c_int16, c_uint8, c_uint16, c_uint32, c_uint64)
 '''
 
 
@@ -284,12 +283,12 @@ def wrapped(line, width=130):
 
 # ---- Rust --------------------------------------------------------------------------------------------------------------------
 
-RUST = {"int": "c_int", "float": "f32", "double": "f64", "bool": "bool", "char": "c_char", "size_t": "usize", "long long": "c_longlong", "void": "c_void",
+RUST = {"int": "c_int", "float": "f32", "double": "f64", "bool": "bool", "char": "c_char", "size_t": "usize", "void": "c_void",
         **{f"{sign}int{bits}_t": f"{'u' if sign else 'i'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}}
 
 RUST_HEAD = """// The C library's declarations, a module for each header. Made from the headers by scripts/python-native.py; do not edit.
 use super::{initialized, Opaque};
-use super::{c_char, c_int, c_longlong, c_void};
+use super::{c_char, c_int, c_void};
 """
 
 

@@ -23,7 +23,7 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-static int look(long long done, long long total, void *user)
+static int look(int64_t done, int64_t total, void *user)
 {
     phases *p = user;
     if (2 * done <= total) {

@@ -125,7 +125,7 @@ static ww_status compile(ww_device *device, const char *path, ww_module **module
     const ww_status status = ww_module_compile(device, source, NULL, module, &log);
     if (log)
         printf("the compiler: %s\n", log);
-    ww_compile_log_free(log);
+    ww_compile_log_destroy(log);
     return status;
 }
 
@@ -149,7 +149,7 @@ static int run(ww_device *device, const char *from)
         status = ww_kernel_describe(scale, &needs);
     if (status == WW_OK)
         status = compute(device, scale, y, sums);
-    ww_module_unload(module);
+    ww_module_release(module);
     if (status != WW_OK)
         return fail(info.id);
     printf("%s: kernel 'scale', at most %d threads a block, %lld bytes of arguments\n", info.id, needs.threads_per_block_max,

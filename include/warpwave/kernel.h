@@ -26,7 +26,7 @@ extern "C" {
 typedef struct ww_module ww_module;
 typedef struct ww_kernel ww_kernel;
 
-/* Loads `bytes` of code on a device; the memory may change after the call. Every module needs a ww_module_unload().
+/* Loads `bytes` of code on a device; the memory may change after the call. Every module needs a ww_module_release().
  * Refuses a CPU and code that is of another vendor (WW_UNSUPPORTED), and code that the driver rejects, with the
  * driver's message (for PTX the log of its compiler). May take a second for PTX. */
 WW_API ww_status ww_module_load(ww_device *device, const void *image, size_t bytes, ww_module **module);
@@ -44,8 +44,8 @@ typedef struct ww_compile_options {
 
 /* Compiles the source of kernels on this machine and loads it: HIP with hipRTC on ROCm, CUDA C++ with NVRTC on CUDA. `options`
  * may be NULL. Headers: on ROCm those for kernels that the library is made of ("kernels/simt/simt.h"); on both stdint.h,
- * stdbool.h and stddef.h. Every success needs a ww_module_unload(). `log`: NULL, or gets all that the compiler wrote, also
- * when it fails, for ww_compile_log_free(); NULL if that is nothing, or the code came from the cache.
+ * stdbool.h and stddef.h. Every success needs a ww_module_release(). `log`: NULL, or gets all that the compiler wrote, also
+ * when it fails, for ww_compile_log_destroy(); NULL if that is nothing, or the code came from the cache.
  * Code is kept on disk in $XDG_CACHE_HOME/warpwave, or ~/.cache/warpwave, by the hash of source, headers, options, compiler and
  * chip. Refuses a source that the compiler refuses, with its first error (WW_INVALID_ARGUMENT), a device without a compiler
  * (WW_UNSUPPORTED), and what ww_module_load() refuses. Blocks for seconds where nothing is kept. */
@@ -53,11 +53,11 @@ WW_API ww_status ww_module_compile(ww_device *device, const char *source, const 
                                    char **log);
 
 /* Accepts NULL. */
-WW_API void ww_compile_log_free(char *log);
+WW_API void ww_compile_log_destroy(char *log);
 
 /* Waits for the device's tensor operations, and unloads the module with all its kernels; a module that
  * ww_module_compile() has returned several times, after as many calls. Accepts NULL. */
-WW_API void ww_module_unload(ww_module *module);
+WW_API void ww_module_release(ww_module *module);
 
 /* Finds the kernel called `name` (extern "C", or as the compiler mangled it). It lives as long as its module. WW_NOT_FOUND if
  * there is none. */

@@ -46,8 +46,11 @@ typedef struct ww_model_options {
     ww_progress progress;       /* of loading, in bytes; may be NULL */
     void *progress_user;
     const char *chat_template; /* a Jinja template for ww_model_chat() in place of the file's; NULL: the file's */
-    ww_pooling pooling; /* instead of the file's; none: as the file says. A decoder needs mean, cls or last to embed. Rank is
-                           for a model with a head whose file names another pooling */
+    ww_pooling pooling;   /* instead of the file's; none: as the file says. A decoder needs mean, cls or last to embed. Rank is
+                             for a model with a head whose file names another pooling */
+    int32_t copy_weights; /* 0: a CPU uses f32, f16 and bf16 weights where the file has them, so that processes share their
+                             memory. Replace such a file by renaming another over it: if its bytes are written while it is
+                             open, vectors change, and if it is cut short, the process ends (SIGBUS). 1: copies all */
 } ww_model_options;
 
 /* Description of a model. Texts that are longer than their field are cut. */
@@ -82,6 +85,7 @@ typedef struct ww_model_info {
     char default_prompt[64]; /* the one that ww_model_embed() uses; "": none */
     int32_t pooling_assumed; /* 1: the file was made of a folder that names no pooling, and the mean was taken */
     int64_t texts_cut; /* texts that were longer than the context, of all that were embedded or reranked since it was opened */
+    int64_t mapped_bytes; /* of weight_bytes: in the file's own pages, which all processes share */
 } ww_model_info;
 
 /* All fill in defaults; device.h says how ..._default() and ..._init() differ. Do not block. */

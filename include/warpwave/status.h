@@ -109,7 +109,7 @@ WW_API void ww_cancel_reset(ww_cancel *cancel);
  * other threads may be using: a callback must return. It must not jump out (longjmp) or end its thread; a C++ exception that
  * leaves it ends the program (std::terminate), as in a noexcept function. It must not call functions of this library that take
  * the collection or device of the call. */
-typedef int (*ww_progress)(long long done, long long total, void *user);
+typedef int (*ww_progress)(int64_t done, int64_t total, void *user);
 
 #ifdef __cplusplus
 }

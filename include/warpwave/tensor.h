@@ -65,9 +65,15 @@ typedef struct ww_layout {
     int64_t offset;
 } ww_layout;
 
-/* The dense row-major layout of a shape. An invalid shape (rank 9, a negative size) is refused by the call that takes the
- * layout. */
-WW_API ww_layout ww_layout_contiguous(int32_t rank, const int64_t *shape);
+/* Writes the dense row-major layout of a shape to `layout`. An invalid shape (rank 9, a negative size) is refused by the call
+ * that takes the layout. */
+WW_API void ww_layout_make(ww_layout *layout, int32_t rank, const int64_t *shape);
+static inline ww_layout ww_layout_contiguous(int32_t rank, const int64_t *shape)
+{
+    ww_layout layout;
+    ww_layout_make(&layout, rank, shape);
+    return layout;
+}
 
 /* How many elements a layout has; -1 if it is invalid or they cannot be counted in 63 bits. */
 WW_API int64_t ww_layout_elements(const ww_layout *layout);
@@ -293,7 +299,8 @@ WW_API ww_status ww_tensor_elu(const ww_tensor *x, double alpha, ww_tensor *out)
 /* ---- products ------------------------------------------------------------------------------------------------------------ */
 
 /* Canonical: the same bits on every device. Fast: the vendor's library and low-precision units if available;
- * docs/design/arithmetic.md has the error. */
+ * docs/design/arithmetic.md has the error. Calls that take a struct of options have it there as `math`, a product of two
+ * tensors has it as an argument, and everything else (attention, reductions, element functions) is always canonical. */
 typedef enum ww_math { WW_MATH_CANONICAL = 0, WW_MATH_FAST = 1 } ww_math;
 
 /* [..., m, k] times [..., k, n] is [..., m, n], for f64, f32, f16 and bf16, and for i8, whose products are i32 (wrapping).

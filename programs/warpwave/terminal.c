@@ -134,7 +134,7 @@ static const char *time_left(const progress *bar, double part, double now, char 
     return text;
 }
 
-int progress_report(long long done, long long total, void *user)
+int progress_report(int64_t done, int64_t total, void *user)
 {
     progress *bar = user;
     (void)total; /* progress of this call only; the bar covers all calls */

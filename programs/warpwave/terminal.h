@@ -41,8 +41,8 @@ typedef struct progress {
 } progress;
 
 void progress_begin(progress *bar, const char *what, int64_t total);
-int progress_report(long long done, long long total, void *user); /* a ww_progress over a bar: non-zero after ctrl-C */
-void progress_end(progress *bar);                                 /* removes the bar */
+int progress_report(int64_t done, int64_t total, void *user); /* a ww_progress over a bar: non-zero after ctrl-C */
+void progress_end(progress *bar);                             /* removes the bar */
 
 /* Print a text that we did not write: from a file, a path, an argument or a driver. Control characters, characters that change
  * how their neighbours look, and invalid UTF-8 are printed byte by byte as \x1b (base/text.h). This also applies if `to` is not

@@ -6,13 +6,13 @@ the headers. A value that does not fit raises ValueError, a value of another typ
 from __future__ import annotations
 
 import operator
-from ctypes import (Array, Structure, c_char, c_char_p, c_int, c_int8, c_int16, c_int32, c_int64, c_longlong, c_size_t, c_uint8, c_uint16,
+from ctypes import (Array, Structure, c_char, c_char_p, c_int, c_int8, c_int16, c_int32, c_int64, c_size_t, c_uint8, c_uint16,
                     c_uint32, c_uint64, sizeof)
 from typing import Any, Callable, Iterable, Optional, TypeVar
 
 # The minimum and maximum of each integer type.
 LIMITS: dict[Any, tuple[int, int]] = {
-    **{kind: (-(1 << 8 * sizeof(kind) - 1), (1 << 8 * sizeof(kind) - 1) - 1) for kind in (c_int, c_int8, c_int16, c_int32, c_int64, c_longlong)},
+    **{kind: (-(1 << 8 * sizeof(kind) - 1), (1 << 8 * sizeof(kind) - 1) - 1) for kind in (c_int, c_int8, c_int16, c_int32, c_int64)},
     **{kind: (0, (1 << 8 * sizeof(kind)) - 1) for kind in (c_size_t, c_uint8, c_uint16, c_uint32, c_uint64)},
 }
 

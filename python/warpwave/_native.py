@@ -4,14 +4,13 @@ A pointer to a struct of the API is a POINTER, so that byref() is checked; every
 without an object each. An integer or a text is given with its name, for the checks of _checked.py. Calls release the GIL.
 """
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int8, c_int16, c_int32, c_int64,
-                    c_longlong, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p)
+                    c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p)
 
 from ._checked import struct
 from ._library import function
 
 __all__: list[str] = []  # nothing is exported: this is for the modules of this package
-_UNUSED = (CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int8, c_int16, c_uint8, c_uint16, c_uint32, c_uint64,
-           c_longlong)
+_UNUSED = (CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_int8, c_int16, c_uint8, c_uint16, c_uint32, c_uint64)
 
 # ---- warpwave/status.h ---------------------------------------------------------------------------------------------------
 WW_VERSION_MAJOR = 0
@@ -36,7 +35,7 @@ WW_OTHER_PROCESS = 14
 WW_BUSY = 15
 WW_DAMAGED = 16
 WW_TIMEOUT = 17
-ww_progress = CFUNCTYPE(c_int, c_longlong, c_longlong, c_void_p)
+ww_progress = CFUNCTYPE(c_int, c_int64, c_int64, c_void_p)
 
 
 @struct
@@ -327,7 +326,7 @@ class ww_pool(Structure):
 ww_dtype_name = function("", "ww_dtype_name", c_char_p, ("dtype", c_int))
 ww_dtype_bytes = function("", "ww_dtype_bytes", c_size_t, ("dtype", c_int))
 ww_dtype_of_name = function("", "ww_dtype_of_name", c_int32, ("name", c_char_p))
-ww_layout_contiguous = function("", "ww_layout_contiguous", ww_layout, ("rank", c_int32), c_void_p)
+ww_layout_make = function("", "ww_layout_make", None, POINTER(ww_layout), ("rank", c_int32), c_void_p)
 ww_layout_elements = function("", "ww_layout_elements", c_int64, POINTER(ww_layout))
 ww_storage_create = function("", "ww_storage_create", c_int, c_void_p, ("dtype", c_int), ("elements", c_int64), c_void_p)
 ww_storage_from_host = function("", "ww_storage_from_host", c_int, c_void_p, ("dtype", c_int), ("elements", c_int64),
@@ -1076,7 +1075,8 @@ class ww_model_options(Structure):
                 ("progress", ww_progress),
                 ("progress_user", c_void_p),
                 ("chat_template", c_char_p),
-                ("pooling", c_int)]
+                ("pooling", c_int),
+                ("copy_weights", c_int32)]
 
 
 @struct
@@ -1110,7 +1110,8 @@ class ww_model_info(Structure):
                 ("prompts", c_char * 128),
                 ("default_prompt", c_char * 64),
                 ("pooling_assumed", c_int32),
-                ("texts_cut", c_int64)]
+                ("texts_cut", c_int64),
+                ("mapped_bytes", c_int64)]
 
 
 @struct

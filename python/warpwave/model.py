@@ -13,16 +13,18 @@ import numpy as np
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, Worker, cancellable, interruptible
 from ._checked import integer, integers, text
-from ._errors import CutText, check, warn
+from ._errors import CutText, Unsupported, check, warn
 from ._numpy import address
+from ._tools import FORCED, OPEN, Reply, ToolCall, conversation, reply_of, schema_of, tools_of
 from .device import Device, DeviceLike, from_struct, made, resolve
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Model", "ModelInfo", "Session"]
+__all__ = ["Model", "ModelInfo", "Reply", "Session", "ToolCall"]
 
-Prompt = Union[str, Sequence[dict[str, str]]]
+Prompt = Union[str, Sequence[dict[str, Any]]]
+Tools = Sequence[dict[str, Any]]
 Stop = Union[None, str, Sequence[str]]
 Schema = Union[None, str, bool, dict[str, Any]]
 
@@ -59,6 +61,7 @@ class ModelInfo:
     prompts: str
     default_prompt: str
     pooling_assumed: int
+    mapped_bytes: int
 
 
 def warn_of_cut(cut: int, count: int, context: int) -> None:
@@ -207,11 +210,12 @@ class Model(NotPicklable):
     `precise` keeps activations in f32. `cache` is the type of keys and values in sessions ("f16", "f32", "q8_0"). `context` is the maximum
     number of tokens in a session (0: the model's own maximum). `chat_template` is the text of a Jinja template that replaces the file's.
     `pooling` ("mean", "cls", "last") replaces the file's way of combining the tokens' vectors into one; it lets a decoder embed. "rank" is for
-    a reranker whose file names another pooling.
+    a reranker whose file names another pooling. A CPU uses f32, f16 and bf16 weights where the file has them, so that processes share them;
+    replace such a file by renaming another over it, or open it with `copy_weights`.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: DeviceLike = None, *, precise: bool = False, cache: str = "f16", context: int = 0,
-                 chat_template: Optional[str] = None, pooling: Optional[str] = None, progress: Progress = None) -> None:
+                 chat_template: Optional[str] = None, pooling: Optional[str] = None, copy_weights: bool = False, progress: Progress = None) -> None:
         if cache not in _CACHES:
             raise ValueError(f"cache is {cache!r}; it must be one of {', '.join(_CACHES)}")
         if not (chat_template is None or isinstance(chat_template, str)):
@@ -225,6 +229,7 @@ class Model(NotPicklable):
         options.cache = _CACHES[cache]
         options.context = context
         options.pooling = _GIVEN_POOLINGS[pooling]
+        options.copy_weights = int(copy_weights)
         options.chat_template = None if chat_template is None else text(chat_template.encode(), "chat_template")
 
         def call(told: Any) -> int:
@@ -284,11 +289,16 @@ class Model(NotPicklable):
             check(c.ww_model_chat(model, listed, len(messages), out, count.value, byref(count)))
         return out.raw[:count.value].decode()
 
-    def chat_tokens(self, messages: Sequence[dict[str, str]], *, plain: bool = True) -> list[int]:
+    def chat_tokens(self, messages: Sequence[dict[str, Any]], *, plain: bool = True, tools: Optional[Tools] = None) -> list[int]:
         """Return the tokens of a conversation; see chat().
 
-        With `plain`, names of special tokens in messages count as text, so that no message can end a turn.
+        With `plain`, names of special tokens in messages count as text, so that no message can end a turn. `tools` are those of generate();
+        messages may then have "tool_calls" and the role "tool".
         """
+        if tools is not None or any(isinstance(m, dict) and "tool_calls" in m for m in messages):
+            if not plain:
+                raise ValueError("plain=False is for conversations without tools")
+            return self._chat_json_tokens(conversation(messages, None if tools is None else self._tools(tools)), "")
         listed, count = _said(messages), c_size_t()
         flags = c.WW_TOKENS_PLAIN if plain else 0
         with self._handle as model:
@@ -296,6 +306,23 @@ class Model(NotPicklable):
             ids = (c_int32 * max(count.value, 1))()
             check(c.ww_model_chat_tokens(model, listed, len(messages), flags, ids, len(ids), byref(count)))
         return list(ids[:count.value])
+
+    def _chat_json_tokens(self, said: str, behind: str) -> list[int]:
+        encoded, count = said.encode("utf-8", "surrogatepass"), c_size_t()
+        with self._handle as model:
+            check(c.ww_model_chat_json_tokens(model, encoded, behind.encode(), None, 0, byref(count)))
+            ids = (c_int32 * max(count.value, 1))()
+            check(c.ww_model_chat_json_tokens(model, encoded, behind.encode(), ids, len(ids), byref(count)))
+        return list(ids[:count.value])
+
+    def _tools(self, given: Tools) -> list[dict[str, Any]]:
+        """Check tools, and that the model's template takes them."""
+        tools = tools_of(given)
+        with self._handle as model:
+            template = c.ww_model_chat_template(model)
+        if not template or b"tools" not in template or OPEN.encode() not in template:
+            raise Unsupported(f"the chat template of this model does not define tools with {OPEN}; chat_template= gives it another one")
+        return tools
 
     def embed(self, texts: Union[str, Sequence[str]], *, prompt: Optional[str] = None, dimensions: Optional[int] = None,
               progress: Progress = None) -> npt.NDArray[np.float32]:
@@ -358,6 +385,11 @@ class Model(NotPicklable):
         return Session._of(pointer, self)
 
     @overload
+    def generate(self, prompt: Prompt, tokens: int = ..., *, tools: Tools, tool_choice: str = ..., chat: bool = ..., system: Optional[str] = ...,
+                 stop: Stop = ..., max_tokens: Optional[int] = ..., **sampling: Any) -> Reply:
+        ...
+
+    @overload
     def generate(self, prompt: Prompt, tokens: int = ..., *, stream: Literal[False] = ..., chat: bool = ..., system: Optional[str] = ...,
                  stop: Stop = ..., max_tokens: Optional[int] = ..., on_text: Optional[Callable[[str], Any]] = ...,
                  grammar: Optional[str] = ..., schema: Schema = ..., **sampling: Any) -> str:
@@ -375,7 +407,7 @@ class Model(NotPicklable):
 
     def generate(self, prompt: Any, tokens: int = 128, *, stream: bool = False, chat: bool = False, system: Optional[str] = None, stop: Stop = None,
                  max_tokens: Optional[int] = None, on_text: Optional[Callable[[str], Any]] = None, grammar: Optional[str] = None,
-                 schema: Schema = None, **sampling: Any) -> Any:
+                 schema: Schema = None, tools: Optional[Tools] = None, tool_choice: str = "auto", **sampling: Any) -> Any:
         """Return the text with which the model continues a prompt.
 
         A prompt is a text or a conversation, a list of {"role": ..., "content": ...}. With `chat`, a text is a user's message, and `system`
@@ -385,7 +417,16 @@ class Model(NotPicklable):
         called with each piece and stops it by returning True. `grammar`, a GBNF text, or `schema`, a JSON schema as a dict or a text,
         constrains the result; if the tokens run out, the result is the beginning of a valid text. Sampling options: temperature, top_k,
         top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty, repetition_window, seed.
+
+        With `tools`, functions in OpenAI's form that the model may call, the prompt is a conversation and the result a `Reply`: its text and
+        its calls. `tool_choice` is "auto", "required", or the name of the tool that must be called.
         """
+        if tools is not None:
+            if stream or on_text is not None or grammar is not None or schema is not None:
+                raise ValueError("stream, on_text, grammar and schema are for text; tools give a Reply when all of it is generated")
+            return self._generate_reply(prompt, tokens if max_tokens is None else max_tokens, self._tools(tools), tool_choice, system, stop, sampling)
+        if tool_choice != "auto":
+            raise ValueError("tool_choice is for tools")
         most = tokens if max_tokens is None else max_tokens
         if isinstance(prompt, (list, tuple)) and prompt and not isinstance(prompt[0], dict):
             if stream or on_text is not None:
@@ -403,6 +444,16 @@ class Model(NotPicklable):
             yield from _until(session._pieces(integer(most, "tokens"), False, options, rule), until)
 
         return pieces() if stream else _joined(pieces(), on_text)
+
+    def _generate_reply(self, prompt: Any, tokens: int, tools: list[dict[str, Any]], choice: str, system: Optional[str], stop: Stop,
+                        sampling: dict[str, Any]) -> Reply:
+        schema, messages = schema_of(tools, choice), self._messages(prompt, system)
+        if any(isinstance(one, str) for one in messages):
+            raise ValueError("tools are for one prompt, and not for a list of them")
+        fed = self._chat_json_tokens(conversation(messages, tools), FORCED if schema else "")
+        session, options, until, rule = self.session(), _sampling(sampling), _stops(stop), _Grammar(self, None, schema)
+        session.feed(fed)
+        return reply_of(_joined(_until(session._pieces(integer(tokens, "tokens"), False, options, rule), until), None), schema is not None)
 
     def _generate_all(self, prompts: list[list[int]], tokens: int, stops: list[str], sampling: dict[str, Any], grammars: list[_Grammar]) -> list[str]:
         options, sessions = _sampling(sampling), [self.session() for _ in prompts]
@@ -424,11 +475,14 @@ class Model(NotPicklable):
     def _prompt(self, prompt: Any, chat: bool, system: Optional[str]) -> list[int]:
         if isinstance(prompt, str) and not chat and system is None:
             return self.tokenize(prompt)
+        return self.chat_tokens(self._messages(prompt, system))
+
+    def _messages(self, prompt: Any, system: Optional[str]) -> list[dict[str, Any]]:
         if isinstance(prompt, str):
             prompt = [{"role": "user", "content": prompt}]
         elif not isinstance(prompt, (list, tuple)):
             raise TypeError(f"the prompt is {type(prompt).__name__}; it must be a str, a list of them, or a list of {{'role': ..., 'content': ...}}")
-        return self.chat_tokens([*([] if system is None else [{"role": "system", "content": system}]), *prompt])
+        return [*([] if system is None else [{"role": "system", "content": system}]), *prompt]
 
     def close(self) -> None:
         """Free the model's memory once its last session is gone. Closing twice is allowed."""

@@ -79,6 +79,14 @@ class Hit(_HitFields):
     """A row that a query found: id, score, row, payload; its vector, too, if that was requested."""
 
     _vector: Any = NOT_FETCHED
+    _read = False
+
+    def __repr__(self) -> str:
+        """A row that was read, and not searched, has no score."""
+        if not self._read:
+            return super().__repr__()
+        shown = {"id": self.id, "row": self.row, "vector": self._vector, "payload": self[3], "text": getattr(self, "text", NOT_FETCHED)}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items() if value is not NOT_FETCHED)})"
 
     @property
     def vector(self) -> FloatArray:
@@ -386,6 +394,7 @@ class Results:
             hit.text = self._texts[i]
         if self._vectors is not None:
             hit._vector = self._vectors[i]
+        hit._read = bool(self._fetch & READ)
         return hit
 
     def __len__(self) -> int:
@@ -536,8 +545,9 @@ class Results:
             for i, hit in zip(range(_SHOWN), one.hits()):
                 payload = f"<td>{html.escape(json.dumps(hit.payload, ensure_ascii=False))}</td>" if has_payloads else ""
                 query = "" if self._single else f"<td>{q}</td>"
-                lines.append(f"<tr>{query}<td>{i + 1}</td><td>{html.escape(str(hit.id))}</td><td>{hit.score:.6g}</td>{payload}</tr>")
-        head = ("" if self._single else "<th>query</th>") + "<th>rank</th><th>id</th><th>score</th>" + ("<th>payload</th>" if has_payloads else "")
+                score = "" if self._fetch & READ else f"<td>{hit.score:.6g}</td>"
+                lines.append(f"<tr>{query}<td>{i + 1}</td><td>{html.escape(str(hit.id))}</td>{score}{payload}</tr>")
+        head = ("" if self._single else "<th>query</th>") + "<th>rank</th><th>id</th>" + ("" if self._fetch & READ else "<th>score</th>") + ("<th>payload</th>" if has_payloads else "")
         return f"<table><caption>{html.escape(repr(self).strip('<>'))}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 

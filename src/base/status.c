@@ -94,14 +94,15 @@ ww_status ww_error_detail(ww_error_info *info)
     return struct_write(info, &ours, sizeof ours, "ww_error_detail", "ww_error_info");
 }
 
-/* Messages name their collection. One without a name is left out at the beginning, and called "the collection" elsewhere. */
+/* Messages name their collection. One without a name is left out at the beginning, and called "the collection" elsewhere, except
+ * where a name that was asked for is said to be missing. */
 static void unname(char *text)
 {
     static const char nameless[] = "collection ''", instead[] = "the collection";
     char *at = strstr(text, nameless);
     if (at == text && strncmp(at + sizeof nameless - 1, ": ", 2) == 0)
         memmove(text, text + sizeof nameless + 1, strlen(text) - sizeof nameless);
-    else if (at && strlen(text) + 2 < MESSAGE_BYTES) {
+    else if (at && strlen(text) + 2 < MESSAGE_BYTES && (at - text < 3 || memcmp(at - 3, "no ", 3) != 0)) {
         memmove(at + sizeof instead - 1, at + sizeof nameless - 1, strlen(at) - sizeof nameless + 2);
         memcpy(at, instead, sizeof instead - 1);
     }

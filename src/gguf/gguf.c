@@ -198,6 +198,15 @@ ww_status gguf_open_bytes(const char *name, const void *bytes, size_t size, ww_g
     return open_source(&source, NULL, out);
 }
 
+ww_status gguf_map(ww_gguf *gguf)
+{
+    ww_status status = WW_OK;
+    for (int64_t p = 0; p < gguf->part_count && status == WW_OK; p++)
+        if (!gguf->parts[p].map)
+            status = file_map_open(&gguf->parts[p].source, &gguf->parts[p].map);
+    return status;
+}
+
 void ww_gguf_close(ww_gguf *gguf)
 {
     if (!gguf)

@@ -7,6 +7,7 @@
 
 #include <warpwave/gguf.h>
 
+#include "base/files/map.h"
 #include "base/files/source.h"
 #include "files/copies.h"
 
@@ -44,6 +45,7 @@ typedef struct gguf_tensor {
 /* The header of one file. */
 typedef struct gguf_part {
     file_source source;
+    file_map *map;         /* NULL: loading copies */
     unsigned char *header; /* a copy in which names are followed by a NUL */
     int64_t header_bytes, header_room;
     int32_t version;
@@ -86,6 +88,10 @@ int64_t gguf_kind_bytes(int64_t kind);
  * its type and shape are invalid. */
 #define GGUF_BYTES_UNKNOWN INT64_C(-1)
 const char *gguf_tensor_size(int64_t type, int64_t rank, const int64_t *shape, int64_t *bytes);
+
+/* Maps the files, so that plain matrices (f32, f16, bf16) that are loaded to a CPU from now on are views of them, which stay
+ * valid after ww_gguf_close(). Files that cannot be mapped are read as before. */
+ww_status gguf_map(ww_gguf *gguf);
 
 /* Opens bytes in memory under a name, like ww_gguf_open() opens a file. Refuses a split model. */
 ww_status gguf_open_bytes(const char *name, const void *bytes, size_t size, ww_gguf **out);

@@ -398,6 +398,7 @@ ww_status part_read(gguf_part *part)
 void part_close(gguf_part *part)
 {
     source_close(&part->source);
+    file_map_release(part->map);
     memory_free(part->header);
     memory_free(part->entries);
     memory_free(part->tensors);

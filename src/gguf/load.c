@@ -86,9 +86,22 @@ static bool take_piece(loader *l, piece *out)
     return true;
 }
 
+/* Brings a piece of a mapped file into memory, and checks it there. */
+static ww_status look_at_piece(const loader *l, const piece *p, bool *finite)
+{
+    const gguf_tensor *t = &l->gguf->tensors[p->part->tensor];
+    const gguf_part *file = &l->gguf->parts[t->file];
+    const ww_status status = file_map_load(file->map, &file->source, t->offset + p->offset, p->size);
+    if (status == WW_OK)
+        *finite = gguf_finite(p->part->matrix->type, file->map->bytes + t->offset + p->offset, p->size);
+    return status;
+}
+
 /* Reads a piece and queues its copy. */
 static ww_status move_piece(loader *l, const worker *w, const piece *p, bool *finite)
 {
+    if (p->part->matrix->memory->map)
+        return look_at_piece(l, p, finite);
     ww_status status = ww_gguf_read(l->gguf, p->part->tensor, p->offset, w->bytes, p->size);
     if (status != WW_OK)
         return status;
@@ -268,19 +281,46 @@ typedef struct request {
     void *user;
 } request;
 
+/* Can the rows of these tensors be used where the file has them? The CPU's layout of f32, f16 and bf16 is the file's, and the
+ * tensors of one matrix must follow each other without a gap. */
+static bool can_map(const request *r, const int64_t *indices, int64_t count)
+{
+    const gguf_tensor *first = &r->gguf->tensors[indices[0]], *before = NULL;
+    const bool plain = first->type == WW_QUANT_F32 || first->type == WW_QUANT_F16 || first->type == WW_QUANT_BF16;
+    if (!plain || !r->device->backend->on_host || !r->gguf->parts[first->file].map ||
+        first->offset % (int64_t)sizeof(float) != 0)
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        const gguf_tensor *t = &r->gguf->tensors[indices[i]];
+        if (before && (t->file != before->file || t->offset != before->offset + before->bytes))
+            return false;
+        before = t;
+    }
+    return true;
+}
+
+/* Makes a matrix for the rows of tensors, which is a view of their file if possible and not filled yet otherwise. */
+static ww_status make_matrix(const request *r, const int64_t *indices, int64_t count, ww_quant **out)
+{
+    const gguf_tensor *first = &r->gguf->tensors[indices[0]];
+    ww_quant shape = {.type = (ww_quant_type)first->type, .cols = first->shape[0]};
+    for (int64_t i = 0; i < count; i++)
+        shape.rows += rows_of(&r->gguf->tensors[indices[i]]);
+    if (!can_map(r, indices, count))
+        return quant_make(r->device, shape.type, shape.rows, shape.cols, out);
+    const ww_status status = ww_quant_row_bytes(shape.type, shape.cols, &shape.row_bytes);
+    return status == WW_OK ? quant_make_mapped(r->device, &shape, r->gguf->parts[first->file].map, first->offset, out) : status;
+}
+
 /* Makes one matrix of several consecutive tensors, which are checked. */
 static ww_status load_one(const request *r, const int64_t *indices, int64_t count, ww_quant **matrix)
 {
-    const gguf_tensor *first = &r->gguf->tensors[indices[0]];
-    int64_t rows = 0;
     ww_quant *made = NULL;
-    for (int64_t i = 0; i < count; i++)
-        rows += rows_of(&r->gguf->tensors[indices[i]]);
     part *parts = memory_alloc_zeroed((size_t)count, sizeof *parts);
     if (!parts)
         return memory_failed("loading of a GGUF file", (size_t)count * sizeof *parts);
     loader l = {.gguf = r->gguf, .device = r->device, .parts = parts, .count = count};
-    ww_status status = quant_make(r->device, (ww_quant_type)first->type, rows, first->shape[0], &made);
+    ww_status status = make_matrix(r, indices, count, &made);
     size_t offset = 0;
     for (int64_t i = 0; i < count; i++) {
         parts[i] = (part){.tensor = indices[i], .matrix = made, .offset = offset};

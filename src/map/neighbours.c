@@ -34,10 +34,10 @@ void neighbours_free(neighbours *found)
     memory_free(found->numbers);
 }
 
-static int tell(long long done, long long total, void *user)
+static int tell(int64_t done, int64_t total, void *user)
 {
     (void)total;
-    return map_report_progress(user, (int64_t)done) != WW_OK;
+    return map_report_progress(user, done) != WW_OK;
 }
 
 /* Takes the hits of a query, without the row itself and rows that were added during the call. Computes where the row starts. */

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "base/text.h"
+#include "gguf/gguf.h"
 #include "model/convert/convert.h"
 #include "model/fingerprint.h"
 #include "model/model.h"
@@ -189,6 +190,7 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
                             .kind = model->architecture->kind,
                             .parameters = model->weights.parameters,
                             .weight_bytes = model->weights.bytes,
+                            .mapped_bytes = model->weights.bytes_mapped,
                             .cache_bytes = model->architecture->kind == WW_MODEL_DECODER ? model->pool.bytes : 0,
                             .vocabulary = s->vocabulary,
                             .context = model->context,
@@ -313,6 +315,8 @@ ww_status ww_model_open(const char *path, ww_device *device, const ww_model_opti
         return status;
     }
     status = is_folder(path) ? convert_open(path, device, &gguf) : name_formats(ww_gguf_open(path, &gguf));
+    if (status == WW_OK && !asked.copy_weights)
+        status = gguf_map(gguf);
     if (status == WW_OK)
         status = architecture_find(gguf, &made->architecture);
     if (status == WW_OK)

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "model/weights_loader.h"
+#include "quant/matrix.h"
 
 /* ---- bodies -------------------------------------------------------------------------------------------------------------- */
 
@@ -79,28 +80,34 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
 }
 
 /* An encoder's float weights become a tensor: there are always many rows to multiply, which tensor products are made for. The
- * weights of its values always do, because coded activations cost an embedding most of its precision there. */
-static ww_status make_plain(linear *l, bool always)
+ * weights of its values always do, because coded activations cost an embedding most of its precision there. On a CPU f32
+ * weights stay where they are. */
+static ww_status make_plain(loader *l, linear *of, bool always)
 {
     ww_quant_info info = ww_quant_info_default();
-    ww_status status = l->matrix ? ww_quant_describe(l->matrix, &info) : WW_OK;
+    ww_status status = of->matrix ? ww_quant_describe(of->matrix, &info) : WW_OK;
     const bool floats = info.type == WW_QUANT_F32 || info.type == WW_QUANT_F16 || info.type == WW_QUANT_BF16;
-    if (status != WW_OK || !l->matrix || (!floats && !always))
+    if (status != WW_OK || !of->matrix || (!floats && !always))
         return status;
-    status = ww_quant_dequantize(l->matrix, 0, info.rows, WW_F32, &l->plain);
-    if (status == WW_OK) {
-        ww_quant_destroy(l->matrix);
-        l->matrix = NULL;
+    status = quant_into_tensor(of->matrix, &of->plain);
+    if (status == WW_OK && !of->plain.storage) {
+        status = ww_quant_dequantize(of->matrix, 0, info.rows, WW_F32, &of->plain);
+        if (status != WW_OK)
+            return status;
+        l->w->bytes_mapped -= of->matrix->memory->map ? info.bytes : 0;
+        ww_quant_destroy(of->matrix);
     }
+    if (status == WW_OK)
+        of->matrix = NULL;
     return status;
 }
 
-static ww_status make_layer_plain(layer_weights *x)
+static ww_status make_layer_plain(loader *l, layer_weights *x)
 {
     linear *const linears[] = {&x->query, &x->key, &x->value, &x->output, &x->gate, &x->gate_up, &x->up, &x->down};
     ww_status status = WW_OK;
     for (size_t i = 0; i < sizeof linears / sizeof *linears && status == WW_OK; i++)
-        status = make_plain(linears[i], linears[i] == &x->value);
+        status = make_plain(l, linears[i], linears[i] == &x->value);
     return status;
 }
 
@@ -188,7 +195,7 @@ static ww_status load_layer(loader *l, int32_t i)
     if (status == WW_OK)
         status = l->source->architecture->experts ? load_experts(l, i, to) : load_feed_forward(l, i, to);
     if (status == WW_OK && !has_decoder_body(l->source->architecture))
-        status = make_layer_plain(to);
+        status = make_layer_plain(l, to);
     return status;
 }
 
@@ -272,8 +279,8 @@ static ww_status load_head(loader *l)
         status =
             loader_linear(l, (linear_name){-1, one_row ? "cls" : "cls.output", head->labels, s->width, false}, &head->output);
     if (status == WW_OK)
-        status = make_plain(&head->dense, true);
-    return status == WW_OK ? make_plain(&head->output, true) : status;
+        status = make_plain(l, &head->dense, true);
+    return status == WW_OK ? make_plain(l, &head->output, true) : status;
 }
 
 ww_status weights_load_answers(const weights *w, const int32_t ids[2], rank_head *out)
@@ -359,7 +366,7 @@ static ww_status load_bidirectional(loader *l)
     for (int i = 0; i < DENSE_LAYERS && status == WW_OK; i++) {
         status = loader_linear(l, (linear_name){-1, NAMES[i], sizes[i + 1], sizes[i], false}, &l->w->dense[i]);
         if (status == WW_OK)
-            status = make_plain(&l->w->dense[i], true);
+            status = make_plain(l, &l->w->dense[i], true);
     }
     return status;
 }

@@ -71,6 +71,7 @@ typedef struct weights {
     layer_weights *layers;
     int32_t layer_count;
     int64_t parameters, bytes;
+    int64_t bytes_mapped; /* of `bytes`: in the file's own pages */
 } weights;
 
 /* Loads all weights. On failure nothing is left. May fill in sizes->vocabulary, which the metadata need not contain. */

@@ -15,10 +15,11 @@
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/status.h"
+#include "quant/matrix.h"
 
 enum { CHECKED_ELEMENTS = 1 << 22 };
 
-static int tell(long long done, long long total, void *user)
+static int tell(int64_t done, int64_t total, void *user)
 {
     (void)total;
     const loader *l = user;
@@ -100,13 +101,16 @@ ww_status loader_matrix(loader *l, const wanted *want, ww_quant **out)
     ww_quant_info info = ww_quant_info_default();
     status = ww_quant_describe(*out, &info);
     l->bytes_before += info.bytes;
+    l->w->bytes_mapped += (*out)->memory->map ? info.bytes : 0;
     return status == WW_OK && !info.finite ? check_finite(want->name, *out, info.rows, info.cols) : status;
 }
 
 ww_status loader_vector(loader *l, const wanted *want, ww_tensor *out)
 {
+    const int64_t mapped = l->w->bytes_mapped;
     ww_quant *matrix = NULL;
     ww_status status = loader_matrix(l, want, &matrix);
+    l->w->bytes_mapped = mapped; /* `out` is a copy */
     if (status == WW_OK && matrix)
         status = ww_quant_dequantize(matrix, 0, 1, WW_F32, out);
     if (status == WW_OK && matrix)
@@ -202,5 +206,6 @@ ww_status loader_joined(loader *l, const joined_name *n, linear *out)
     if (status == WW_OK)
         status = ww_quant_describe(out->matrix, &info);
     l->bytes_before += info.bytes;
+    l->w->bytes_mapped += out->matrix && out->matrix->memory->map ? info.bytes : 0;
     return status == WW_OK && !info.finite ? check_parts(n, out->matrix) : status;
 }

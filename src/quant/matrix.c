@@ -60,7 +60,10 @@ static void memory_release(quant_memory *memory)
 {
     if (!device_is_ours(memory->device) || atomic_fetch_sub(&memory->users, 1) != 1)
         return;
-    memory->device->backend->buffer_destroy(memory->device, &memory->blocks);
+    if (memory->map)
+        file_map_release(memory->map);
+    else
+        memory->device->backend->buffer_destroy(memory->device, &memory->blocks);
     ww_device_close(memory->device);
     memory_free(memory);
 }
@@ -87,6 +90,32 @@ ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_
     matrix->rows = rows;
     matrix->cols = cols;
     matrix->row_bytes = row_bytes;
+    *out = matrix;
+    return WW_OK;
+}
+
+ww_status quant_make_mapped(ww_device *device, const ww_quant *shape, file_map *map, int64_t offset, ww_quant **out)
+{
+    ww_status status = device_check(device);
+    if (status == WW_OK)
+        status = device_check_single(device, "quantized matrices");
+    if (status != WW_OK)
+        return status;
+    ww_quant *matrix = memory_alloc_zeroed(1, sizeof *matrix);
+    quant_memory *memory = memory_alloc_zeroed(1, sizeof *memory);
+    if (!matrix || !memory) {
+        memory_free(matrix);
+        memory_free(memory);
+        return memory_failed("quantized matrix", sizeof *matrix + sizeof *memory);
+    }
+    *memory = (quant_memory){
+        .device = device_retain(device),
+        .blocks = {.data = (void *)(uintptr_t)(map->bytes + offset), .bytes = (size_t)(shape->rows * shape->row_bytes)},
+        .map = file_map_retain(map)};
+    atomic_init(&memory->users, 1);
+    *matrix = *shape;
+    matrix->memory = memory;
+    matrix->loaded = true;
     *out = matrix;
     return WW_OK;
 }

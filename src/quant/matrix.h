@@ -5,13 +5,16 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/files/map.h"
 #include "device/quant_jobs.h"
 #include "quant/types.h"
 
-/* The memory, and how many matrices share it. The rows are followed by blocks of zeros for QUANT_PADDING elements. */
+/* The memory, and how many matrices share it. The rows are followed by blocks of zeros for QUANT_PADDING elements, unless they
+ * lie in a mapped file. */
 typedef struct quant_memory {
     ww_device *device; /* retained */
     buffer blocks;
+    file_map *map; /* has the blocks; NULL: the device's buffer has them */
     atomic_int users;
 } quant_memory;
 
@@ -26,6 +29,14 @@ struct ww_quant {
 
 /* Makes a matrix whose padding is zero and whose rows are not written yet. */
 ww_status quant_make(ww_device *device, ww_quant_type type, int64_t rows, int64_t cols, ww_quant **out);
+
+/* Makes a matrix of rows in a mapped file, from `offset` on: of f32, f16 or bf16, on a device whose memory is the host's. Such
+ * devices read plain rows to their last element and no further. */
+ww_status quant_make_mapped(ww_device *device, const ww_quant *shape, file_map *map, int64_t offset, ww_quant **out);
+
+/* Makes `out` a tensor over a matrix of f32, which it takes over, if the device's memory is the host's. `out` stays empty
+ * otherwise. */
+ww_status quant_into_tensor(ww_quant *matrix, ww_tensor *out);
 
 /* Returns WW_OK, or refuses rows that do not exist. */
 ww_status quant_check_rows(const ww_quant *matrix, const char *call, int64_t first, int64_t count, const void *out);

@@ -3,6 +3,8 @@
  */
 #include <string.h>
 
+#include <warpwave/tensor_foreign.h>
+
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "quant/matrix.h"
@@ -18,6 +20,26 @@ static bool is_number(ww_dtype dtype)
 int32_t quant_plain_type(ww_dtype type)
 {
     return (int32_t)(type == WW_F16 ? WW_QUANT_F16 : type == WW_BF16 ? WW_QUANT_BF16 : WW_QUANT_F32);
+}
+
+static void destroy_matrix(void *matrix)
+{
+    ww_quant_destroy(matrix);
+}
+
+ww_status quant_into_tensor(ww_quant *matrix, ww_tensor *out)
+{
+    ww_foreign rows = ww_foreign_default();
+    if (matrix->type != WW_QUANT_F32 || !matrix->memory->device->backend->on_host)
+        return WW_OK;
+    const int64_t shape[2] = {matrix->rows, matrix->cols};
+    rows.data = (char *)matrix->memory->blocks.data + matrix->offset;
+    rows.dtype = WW_F32;
+    rows.layout = ww_layout_contiguous(2, shape);
+    rows.read_only = 1;
+    rows.release = destroy_matrix;
+    rows.owner = matrix;
+    return ww_tensor_wrap(matrix->memory->device, &rows, out);
 }
 
 /* ---- coding -------------------------------------------------------------------------------------------------------------- */

@@ -181,7 +181,7 @@ ww_status ww_module_compile(ww_device *device, const char *source, const ww_comp
     return status;
 }
 
-void ww_compile_log_free(char *log)
+void ww_compile_log_destroy(char *log)
 {
     memory_free(log);
 }
@@ -202,7 +202,7 @@ static bool has_other_users(ww_module *module)
     return others;
 }
 
-void ww_module_unload(ww_module *module)
+void ww_module_release(ww_module *module)
 {
     if (!module || !device_is_ours(module->device) || has_other_users(module))
         return;

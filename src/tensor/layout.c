@@ -4,18 +4,19 @@
 
 #include "tensor/tensor.h"
 
-ww_layout ww_layout_contiguous(int32_t rank, const int64_t *shape)
+void ww_layout_make(ww_layout *layout, int32_t rank, const int64_t *shape)
 {
-    ww_layout layout = {.rank = rank};
+    if (!layout)
+        return;
+    *layout = (ww_layout){.rank = rank};
     if (rank < 0 || rank > WW_RANK_MAX || (!shape && rank > 0))
-        return layout;
+        return;
     uint64_t stride = 1; /* wraps if the shape is too large, which is detected when the layout is used */
     for (int32_t d = rank - 1; d >= 0; d--) {
-        layout.shape[d] = shape[d];
-        layout.strides[d] = (int64_t)(stride & INT64_MAX);
+        layout->shape[d] = shape[d];
+        layout->strides[d] = (int64_t)(stride & INT64_MAX);
         stride *= shape[d] > 0 ? (uint64_t)shape[d] : 1;
     }
-    return layout;
 }
 
 int64_t ww_layout_elements(const ww_layout *layout)

@@ -18,7 +18,7 @@ typedef struct listener {
     int stop_at;          /* the call that asks to stop; 0: none */
 } listener;
 
-static int listen_to(long long done, long long total, void *user)
+static int listen_to(int64_t done, int64_t total, void *user)
 {
     listener *l = user;
     assert_true(done >= 0 && done <= total);
@@ -80,7 +80,7 @@ static void callbacks_run_on_the_callers_thread_and_cancel_cleanly(void **state)
 
 static const char thrower[] =
     "#include <warpwave.h>\n#include <cstdio>\n#include <stdexcept>\n#include <vector>\n"
-    "static int thrown(long long, long long, void *) { throw std::runtime_error(\"from a callback\"); }\n"
+    "static int thrown(int64_t, int64_t, void *) { throw std::runtime_error(\"from a callback\"); }\n"
     "int main() {\n"
     "    ww_device *device = nullptr; ww_collection *c = nullptr;\n"
     "    ww_device_open(\"cpu\", &device);\n"

@@ -150,7 +150,7 @@ static void collections_give_the_same_bits(void **state)
 
 static uint64_t seen;
 
-static int look(long long done, long long total, void *user)
+static int look(int64_t done, int64_t total, void *user)
 {
     (void)done, (void)total, (void)user;
     seen = float_control() & ~(uint64_t)FLOAT_CONTROL_FLAGS;

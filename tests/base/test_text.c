@@ -141,6 +141,8 @@ static void a_message_does_not_show_the_empty_name_of_a_collection(void **state)
     assert_string_equal(ww_error_message(), "no room in the collection, which is full");
     (void)ww_fail(WW_INVALID_ARGUMENT, "collection '%s'", "");
     assert_string_equal(ww_error_message(), "the collection");
+    CHECK_FAILS(WW_NOT_FOUND, ww_fail(WW_NOT_FOUND, "there is no collection '%s' in the store", ""));
+    assert_string_equal(ww_error_message(), "there is no collection '' in the store");
     (void)ww_fail(WW_INVALID_ARGUMENT, "collection '%s': k is %d", "docs", 5);
     assert_string_equal(ww_error_message(), "collection 'docs': k is 5");
 }

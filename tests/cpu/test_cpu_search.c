@@ -309,7 +309,7 @@ typedef struct watcher {
     long long last, total;
 } watcher;
 
-static int watch(long long done, long long total, void *user)
+static int watch(int64_t done, int64_t total, void *user)
 {
     watcher *w = user;
     assert_true(done >= w->last && done <= total);

@@ -150,7 +150,7 @@ static ww_status kernels_of_ones_own(ww_device *device)
     if (status == WW_OK)
         status = ww_device_synchronize(device);
     ww_tensor_release(&x);
-    ww_module_unload(module);
+    ww_module_release(module);
     return status == WW_OK ? gpu_trim(device) : status;
 }
 

@@ -258,13 +258,13 @@ static void a_stream_is_read_to_its_end(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_gguf_open_stream(NULL, &g));
 }
 
-static int stop_at_once(long long done, long long total, void *user)
+static int stop_at_once(int64_t done, int64_t total, void *user)
 {
     *(long long *)user = total;
     return done > 0;
 }
 
-static int count_up(long long done, long long total, void *user)
+static int count_up(int64_t done, int64_t total, void *user)
 {
     long long *last = user;
     assert_true(done > *last && done <= total);

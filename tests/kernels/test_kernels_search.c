@@ -258,7 +258,7 @@ static void rows_that_an_engine_copies_give_the_cpus_bits(void **state)
     free(queries);
 }
 
-static int go_on(long long done, long long total, void *user)
+static int go_on(int64_t done, int64_t total, void *user)
 {
     (void)user;
     return done > total;

@@ -419,7 +419,7 @@ typedef struct watch {
     int64_t calls, stop_at, last, total;
 } watch;
 
-static int look(long long done, long long total, void *user)
+static int look(int64_t done, int64_t total, void *user)
 {
     watch *w = user;
     assert_true(done >= w->last && done <= total);

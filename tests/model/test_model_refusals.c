@@ -163,7 +163,7 @@ static void a_cut_file_is_refused(void **state)
     free(bytes);
 }
 
-static int stop(long long done, long long total, void *user)
+static int stop(int64_t done, int64_t total, void *user)
 {
     assert_true(done <= total);
     return ++*(int *)user == 5;

@@ -21,7 +21,7 @@ static int number_of(const char *name)
 }
 
 /* Sends the victim the signal. */
-static int end_here(long long done, long long total, void *user)
+static int end_here(int64_t done, int64_t total, void *user)
 {
     const ranks *r = user;
     (void)done, (void)total;

@@ -348,6 +348,18 @@ class Messages(unittest.TestCase):
         self.assertEqual(len(check.offences), 2)
 
 
+class Headers(unittest.TestCase):
+    def test_other_endings_long_integers_and_structs_by_value_are_refused(self):
+        check = load(ROOT / "scripts/check-tree.py")
+        good = ["typedef struct ww_a {", "    int64_t n; /* as long as it lives */", "} ww_a;", "WW_API void ww_a_make(ww_a *a);",
+                "WW_API void ww_b_destroy(ww_b *b);", "/* A long call. */", " * a long text"]
+        check.check_headers([("include/warpwave/a.h", good)])
+        self.assertEqual(check.offences, [])
+        bad = ["typedef struct ww_a {", "} ww_a;", "WW_API ww_a ww_a_make(void);", "WW_API void ww_a_unload(ww_a *a);", "typedef int (*ww_f)(long long n);"]
+        check.check_headers([("include/warpwave/a.h", bad)])
+        self.assertEqual(len(check.offences), 3)
+
+
 class Demo(unittest.TestCase):
     def test_a_sample_of_glosses_is_spread_over_all_kinds_of_words(self):
         glosses = load(ROOT / "scripts/demo/glosses.py")

@@ -461,7 +461,7 @@ static void an_upgrade_covers_the_index_and_its_missing_columns(void **state)
     reading_free(&after);
 }
 
-static int cancel(long long done, long long total, void *user)
+static int cancel(int64_t done, int64_t total, void *user)
 {
     (void)user;
     return done > 0 && total == ROWS;

@@ -77,7 +77,7 @@ static void rename_keeps_the_index_and_clear_and_drop_remove_it(void **state)
     scene_free(s);
 }
 
-static int stop(long long done, long long total, void *user)
+static int stop(int64_t done, int64_t total, void *user)
 {
     (void)total;
     return done >= *(const long long *)user;

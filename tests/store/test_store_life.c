@@ -71,7 +71,7 @@ static void a_backup_is_a_store_of_one_moment(void **state)
     free(backup);
 }
 
-static int stop_at_once(long long done, long long total, void *user)
+static int stop_at_once(int64_t done, int64_t total, void *user)
 {
     (void)done, (void)total, (void)user;
     return 1;

@@ -84,7 +84,7 @@ static ww_status scene_make(ww_device *device, const code *from, scene *s, ww_mo
 
 static void scene_end(scene *s)
 {
-    ww_module_unload(s->module);
+    ww_module_release(s->module);
     ww_tensor_release(&s->x);
     ww_tensor_release(&s->y);
     ww_tensor_release(&s->sums);
@@ -179,7 +179,7 @@ static void a_module_that_is_unloaded_has_done_its_work(void **state)
     scene s;
     scene_on(*state, &s);
     CHECK_OK(ww_kernel_launch(s.scale, &s.launch));
-    ww_module_unload(s.module);
+    ww_module_release(s.module);
     s.module = NULL;
     check_y(&s.y, 0, 2.0f);
     scene_end(&s);
@@ -351,7 +351,7 @@ static void code_for_another_device_is_refused_and_named(void **state)
         CHECK_FAILS(WW_UNSUPPORTED, ww_module_load(device, (cut.header.e_shoff = 64, cut.bytes), sizeof cut, &module));
     }
     assert_null(module);
-    ww_module_unload(NULL);
+    ww_module_release(NULL);
 }
 
 static void a_kernel_that_is_not_there_is_not_found(void **state)
@@ -431,11 +431,11 @@ static void a_source_is_compiled_and_runs(void **state)
     if (strcmp(device->info.backend, "rocm") ==
         0) /* other options were not in the cache, so the compiler had something to say */
         assert_true(strstr(log, "warning:") != NULL || log[0] != '\0');
-    ww_compile_log_free(log);
-    ww_module_unload(module);
+    ww_compile_log_destroy(log);
+    ww_module_release(module);
     CHECK_OK(ww_module_compile(device, source, &options, &module, &log));
     assert_null(log); /* the cache has it */
-    ww_module_unload(module);
+    ww_module_release(module);
     assert_int_equal(scratch_teardown(NULL), 0);
     free(source);
 }
@@ -458,15 +458,15 @@ static void a_name_gives_the_module_that_is_loaded(void **state)
     options.name = NULL;
     CHECK_OK(ww_module_compile(device, source, &options, &other, NULL));
     assert_ptr_not_equal(first, other);
-    ww_module_unload(first);
+    ww_module_release(first);
     CHECK_OK(ww_module_function(second, "scale", &kernel)); /* still loaded */
-    ww_module_unload(second);
+    ww_module_release(second);
     options.name = "scale";
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_module_compile(device, "#error not a kernel", &options, &first, NULL));
     assert_null(strstr(ww_error_message(), "another source")); /* it is gone, so this was compiled */
     CHECK_OK(ww_module_compile(device, source, &options, &first, NULL));
-    ww_module_unload(first);
-    ww_module_unload(other);
+    ww_module_release(first);
+    ww_module_release(other);
     free(source);
 }
 
@@ -502,8 +502,8 @@ static void a_source_with_an_error_is_refused_with_the_compilers_words(void **st
     assert_non_null(log);
     assert_non_null(strstr(log, "error"));
     assert_null(module);
-    ww_compile_log_free(log);
-    ww_compile_log_free(NULL);
+    ww_compile_log_destroy(log);
+    ww_compile_log_destroy(NULL);
 }
 
 static void every_allocation_of_a_compilation_may_fail(void **state)

@@ -75,7 +75,7 @@ static ww_results *find(ww_text *t, const char *words, ww_text_mode mode, int32_
     return found;
 }
 
-static int count_texts(long long done, long long total, void *user)
+static int count_texts(int64_t done, int64_t total, void *user)
 {
     (void)total;
     *(long long *)user = done;

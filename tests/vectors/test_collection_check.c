@@ -204,7 +204,7 @@ static void rows_that_were_written_moved_and_compacted_are_sound(void **state)
     ww_collection_destroy(c);
 }
 
-static int stop_at_once(long long done, long long total, void *user)
+static int stop_at_once(int64_t done, int64_t total, void *user)
 {
     (void)done;
     (void)total;

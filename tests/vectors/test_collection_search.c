@@ -212,7 +212,7 @@ static void an_infinite_distance_is_a_result(void **state)
     ww_collection_destroy(c);
 }
 
-static int stop_at_once(long long done, long long total, void *user)
+static int stop_at_once(int64_t done, int64_t total, void *user)
 {
     (void)done;
     (void)total;
@@ -220,7 +220,7 @@ static int stop_at_once(long long done, long long total, void *user)
     return 1;
 }
 
-static int count_queries(long long done, long long total, void *user)
+static int count_queries(int64_t done, int64_t total, void *user)
 {
     long long *last = user;
     assert_true(done >= *last && done <= total);

@@ -254,13 +254,13 @@ static void compacting_an_emptied_collection_leaves_an_empty_one(void **state)
 }
 
 /* Returns non-zero when `*user` calls have been made. */
-static int cancel_after(long long done, long long total, void *user)
+static int cancel_after(int64_t done, int64_t total, void *user)
 {
     assert_true(done >= 0 && done <= total);
     return --*(int *)user == 0;
 }
 
-static int expect_order(long long done, long long total, void *user)
+static int expect_order(int64_t done, int64_t total, void *user)
 {
     long long *last = user;
     assert_true(done >= *last && done <= total);

@@ -134,7 +134,7 @@ static void lists_without_rows_get_others(void **state)
 /* ---- refusals ---------------------------------------------------------------------------------------------------------------
  */
 
-static int stop_at_half(long long done, long long total, void *user)
+static int stop_at_half(int64_t done, int64_t total, void *user)
 {
     long long *most = user;
     assert_true(done >= *most && done <= total);

@@ -527,7 +527,7 @@ static void modes_and_queries_that_make_no_sense_are_refused(void **state)
     ww_collection_destroy(dots);
 }
 
-static int stop(long long done, long long total, void *user)
+static int stop(int64_t done, int64_t total, void *user)
 {
     (void)done;
     (void)total;

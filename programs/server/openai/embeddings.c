@@ -257,7 +257,7 @@ static const embedding_inputs *inputs_of(const request *r)
 }
 
 /* Cancels an embedding whose clients have all left: their answers are for nobody. */
-static int all_have_left(long long done, long long total, void *user)
+static int all_have_left(int64_t done, int64_t total, void *user)
 {
     (void)done;
     (void)total;

@@ -138,7 +138,7 @@ static void answer(request *r, const served_model *m, const ranked *order)
 }
 
 /* Cancels the work for a client that has left. */
-static int has_left(long long done, long long total, void *user)
+static int has_left(int64_t done, int64_t total, void *user)
 {
     (void)done;
     (void)total;

@@ -15,7 +15,7 @@
 #include "server/ui/ui.h"
 #include "server/work/job.h"
 
-static int stop_early(long long done, long long total, void *user)
+static int stop_early(int64_t done, int64_t total, void *user)
 {
     const server *s = user;
     (void)done;

@@ -17,7 +17,7 @@
 
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
 
-static int tell_progress(long long done, long long total, void *user)
+static int tell_progress(int64_t done, int64_t total, void *user)
 {
     map_job *job = user;
     atomic_store(&job->done, done);

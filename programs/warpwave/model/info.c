@@ -29,6 +29,7 @@ static void print_json(const ww_model_info *i)
     json_put_text(&w, "fingerprint", i->fingerprint);
     json_put_integer(&w, "parameters", i->parameters);
     json_put_integer(&w, "weight_bytes", i->weight_bytes);
+    json_put_integer(&w, "mapped_bytes", i->mapped_bytes);
     json_put_integer(&w, "cache_bytes", i->cache_bytes);
     json_put_integer(&w, "vocabulary", i->vocabulary);
     json_put_integer(&w, "context", i->context);
@@ -60,7 +61,7 @@ static void print_text(const char *what, const char *text)
 
 static void print(const ww_model_info *i)
 {
-    char weights[32], cache[32];
+    char weights[32], cache[32], mapped[32];
     print_text("architecture", i->architecture);
     print_text("name", i->name);
     print_text("licence", i->licence);
@@ -70,8 +71,11 @@ static void print(const ww_model_info *i)
         printf(" (%d of keys)", (int)i->key_heads);
     if (i->window)
         printf(", window %d", (int)i->window);
-    printf("\n%-14s%.1f million, %s on %s\n", "parameters", (double)i->parameters / 1e6, human_bytes(weights, i->weight_bytes),
+    printf("\n%-14s%.1f million, %s on %s", "parameters", (double)i->parameters / 1e6, human_bytes(weights, i->weight_bytes),
            i->device);
+    if (i->mapped_bytes > 0)
+        printf(", %s of them in the file's own pages", human_bytes(mapped, i->mapped_bytes));
+    printf("\n");
     printf("%-14s%lld tokens", "context", (long long)i->context);
     if (i->kind == WW_MODEL_DECODER)
         printf(", %s for each 256 of a session", human_bytes(cache, i->cache_bytes));

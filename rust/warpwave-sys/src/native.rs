@@ -1,6 +1,6 @@
 // The C library's declarations, a module for each header. Made from the headers by scripts/python-native.py; do not edit.
 use super::{initialized, Opaque};
-use super::{c_char, c_int, c_longlong, c_void};
+use super::{c_char, c_int, c_void};
 
 mod status {
     use super::*;
@@ -31,7 +31,7 @@ mod status {
     pub struct ww_cancel {
         _opaque: Opaque,
     }
-    pub type ww_progress = Option<unsafe extern "C" fn(done: c_longlong, total: c_longlong, user: *mut c_void) -> c_int>;
+    pub type ww_progress = Option<unsafe extern "C" fn(done: i64, total: i64, user: *mut c_void) -> c_int>;
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
     pub struct ww_error_info {
@@ -414,7 +414,7 @@ mod tensor {
         pub fn ww_dtype_name(dtype: ww_dtype) -> *const c_char;
         pub fn ww_dtype_bytes(dtype: ww_dtype) -> usize;
         pub fn ww_dtype_of_name(name: *const c_char) -> i32;
-        pub fn ww_layout_contiguous(rank: i32, shape: *const i64) -> ww_layout;
+        pub fn ww_layout_make(layout: *mut ww_layout, rank: i32, shape: *const i64);
         pub fn ww_layout_elements(layout: *const ww_layout) -> i64;
         pub fn ww_storage_create(device: *mut ww_device, dtype: ww_dtype, elements: i64, storage: *mut *mut ww_storage) -> ww_status;
         pub fn ww_storage_from_host(device: *mut ww_device, dtype: ww_dtype, elements: i64, data: *const c_void, storage: *mut *mut ww_storage) -> ww_status;
@@ -1314,6 +1314,7 @@ mod model {
         pub progress_user: *mut c_void,
         pub chat_template: *const c_char,
         pub pooling: ww_pooling,
+        pub copy_weights: i32,
     }
     impl Default for ww_model_options {
         fn default() -> Self {
@@ -1353,6 +1354,7 @@ mod model {
         pub default_prompt: [c_char; 64],
         pub pooling_assumed: i32,
         pub texts_cut: i64,
+        pub mapped_bytes: i64,
     }
     impl Default for ww_model_info {
         fn default() -> Self {

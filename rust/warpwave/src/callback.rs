@@ -1,6 +1,6 @@
 //! Callbacks: closures that C calls. A panic does not cross the boundary: it cancels the call and resumes once C has returned.
 use std::any::Any;
-use std::ffi::{c_int, c_longlong, c_void};
+use std::ffi::{c_int, c_void};
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr;
@@ -52,7 +52,7 @@ impl<'a, F: ?Sized> State<'a, F> {
 
 type Told<'a> = dyn FnMut(i64, i64) -> ControlFlow<()> + 'a;
 
-unsafe extern "C" fn told(done: c_longlong, total: c_longlong, user: *mut c_void) -> c_int {
+unsafe extern "C" fn told(done: i64, total: i64, user: *mut c_void) -> c_int {
     // SAFETY: `user` is the State that with_progress() handed over, on the stack of the call that is under way on this thread, and
     // nothing else uses it meanwhile.
     let state = unsafe { &mut *user.cast::<State<'_, Told<'_>>>() };
@@ -92,7 +92,7 @@ pub(crate) fn with_text_callback<R>(closure: &mut Heard<'_>, call: impl FnOnce(s
 pub(crate) struct Loading(Box<dyn Fn(i64, i64) -> ControlFlow<()> + Send + Sync>);
 
 #[cfg(feature = "store")]
-unsafe extern "C" fn loading(done: c_longlong, total: c_longlong, user: *mut c_void) -> c_int {
+unsafe extern "C" fn loading(done: i64, total: i64, user: *mut c_void) -> c_int {
     // SAFETY: `user` is a Loading that the store and each of its collections keep alive. It is only shared.
     let state = unsafe { &*user.cast::<Loading>() };
     caught(&mut None, || (state.0)(done, total))

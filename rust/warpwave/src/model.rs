@@ -61,6 +61,8 @@ info! {
         count parameters: i64,
         /// Bytes of the weights on the device.
         count weight_bytes: i64,
+        /// Of these, bytes in the file's own pages, which all processes share.
+        count mapped_bytes: i64,
         /// Bytes per 256 tokens of a session.
         count cache_bytes: i64,
         /// The size of the vocabulary.
@@ -107,6 +109,9 @@ pub struct ModelOptions {
     pub context: Option<i64>,
     /// A Jinja template for [`Model::chat`] instead of the file's.
     pub chat_template: Option<String>,
+    /// Whether a CPU copies f32, f16 and bf16 weights, which it otherwise uses where the file has them. Replace such a file by
+    /// renaming another over it.
+    pub copy_weights: bool,
 }
 
 /// Options of tokenization.
@@ -154,6 +159,7 @@ impl Model {
         if let Some(context) = options.context {
             raw.context = context;
         }
+        raw.copy_weights = options.copy_weights.into();
         let template = Texts::new([options.chat_template.as_deref()]);
         raw.chat_template = template.pointers("the chat template")?[0];
         with_path(path.as_ref(), |path| {

@@ -1,8 +1,8 @@
 /* Where a reader's bytes come from: a file, or memory (so that a fuzzer needs no files).
  *
- * A file is read with pread into the caller's memory, never through a memory map: if a file is cut short while it is open,
- * reading fails with a message, while a map would end the process with SIGBUS. The size is read once, when the file is opened,
- * and every count in the bytes is checked against it.
+ * A file is read with pread into the caller's memory, not through a memory map (map.h has the exception): if a file is cut
+ * short while it is open, reading fails with a message, while a map would end the process with SIGBUS. The size is read once,
+ * when the file is opened, and every count in the bytes is checked against it.
  */
 #ifndef WW_BASE_FILES_SOURCE_H
 #define WW_BASE_FILES_SOURCE_H

@@ -136,7 +136,7 @@ static ww_status take_memory(run *r, int64_t queries)
 /* ---- progress ------------------------------------------------------------------------------------------------------------ */
 
 /* Runs on a member's thread: the callback is only called on the caller's thread. */
-static int note_progress(long long done, long long total, void *user)
+static int note_progress(int64_t done, int64_t total, void *user)
 {
     (void)total;
     part *one = user;

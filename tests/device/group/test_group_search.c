@@ -290,7 +290,7 @@ typedef struct heard {
     bool backwards, stop;
 } heard;
 
-static int listen(long long done, long long total, void *user)
+static int listen(int64_t done, int64_t total, void *user)
 {
     heard *h = user;
     h->backwards |= done < h->last;

@@ -11,6 +11,7 @@ from conftest import run_python
 from small_models import CHATML, WIDTH, write_decoder, write_encoder
 
 import warpwave
+from warpwave._tools import reply_of
 
 try:
     warpwave._native.ww_model_token_ends(None, 0)
@@ -239,6 +240,63 @@ def test_ctrl_c_ends_feeding_and_generating_at_once(tmp_path: pathlib.Path, what
     said, whole, idle = run_python(_INTERRUPTED, MODEL=str(tmp_path / "long.gguf"), WHAT=what).split("\n")[:3]
     assert said.startswith("interrupted") and whole == idle == "True"
     assert float(said.split()[1]) < 0.2
+
+
+TOOLED = ("{% if tools %}{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}Write <tool_call>...</tool_call>\n{% endif %}"
+          "{% for m in messages %}{{ m.role }}: {{ m.content }}{% for call in m.tool_calls %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}\n{% endfor %}")
+WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {"days": {"enum": [1, 3]}}, "required": ["days"]}}}
+CLOCK = {"name": "clock", "parameters": {"type": "object", "properties": {}}}
+
+
+def test_tools_are_in_the_prompt_and_calls_are_read(tmp_path: pathlib.Path) -> None:
+    write_decoder(tmp_path / "tools.gguf", 4096, TOOLED)
+    with warpwave.Model(tmp_path / "tools.gguf", device="cpu") as model:
+        said = [{"role": "user", "content": "rain?"}]
+        shown = model.detokenize(model.chat_tokens(said, tools=[WEATHER, CLOCK]))
+        assert shown.startswith('{"type": "function", "function": {"name": "weather"') and '"name": "clock"' in shown and shown.endswith("user: rain?")
+        replies = [model.generate("rain?", 400, tools=[WEATHER, CLOCK], tool_choice="required", temperature=1.5, seed=seed) for seed in range(6)]
+        assert {call.name for reply in replies for call in reply.calls} == {"weather", "clock"} and all(reply.text == "" for reply in replies)
+        named = model.generate(said, 400, tools=[WEATHER, CLOCK], tool_choice="weather", temperature=1.5)
+        assert [type(call) for call in named.calls] == [warpwave.ToolCall] and named.calls[0].arguments["days"] in (1, 3)
+        free = model.generate("rain?", 8, tools=[WEATHER])
+        assert isinstance(free, warpwave.Reply) and free.calls == [] and free.text
+        later = [*said, named.message, {"role": "tool", "content": "none"}]
+        assert model.detokenize(model.chat_tokens(later)).endswith('assistant: <tool_call>{"name": "weather", "arguments": ' + json.dumps(named.calls[0].arguments)
+                                                                   + "}</tool_call>tool: none")
+        written = {"function": {"name": "weather", "arguments": json.dumps(named.calls[0].arguments)}}  # as OpenAI's API has it
+        assert model.chat_tokens([*said, {"role": "assistant", "content": None, "tool_calls": [written]}, later[-1]]) == model.chat_tokens(later)
+
+
+def test_wrong_tools_are_refused(tmp_path: pathlib.Path) -> None:
+    write_decoder(tmp_path / "tools.gguf", 256, TOOLED)
+    write_decoder(tmp_path / "chat.gguf", 256, CHATML)
+    with warpwave.Model(tmp_path / "chat.gguf", device="cpu") as model, pytest.raises(warpwave.Unsupported, match="does not define tools"):
+        model.generate("a", 2, tools=[WEATHER])
+    with warpwave.Model(tmp_path / "tools.gguf", device="cpu") as model:
+        for wrong, what in (([], "at least one"), (WEATHER, "must be a list"), ([{"type": "function"}], r"tools\[0\]"), ([WEATHER, 3], r"tools\[1\]")):
+            with pytest.raises(TypeError, match=what):
+                model.generate("a", 2, tools=wrong)  # type: ignore[call-overload]
+        for options, what in (({"tool_choice": "rain"}, "'weather'"), ({"stream": True}, "Reply"), ({"schema": True}, "Reply")):
+            with pytest.raises(ValueError, match=what):
+                model.generate("a", 2, tools=[WEATHER], **options)  # type: ignore[call-overload]
+        with pytest.raises(ValueError, match="for tools"):
+            model.generate("a", 2, tool_choice="required")
+        with pytest.raises(ValueError, match="one prompt"):
+            model.generate(["a", "b"], 2, tools=[WEATHER])  # type: ignore[call-overload]
+        with pytest.raises(ValueError, match="without tools"):
+            model.chat_tokens([{"role": "user", "content": "a"}], tools=[WEATHER], plain=False)
+        with pytest.raises(TypeError, match="a call is 3"):
+            model.chat_tokens([{"role": "assistant", "content": "", "tool_calls": [3]}])
+
+
+def test_calls_are_found_in_a_text_and_what_is_none_stays() -> None:
+    call = '<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>'
+    reply = reply_of(f"Let me see. {call}\n{call}", False)
+    assert reply.text == "Let me see." and reply.calls == [warpwave.ToolCall("f", {"x": 1})] * 2
+    for broken in ('<tool_call>{"name": "f", "argu', '<tool_call>{"name": 3, "arguments": {}}</tool_call>', "plain text ", "<tool_call>[]</tool_call>"):
+        assert reply_of(broken, False) == warpwave.Reply(broken)
+    assert reply_of('{"name": "f", "arguments": {}}', True).calls == [warpwave.ToolCall("f", {})] and reply_of('{"name', True) == warpwave.Reply('{"name')
+    assert warpwave.Reply("x").message == {"role": "assistant", "content": "x"}
 
 
 def test_a_schema_or_a_grammar_says_what_the_text_is(tmp_path: pathlib.Path) -> None:

@@ -120,6 +120,8 @@ def test_rows_that_were_read_are_shown_without_scores() -> None:
     c = collection(ROWS)
     assert repr(c.get(["b", "a"])) == "<warpwave.Results: 2 rows: b, a>" and repr(c.get(where={"year": 1})) == "<warpwave.Results: 0 rows>"
     assert repr(c.search([1, 0], k=1)) == "<warpwave.Results of one query, 1 hits: a: 0>"
+    assert repr(c.get(["b"], vectors=False)[0]) == "Hit(id='b', row=1, payload={'year': 2020, 'lang': None})" and "score" not in c.get(["b"])._repr_html_()
+    assert repr(c.search([1, 0], k=1)[0]) == "Hit(id='a', score=0.0, row=0, payload=<not fetched>)"
 
 
 # ---- mistakes --------------------------------------------------------------------------------------------------------------------

@@ -289,7 +289,7 @@ static void a_collection_moves_while_others_write(void **state)
 enum { SLOW_MS = 1500, BUSY_MS = 50 };
 
 /* Keeps a write open, and with it the store's lock, once told to. */
-static int be_slow(long long done, long long total, void *user)
+static int be_slow(int64_t done, int64_t total, void *user)
 {
     (void)total;
     if (done == 0) {
