@@ -27,6 +27,8 @@ EXPECTED = {
     "sync": "a sync to disk that fails (EIO)",
     "rename": "a rename that fails (EACCES)",
     "thread": "a thread that cannot be created (EAGAIN)",
+    "map": "a file that the system does not map (ENODEV); must succeed",
+    "populate": "a page of a mapped file that cannot be read (EIO)",
     "allocation": "an allocation that fails",
     "call of a backend": "a call of a backend that fails, before or after its work",
     "call of a GPU's driver": "a driver call that fails, or a device that is lost",

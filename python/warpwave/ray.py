@@ -60,7 +60,8 @@ class _Shard:
     """The actor: rows `first` to `end` of the files."""
 
     def __init__(self, source: Any, first: int, end: int, device: str) -> None:
-        self._first, self._collection = first, None
+        self._first = first
+        self._collection: Optional[Collection] = None
         self._larger_is_nearer = source["metric"] != "l2"
         columns = [source["vector"]] + [name for name in [source["id"]] if name] + list(source["payload"])
         at = 0

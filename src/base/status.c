@@ -94,8 +94,8 @@ ww_status ww_error_detail(ww_error_info *info)
     return struct_write(info, &ours, sizeof ours, "ww_error_detail", "ww_error_info");
 }
 
-/* Messages name their collection. One without a name is left out at the beginning, and called "the collection" elsewhere, except
- * where a name that was asked for is said to be missing. */
+/* Messages name their collection. One without a name is left out at the beginning, and called "the collection" elsewhere,
+ * except where a name that was asked for is said to be missing. */
 static void unname(char *text)
 {
     static const char nameless[] = "collection ''", instead[] = "the collection";

@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+enum { POPULATE_READ = 22 }; /* MADV_POPULATE_READ, which older headers lack */
 
 static atomic_int armed;
 static atomic_long countdown;
@@ -99,6 +102,26 @@ int open(const char *path, int flags, ...)
         return -1;
     }
     return next(path, flags, mode);
+}
+
+void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+    NEXT(mmap);
+    if (file >= 0 && fails(INJECT_MAP)) {
+        errno = ENODEV;
+        return MAP_FAILED;
+    }
+    return next(address, bytes, protection, flags, file, offset);
+}
+
+int madvise(void *address, size_t bytes, int advice)
+{
+    NEXT(madvise);
+    if (advice == POPULATE_READ && fails(INJECT_POPULATE)) {
+        errno = EIO;
+        return -1;
+    }
+    return next(address, bytes, advice);
 }
 
 int fsync(int file)

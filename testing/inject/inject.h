@@ -20,6 +20,8 @@ typedef enum inject_kind {
     INJECT_SYNC,        /* EIO */
     INJECT_RENAME,      /* EACCES */
     INJECT_THREAD,      /* EAGAIN: a thread that cannot be created */
+    INJECT_MAP,         /* ENODEV from mmap() of a file, which is then read */
+    INJECT_POPULATE,    /* EIO where a page of a mapped file is brought into memory */
     INJECT_ALLOCATION,  /* malloc and its kin; only in the command */
     INJECT_KINDS
 } inject_kind;
@@ -27,8 +29,9 @@ typedef enum inject_kind {
 /* "write", ...; as WARPWAVE_INJECT=write:3 has them, which arms the command. */
 static inline const char *inject_name(inject_kind kind)
 {
-    static const char *const names[INJECT_KINDS] = {"none",      "open", "read",   "short-read", "write",     "short-write",
-                                                    "interrupt", "sync", "rename", "thread",     "allocation"};
+    static const char *const names[INJECT_KINDS] = {"none",        "open",      "read",      "short-read", "write",
+                                                    "short-write", "interrupt", "sync",      "rename",     "thread",
+                                                    "map",         "populate",  "allocation"};
     return names[kind];
 }
 

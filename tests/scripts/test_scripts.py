@@ -360,6 +360,23 @@ class Headers(unittest.TestCase):
         self.assertEqual(len(check.offences), 3)
 
 
+class Service(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "SKIP: there is no systemd-analyze")
+    def test_the_unit_of_systemd_leaves_a_service_little(self):
+        unit = (ROOT / "data/warpwave.service").read_text(encoding="utf-8")
+
+        def exposure_is_low(text):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "warpwave.service"
+                path.write_text(text, encoding="utf-8")
+                return subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", path], capture_output=True, check=False).returncode == 0
+
+        self.assertTrue(exposure_is_low(unit))
+        for line in ("SystemCallFilter=@system-service\n", "CapabilityBoundingSet=\n", "DynamicUser=yes\n"):
+            self.assertIn(line, unit)
+            self.assertFalse(exposure_is_low(unit.replace(line, "")), line)
+
+
 class Demo(unittest.TestCase):
     def test_a_sample_of_glosses_is_spread_over_all_kinds_of_words(self):
         glosses = load(ROOT / "scripts/demo/glosses.py")
