@@ -136,6 +136,8 @@ typedef struct match_kind {
 static ww_status add_match(filter_reader *r, const match_kind *kind, const char *value)
 {
     values v = {0};
+    if (kind->text && json_end(value) - value > MATCH_TEXT_BYTES_MAX)
+        return filter_refuse(r, WW_OUT_OF_RANGE, "the text has more than %d bytes", MATCH_TEXT_BYTES_MAX);
     const int64_t count = kind->list ? count_elements(value) : 1;
     ww_status status = values_create(&v, value, count);
     count_values(r, count);
@@ -388,7 +390,8 @@ static ww_status read_has_vector(filter_reader *r, const char *value)
 static ww_status read_condition(filter_reader *r, const char *condition)
 {
     const char *value;
-    r->facts.conditions++;
+    if (++r->facts.conditions > FILTER_CONDITIONS_MAX)
+        return filter_refuse(r, WW_OUT_OF_RANGE, "more than %d conditions", FILTER_CONDITIONS_MAX);
     if (json_type_of(condition) != JSON_OBJECT)
         return filter_refuse(r, WW_INVALID_ARGUMENT, "a condition is an object");
     if (given(condition, "key"))

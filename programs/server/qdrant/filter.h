@@ -25,6 +25,12 @@ ww_status filter_resolve(const entry *e, const point_filter *f, ww_filter **reso
 
 void point_filter_free(point_filter *f);
 
+enum {
+    FILTER_CONDITIONS_MAX = 16384,  /* of a filter */
+    MATCH_TEXT_BYTES_MAX = 1 << 14, /* of a text whose words are looked for */
+    PLACES_MAX = 16384              /* of a polygon */
+};
+
 /* What a filter contains. */
 typedef struct filter_facts {
     bool by_vector;                 /* conditions on named vectors */

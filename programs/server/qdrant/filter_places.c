@@ -55,6 +55,8 @@ static ww_status add_ring(const filter_reader *r, numbers *to, const char *ring,
 {
     const char *points = member(ring, "points");
     const int64_t count = corners_of(points);
+    if (count > PLACES_MAX)
+        return filter_refuse(r, WW_OUT_OF_RANGE, "%s: %lld places; the maximum is %d", what, (long long)count, PLACES_MAX);
     if (count < 4)
         return filter_refuse(r, WW_INVALID_ARGUMENT, "%s: at least four \"points\" are needed, the last of which is the first",
                              what);

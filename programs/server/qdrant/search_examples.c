@@ -51,7 +51,10 @@ static bool read_words(request *r, const char *value, search *s)
     s->kind = SEARCH_WORDS;
     if (s->limit + s->offset > WW_K_MAX)
         return request_fail(r, 400, "limit: limit and offset of a search by words are %d together at most", WW_K_MAX);
-    s->words = request_copy_text(r, json_given(value, "text"), "query.text");
+    const char *text = json_given(value, "text");
+    if (text && json_end(text) - text > MATCH_TEXT_BYTES_MAX)
+        return request_fail(r, 400, "query.text: has more than %d bytes", MATCH_TEXT_BYTES_MAX);
+    s->words = request_copy_text(r, text, "query.text");
     return s->words != NULL;
 }
 

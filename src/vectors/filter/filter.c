@@ -82,11 +82,27 @@ void filter_destroy(ww_filter *f)
 
 /* ---- adding -------------------------------------------------------------------------------------------------------------- */
 
+static int compare_numbers(const void *first, const void *second)
+{
+    return json_number_compare(&((const filter_operand *)first)->number, &((const filter_operand *)second)->number);
+}
+
 static int compare_operands(const void *first, const void *second)
 {
     const filter_operand *a = first, *b = second;
     const int bytes = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
     return bytes != 0 ? bytes : (a->length > b->length) - (a->length < b->length);
+}
+
+/* Is the condition that a value is one of a list, whose order means nothing, and has the list one type that can be sorted? */
+static bool can_sort(const filter_condition *c)
+{
+    const bool listed = c->test == WW_FILTER_EQUAL || c->test == WW_FILTER_SAME || c->test == WW_FILTER_OTHER;
+    const ww_filter_type type = c->operand_count > 1 ? c->operands[0].type : WW_FILTER_NULL;
+    bool sortable = c->kind == FILTER_FIELD && listed && (type == WW_FILTER_TEXT || type == WW_FILTER_INTEGER);
+    for (int64_t i = 1; sortable && i < c->operand_count; i++)
+        sortable = c->operands[i].type == type;
+    return sortable;
 }
 
 static ww_status reserve(ww_filter *f, const filter_condition *c)
@@ -118,8 +134,10 @@ static ww_status keep_condition(ww_filter *f, const filter_condition *c)
         if (operand->text)
             status = keep_text(f, &operand->text, operand->length);
     }
-    if (status == WW_OK && c->kind == FILTER_IDS && c->operand_count > 1)
-        qsort(&f->operands[f->operand_count], (size_t)c->operand_count, sizeof *f->operands, compare_operands);
+    const bool sorted = can_sort(c) || (c->kind == FILTER_IDS && c->operand_count > 1);
+    if (status == WW_OK && sorted)
+        qsort(&f->operands[f->operand_count], (size_t)c->operand_count, sizeof *f->operands,
+              c->operands[0].type == WW_FILTER_INTEGER ? compare_numbers : compare_operands);
     return status;
 }
 
@@ -144,7 +162,8 @@ ww_status filter_add(ww_filter *f, const filter_condition *c)
                                    .part = f->part_count,
                                    .part_count = c->part_count,
                                    .operand = f->operand_count,
-                                   .operand_count = c->operand_count};
+                                   .operand_count = c->operand_count,
+                                   .sorted = can_sort(c)};
     f->part_count += c->part_count;
     f->operand_count += c->operand_count;
     if (group)

@@ -42,6 +42,8 @@ typedef struct filter_node {
     int64_t part, operand;
     int64_t operand_count;
     int32_t part_count;
+    bool sorted; /* the operands of EQUAL, SAME or OTHER are all texts or all integers, in order: one of them is found by
+                    halving */
 } filter_node;
 
 typedef struct filter_open_group { /* a group to which conditions can still be added */

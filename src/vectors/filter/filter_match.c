@@ -92,10 +92,59 @@ static const filter_operand *operand_of(const filter_testing *t, int64_t number)
     return &t->filter->operands[t->node->operand + number];
 }
 
+typedef struct sought {
+    const char *text;
+    size_t length;
+    json_number number;
+} sought;
+
+static int compare_sought_text(const void *key, const void *element)
+{
+    const sought *s = key;
+    const filter_operand *operand = element;
+    return compare_bytes(s->text, s->length, operand->text, operand->length);
+}
+
+static int compare_sought_number(const void *key, const void *element)
+{
+    return json_number_compare(&((const sought *)key)->number, &((const filter_operand *)element)->number);
+}
+
+static bool search_text(filter_testing *t, const char *value)
+{
+    const size_t room = (size_t)(json_end(value) - value);
+    const bool plain = !memchr(value, '\\', room);
+    char *read = plain ? NULL : memory_alloc(room);
+    if (!plain && !read) {
+        t->status = memory_failed("a text of a payload", room);
+        return false;
+    }
+    const sought s = {plain ? value + 1 : read, plain ? room - 2 : json_text_read(value, read), {0}};
+    const bool found =
+        bsearch(&s, operand_of(t, 0), (size_t)t->node->operand_count, sizeof(filter_operand), compare_sought_text) != NULL;
+    memory_free(read);
+    return found;
+}
+
+/* Is the value one of the sorted operands? */
+static bool search(filter_testing *t, const char *value)
+{
+    const json_type type = json_type_of(value), wanted = operand_of(t, 0)->type == WW_FILTER_TEXT ? JSON_TEXT : JSON_NUMBER;
+    if (type != wanted || t->status != WW_OK)
+        return false;
+    if (type == JSON_TEXT)
+        return search_text(t, value);
+    const sought s = {.number = json_number_of(value)};
+    return (s.number.is_integer || t->node->test == WW_FILTER_EQUAL) &&
+           bsearch(&s, operand_of(t, 0), (size_t)t->node->operand_count, sizeof(filter_operand), compare_sought_number) != NULL;
+}
+
 /* EQUAL and the comparisons: one of the operands. */
 void filter_test_equal(filter_testing *t, const char *value)
 {
-    for (int64_t i = 0; !t->found && i < t->node->operand_count; i++)
+    if (t->node->sorted)
+        t->found = t->found || search(t, value);
+    for (int64_t i = 0; !t->node->sorted && !t->found && i < t->node->operand_count; i++)
         t->found = meets(t, value, operand_of(t, i), t->node->test);
 }
 
@@ -119,8 +168,8 @@ static void test_exists(filter_testing *t, const char *value)
 static void test_same(filter_testing *t, const char *value)
 {
     const json_type type = json_type_of(value);
-    bool same = false;
-    for (int64_t i = 0; !same && i < t->node->operand_count; i++) {
+    bool same = t->node->sorted && search(t, value);
+    for (int64_t i = 0; !t->node->sorted && !same && i < t->node->operand_count; i++) {
         const filter_operand *operand = operand_of(t, i);
         same = meets(t, value, operand, WW_FILTER_EQUAL) &&
                (type != JSON_NUMBER || json_number_of(value).is_integer == operand->number.is_integer);

@@ -266,6 +266,29 @@ static void many_examples_cost_as_much_as_many_searches(void **state)
         fail_msg("it took %g s of processor time", used);
 }
 
+static void long_lists_of_values_are_searched_by_halving(void **state)
+{
+    (void)state;
+    const double before = cpu_seconds();
+    for (int form = 0; form < 2; form++) {
+        text t = {0};
+        put(&t, "{\"filter\": {\"must\": [{\"key\": \"key\", \"match\": {\"%s\": [", form == 0 ? "any" : "except");
+        for (int i = 0; i < 100000; i++) {
+            put(&t, "%s", i > 0 ? "," : "");
+            put(&t, form == 0 ? "\"key number %d\"" : "%d", 200000 - i); /* none is there */
+        }
+        put(&t, "]}}]}}");
+        json_t *answer = ASK(port, 200, "POST", "/collections/docs/points/count", t.bytes);
+        assert_int_equal(json_integer_value(json_object_get(json_object_get(answer, "result"), "count")),
+                         form == 0 ? 0 : POINTS);
+        json_decref(answer);
+        free(t.bytes);
+    }
+    const double used = cpu_seconds() - before;
+    if (used > 6)
+        fail_msg("it took %g s of processor time", used);
+}
+
 static void searches_with_different_limits_are_grouped_in_linear_time(void **state)
 {
     (void)state;
@@ -337,6 +360,15 @@ static void counts_beyond_their_limits_are_refused(void **state)
     t = list_of("{\"keys\": [", "\"a\"", 129, "], \"points\": [1]}");
     ask_text(400, "POST", "/collections/docs/points/payload/delete", &t);
     ASK_STATUS(port, 400, "POST", "/collections/docs/points/search/matrix/pairs", "{\"sample\": 4097}");
+    t = list_of("{\"filter\": {\"should\": [", "{\"has_id\": []}", 16385, "]}}");
+    ask_text(400, "POST", query, &t);
+    t = list_of("{\"filter\": {\"must\": [{\"key\": \"key\", \"match\": {\"text_any\": \"", "a", 9000, "\"}}]}}");
+    ask_text(400, "POST", query, &t);
+    t = list_of("{\"query\": {\"model\": \"bm25\", \"text\": \"", "a", 9000, "\"}}");
+    ask_text(400, "POST", query, &t);
+    t = list_of("{\"filter\": {\"must\": [{\"key\": \"key\", \"geo_polygon\": {\"exterior\": {\"points\": [",
+                "{\"lon\": 1, \"lat\": 1}", 16385, "]}}}]}}");
+    ask_text(400, "POST", query, &t);
     /* a filter of 40 KB that 400 prefetches join with their own */
     t = list_of("{\"filter\": {\"must\": [", "{\"key\": \"key\", \"match\": {\"value\": \"x\"}}", 1000,
                 "]}, \"query\": {\"fusion\": \"rrf\"}, \"prefetch\": [");
@@ -356,6 +388,7 @@ int main(void)
         PATIENT(a_long_request_holds_up_no_other_one_of_the_collection),
         PATIENT(groups_cost_as_much_as_there_are_points),
         PATIENT(many_examples_cost_as_much_as_many_searches),
+        PATIENT(long_lists_of_values_are_searched_by_halving),
         PATIENT(searches_with_different_limits_are_grouped_in_linear_time),
         PATIENT(named_vectors_are_written_in_linear_time),
         PATIENT(counts_beyond_their_limits_are_refused),
