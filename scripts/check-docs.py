@@ -268,6 +268,15 @@ def check_targets(path, text, targets):
                     offend(path, number, f"`make {target}` is no target of the Makefile")
 
 
+def check_measurements(path, text):
+    """`bench/run BUILD NAME` names a measurement that bench/run has."""
+    known = re.findall(r"^#   ([a-z]+(?:-[a-z]+)*) +\w", read("bench/run"), flags=re.M)
+    for number, line, _ in code_spans(text):
+        for name in re.findall(r"\bbench/run build ([\w-]+)", line):
+            if name not in known:
+                offend(path, number, f"bench/run has no measurement '{name}'")
+
+
 def check_readme():
     readme = read("README.md")
     for command in ("demo", "test"):
@@ -336,6 +345,7 @@ def main():
             check_words(path, text, words, texts)
         check_command_lines(path, text, known_commands)
         check_targets(path, text, targets)
+        check_measurements(path, text)
     check_index()
     check_rooms(files)
     check_kernel_words()
