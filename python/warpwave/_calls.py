@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from ctypes import byref, c_void_p
 from typing import Any, Callable, Optional, Union
 
 from . import _native as c
@@ -163,7 +164,24 @@ def cancellable(call: Callable[[], int], cancel: Callable[[], object]) -> None:
     _raise_first(worker.raised)
 
 
-def interruptible(call: Callable[[Any], int], progress: Progress = None, what: str = "", path: Any = None) -> None:
+class Token:
+    """By which another thread stops a call that has its address: also while it waits for rows to be loaded, when no progress is told."""
+
+    __slots__ = ("pointer",)
+
+    def __init__(self) -> None:
+        made = c_void_p()
+        check(c.ww_cancel_create(byref(made)))
+        self.pointer = made.value
+
+    def ask(self) -> None:
+        c.ww_cancel_ask(self.pointer)
+
+    def __del__(self) -> None:
+        c.ww_cancel_destroy(self.pointer)
+
+
+def interruptible(call: Callable[[Any], int], progress: Progress = None, what: str = "", path: Any = None, token: Optional[Token] = None) -> None:
     """Make a long call; `call` gets a ww_progress and returns a status.
 
     Python runs signal handlers only on the main thread. From there the call runs on another thread while the main thread waits. An
@@ -187,6 +205,8 @@ def interruptible(call: Callable[[Any], int], progress: Progress = None, what: s
 
     def cancel() -> None:
         stop[0] = True
+        if token is not None:
+            token.ask()
 
     if threading.current_thread() is threading.main_thread():
         worker = Worker(lambda: check(call(told), path), what)

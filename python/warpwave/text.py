@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _native as c
 from ._arrays import Texts, _block_of, as_payloads, as_texts, name_text
-from ._calls import Handle, Progress, interruptible
+from ._calls import Handle, Progress, Token, interruptible
 from ._checked import integer
 from ._errors import check
 from ._names import chosen
@@ -255,7 +255,9 @@ class TextCollection(Collection):
             asked.rerank, asked.reranked = model, (candidates or 0) if model else 0
             query.filter, query.where, query.parameters, query.parameter_count = (selection.filter, selection.where, selection.parameters,
                                                                                   selection.parameter_count)
-            check(c.ww_text_search(pointer, byref(asked), byref(found)))
+            token = Token()
+            query.cancel = token.pointer
+            interruptible(lambda _: int(c.ww_text_search(pointer, byref(asked), byref(found))), token=token)
         results = _taken(found, isinstance(text, str), None)
         return _reranked(results, listed, scorer, k) if scorer is not None else results
 

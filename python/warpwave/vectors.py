@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _native as c
 from ._arrays import as_mask, as_payloads, as_row_texts, as_rows, as_texts, device_tensor, id_text, is_one_id, name_text
-from ._calls import Handle, NotPicklable, Progress, interruptible
+from ._calls import Handle, NotPicklable, Progress, Token, interruptible
 from ._checked import integer
 from ._errors import NotFound, check
 from ._file import created, opened_file
@@ -36,6 +36,7 @@ K_DEFAULT = 10
 # Calls that read at least this many numbers (some ten milliseconds) are made interruptible.
 _LONG_SEARCH = 100_000_000
 _LONG_ADD = 4_000_000
+_MANY_ROWS = 10_000
 _QUERY_TYPES = ("f32", "f16", "bf16", "i8", "u8")
 _BATCH = 1024  # rows fetched per call while iterating
 _SHOWN = 5
@@ -92,10 +93,11 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         """Create a collection of a store; the C library keeps the file open until the collection is closed."""
         self = cls.__new__(cls)
         self._attach(pointer, name)
-        self._stored = True
+        self._stored = self._cold = True
         return self
 
     _stored = False
+    _cold = False  # the first search of a store's collection loads the vectors, which takes long
     _file: Any = None
     _file_handle: Optional[Handle] = None
 
@@ -383,20 +385,33 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             asked.stats = addressof(counted)
         found = c_void_p()
         with self._handle as pointer:
-            if not progress and asked.query_count * asked.dim * c.ww_collection_count(pointer) < _LONG_SEARCH:
+            if not progress and not self._cold and asked.query_count * asked.dim * c.ww_collection_count(pointer) < _LONG_SEARCH:
                 status = query(pointer, asked, byref(found))
                 if status:
                     check(status)
             else:
+                token = Token()
+                asked.cancel = token.pointer
+
                 def call(told: Any) -> int:
                     asked.progress = told
                     return int(query(pointer, asked, byref(found)))
 
-                interruptible(call, progress, "search")
+                interruptible(call, progress, "search", token=token)
+                self._cold = False
         results = _taken(found, single, width, int(asked.fetch))
         if counted is not None:
             results.stats = stats_of(counted)
         return results
+
+    def _stoppable(self, pointer: int, asked: Any, call: Callable[[], int]) -> None:
+        """Make a call that reads the rows, so that Ctrl-C ends it if there are many."""
+        if c.ww_collection_count(pointer) < _MANY_ROWS:
+            check(call())
+            return
+        token = Token()
+        asked.cancel = token.pointer
+        interruptible(lambda _: call(), token=token)
 
     def _mask(self, mask: Any) -> tuple[Any, int]:
         words, rows = as_mask(mask)
@@ -420,7 +435,10 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             asked.count, asked.handles = len(handles), address(handles)
         found = c_void_p()
         with self._handle as pointer:
-            check(c.ww_collection_get(pointer, byref(asked), byref(found)))
+            if texts is not None and texts.count < _BATCH:
+                check(c.ww_collection_get(pointer, byref(asked), byref(found)))
+            else:
+                self._stoppable(pointer, asked, lambda: int(c.ww_collection_get(pointer, byref(asked), byref(found))))
         return _taken(found, True, None, fetch | READ)
 
     def _refuse_missing(self, found: Results, ids: Any) -> None:
@@ -475,7 +493,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             return self._get(as_texts([]), fetch)
         found = c_void_p()
         with self._selected(where, parameters, limit, after) as selection, self._handle as pointer:
-            check(c.ww_collection_select(pointer, byref(selection), fetch, byref(found)))
+            self._stoppable(pointer, selection, lambda: int(c.ww_collection_select(pointer, byref(selection), fetch, byref(found))))
         return _taken(found, True, None, fetch | READ)
 
     def count(self, where: Optional[Where] = None, *, parameters: Any = None) -> int:
@@ -484,7 +502,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             return len(self)
         counted = c_int64()
         with self._selected(where, parameters) as selection, self._handle as pointer:
-            check(c.ww_collection_select_count(pointer, byref(selection), byref(counted)))
+            self._stoppable(pointer, selection, lambda: int(c.ww_collection_select_count(pointer, byref(selection), byref(counted))))
         return counted.value
 
     @overload

@@ -9,6 +9,7 @@ import pytest
 from conftest import run_python
 
 import warpwave
+from warpwave._calls import Token
 
 pytestmark = pytest.mark.check
 
@@ -45,6 +46,51 @@ except KeyboardInterrupt:
 
 def test_ctrl_c_and_other_signals_stop_a_long_call_and_leave_all_whole():
     assert run_python(INTERRUPTED).split("\n")[:3] == ["interrupted", "interrupted", "interrupted True"]
+
+
+TOLD = """
+import os, signal, threading
+from warpwave._calls import interruptible
+
+class Told:
+    def __init__(self): self.asked = threading.Event()
+    def ask(self): self.asked.set()
+
+token = Told()
+def call(_told):
+    threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return 0 if token.asked.wait(60) else 1
+
+try:
+    interruptible(call, token=token)
+except KeyboardInterrupt:
+    print("interrupted", token.asked.is_set())
+"""
+
+
+def test_ctrl_c_asks_the_token_of_a_call_that_tells_no_progress():
+    assert run_python(TOLD).startswith("interrupted True")
+
+
+def test_whatever_reads_all_rows_stops_when_its_token_is_asked(monkeypatch, tmp_path):
+    """Loading the vectors of a store, too, which a first search of a single query does."""
+    rows = np.random.default_rng(4).standard_normal((12_000, 8), dtype=np.float32)
+    with warpwave.Store(tmp_path / "rows.db", device="cpu", synchronous="off") as store:
+        store.create("rows", 8).add(rows, payloads=[{"n": i} for i in range(len(rows))])
+
+    class Asked(Token):
+        def __init__(self):
+            super().__init__()
+            self.ask()
+
+    with warpwave.Store(tmp_path / "rows.db", device="cpu") as store, monkeypatch.context() as patched:
+        c = store["rows"]
+        patched.setattr(warpwave.vectors, "Token", Asked)
+        for call in (lambda: c.search(rows[0]), lambda: c.get(), lambda: c.get(where={"n": {"$gt": 5}}), lambda: c.count({"n": {"$gt": 5}})):
+            with pytest.raises(warpwave.Cancelled):
+                call()
+        patched.undo()
+        assert c.search(rows[0], k=1).ids[0] == c.get(limit=1).ids[0] and c.count({"n": {"$gt": 5}}) == 11_994
 
 
 def test_many_threads_search_one_collection(points):
