@@ -2,6 +2,7 @@
 """Compares what the documents say with the tree: links and their anchors, file names, every name in code style, rooms, chips, commands with their
 options, targets of make, error messages, the origin of figures, and the index. Prints each wrong line as FILE:LINE: why, and exits 1 if there is one."""
 import csv
+import math
 import pathlib
 import re
 import subprocess
@@ -268,6 +269,18 @@ def check_targets(path, text, targets):
                     offend(path, number, f"`make {target}` is no target of the Makefile")
 
 
+# The front page and the results are read by people in a hurry.
+WORDS_MAX = {"README.md": 900, "bench/RESULTS.md": 1500}
+
+
+def check_reader(path, text):
+    """A page of the guide, the design or the reference says at its top who it is for; the two pages above are short."""
+    if re.match(r"docs/(guide|design|reference)/", path) and not re.search(r"^\*?For ", "\n".join(text.split("\n")[1:5]), flags=re.M):
+        offend(path, 1, "does not say at its top who it is for: '*For people who ...*'")
+    if len(text.split()) > WORDS_MAX.get(path, math.inf):
+        offend(path, 1, f"has {len(text.split())} words; the maximum is {WORDS_MAX[path]}")
+
+
 def check_measurements(path, text):
     """`bench/run BUILD NAME` names a measurement that bench/run has."""
     known = re.findall(r"^#   ([a-z]+(?:-[a-z]+)*) +\w", read("bench/run"), flags=re.M)
@@ -346,6 +359,7 @@ def main():
         check_command_lines(path, text, known_commands)
         check_targets(path, text, targets)
         check_measurements(path, text)
+        check_reader(path, text)
     check_index()
     check_rooms(files)
     check_kernel_words()

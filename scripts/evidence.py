@@ -43,7 +43,7 @@ def stamp(page):
         sys.exit(f"evidence: {path} needs the commit that it was made from, and this is no clone")
     commit, date = found.split()
     changed = ", with changes that were not committed" if git("status", "--porcelain", "--", *sources.split()) else ""
-    line = f"Made by `make {target}` at commit {commit} of {date}{changed}. Do not edit."
+    line = f"Made by `make {target}` at commit {commit} of {date}{changed}. Do not edit. For people who check what other pages claim."
     heading, _, rest = LINE.sub("", path.read_text(encoding="utf-8")).partition("\n")
     path.write_text(f"{heading}\n\n{line}\n\n{rest.lstrip()}", encoding="utf-8")
 

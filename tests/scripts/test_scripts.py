@@ -186,6 +186,29 @@ class Names(unittest.TestCase):
         self.assertEqual(len(check.offences), 2)
 
 
+class Readers(unittest.TestCase):
+    def test_a_page_says_who_it_is_for_and_the_front_page_is_short(self):
+        check = load(ROOT / "scripts/check-docs.py")
+        check.check_reader("docs/guide/a.md", "# A\n\n*For people who read.*\n\nText\n")
+        check.check_reader("README.md", "word " * 900)
+        self.assertEqual(check.offences, [])
+        check.check_reader("docs/guide/a.md", "# A\n\nText for people\n")
+        check.check_reader("README.md", "word " * 901)
+        self.assertEqual(len(check.offences), 2)
+
+    def test_figures_say_where_they_come_from(self):
+        check = load(ROOT / "scripts/check-docs.py")
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(check, "ROOT", pathlib.Path(folder)):
+            path = pathlib.Path(folder) / "bench/results/a.csv"
+            path.parent.mkdir(parents=True)
+            path.write_text("rows,machine,date,commit,command\n1,a,2026-01-01,c0ffee,make bench\n", encoding="utf-8")
+            check.check_figures({"bench/results/a.csv"})
+            self.assertEqual(check.offences, [])
+            path.write_text("rows,machine,date,commit,command\n1,a,2026-01-01,,make bench\n", encoding="utf-8")
+            check.check_figures({"bench/results/a.csv"})
+            self.assertEqual(len(check.offences), 1)
+
+
 class Release(unittest.TestCase):
     def test_versions_that_disagree_are_refused(self):
         release = load(ROOT / "scripts/package/release.py")
