@@ -48,6 +48,7 @@ set(LONG_TESTS
     "ranks_mpich_faults: ranks are killed while they work; ranks_openmpi_faults is quick"
     "ranks_mpich_mpi_faults: it waits for calls of MPI that fail; ranks_openmpi_mpi_faults is quick"
     "ranks_openmpi_memory: every allocation fails in turn; ranks_mpich_memory is quick"
+    "rocm_ci_steps: it fetches rocBLAS with its headers, 250 MB"
     "rocm_gpu_planes: as gpu_planes, whose devices are emulated, too")
 
 # Under the address sanitizer these are long, too: the largest suites that compare numbers, and the suites on the stand-in for ROCm, which executes the
