@@ -59,7 +59,7 @@ def play(command, database, nodes):
     database.sql(FILL)
     options = ["--table", "public.docs", "--vector", "embedding", "--payload", "title,year", "--verify", "10"]
     for name in ("node 1", "node 2", "node 3"):
-        nodes[name] = Follower(command, database, *options, advertise=True, device=os.environ.get("DEVICE") or "cpu")
+        nodes[name] = Follower(command, database, *options, advertise=True, device=os.environ.get("DEVICE") or "cpu", timeout=60)
     for node in nodes.values():
         node.wait(lambda node=node: node.state()["state"] == "following", "following")
         node.wait(lambda node=node: sum(one["alive"] for one in node.ask("GET", "/cluster")[1]["result"]["nodes"]) == 3, "seeing the others")

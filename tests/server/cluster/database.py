@@ -75,8 +75,8 @@ wal_sender_timeout=20s
 
 
 class Follower:
-    def __init__(self, command, database, *options, store=None, advertise=False, headers=None, device="cpu"):
-        self.command, self.database, self.options, self.advertise, self.device = command, database, options, advertise, device
+    def __init__(self, command, database, *options, store=None, advertise=False, headers=None, device="cpu", timeout=20):
+        self.command, self.database, self.options, self.advertise, self.device, self.timeout = command, database, options, advertise, device, timeout
         self.headers = headers or {}
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warpwave-follow-"))
         self.store = store or self.folder / "cache.db"
@@ -87,7 +87,7 @@ class Follower:
         self.port = free_port()
         url = ["--advertise", f"http://127.0.0.1:{self.port}"] if self.advertise else []
         self.process = subprocess.Popen([self.command, "serve", str(self.store), "--device", self.device, "--listen", f"127.0.0.1:{self.port}",
-                                         "--follow", self.database.conninfo, "--timeout", "20", *url, *self.options], stderr=subprocess.PIPE)
+                                         "--follow", self.database.conninfo, "--timeout", str(self.timeout), *url, *self.options], stderr=subprocess.PIPE)
         self.process.stderr.readline()  # "listening at"
 
     def kill(self):
@@ -121,7 +121,7 @@ class Follower:
         assert status == 200, answer
         return answer["result"]
 
-    def wait(self, condition, what, seconds=40):
+    def wait(self, condition, what, seconds=120):
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, f"{what} did not happen in {seconds} s: {self.state()}"
