@@ -471,10 +471,11 @@ class Results:
         columns = self._base_columns(scores)
         if self._has(FETCH_PAYLOADS, self._payload_places):
             columns["payload"] = self._all_payloads()
-        return [dict(zip(columns, (value.item() if isinstance(value, np.generic) else value for value in values))) for values in zip(*columns.values())]
+        return [dict(zip(columns, (value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value for value in values)))
+                for values in zip(*columns.values())]
 
     def to_list(self) -> list[Any]:
-        """Return the hits as dicts: id, score, and everything that was fetched. For several queries a list for each."""
+        """Return the hits as dicts that fit into JSON: id, score, and everything that was fetched. For several queries a list for each."""
         records = self._records(not self._fetch & READ)
         if self._single:
             return records

@@ -1,6 +1,7 @@
 """Rows as records, texts and functions that embed them, and what callers get wrong."""
 from __future__ import annotations
 
+import json
 import pathlib
 import sqlite3
 import warnings
@@ -100,6 +101,7 @@ def test_results_and_collections_become_records() -> None:
     c = collection(ROWS)
     one, two = c.search([1, 0], payloads=True, vectors=True), c.search([[1, 0], [0, 1]], k=1)
     assert one.to_list()[0] == {"id": "a", "score": 0.0, "vector": pytest.approx([1, 0]), "payload": {"year": 1999, "lang": "en"}}
+    assert json.loads(json.dumps(one.to_list()))[0]["vector"] == [1, 0] and json.loads(json.dumps(c.to_list()))[0]["vector"] == [1, 0]
     assert two.to_list() == [[{"id": "a", "score": 0.0}], [{"id": "b", "score": 0.0}]]
     assert c.to_list({"year": 1999}, vectors=False) == [{"id": "a", "payload": {"year": 1999, "lang": "en"}}]
 
