@@ -413,11 +413,32 @@ static void quiet_writes_and_checks_say_nothing(void **state)
     says_nothing(COMMAND_RUN("store", "drop", store, "books", "--quiet"));
 }
 
+static void a_file_without_bytes_gets_a_note(void **state)
+{
+    (void)state;
+    char path[SCRATCH_PATH_BYTES];
+    snprintf(path, sizeof path, "%s", scratch_write("emptied.db", "", 0));
+    command_result loud = COMMAND_RUN("store", "info", path);
+    assert_int_equal(loud.code, 0);
+    assert_non_null(strstr(loud.err, "emptied.db has 0 bytes"));
+    command_free(&loud);
+    scratch_write("emptied.db", "", 0);
+    command_result quiet =
+        COMMAND_RUN("store", "import", path, "docs", scratch_path("rows.jsonl"), "--metric", "l2", "--quiet");
+    command_result full = COMMAND_RUN("store", "info", path);
+    assert_int_equal(quiet.code, 0);
+    assert_string_equal(quiet.err, "");
+    assert_string_equal(full.err, "");
+    command_free(&quiet);
+    command_free(&full);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(imported_rows_are_listed_returned_and_found, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(filters_take_parameters, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_file_without_bytes_gets_a_note, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(rows_are_added_replaced_and_removed, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(rows_are_got_counted_and_removed_by_conditions, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_export_can_be_imported, setup, scratch_teardown),

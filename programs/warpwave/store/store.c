@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <warpwave/ivf.h>
 #include <warpwave/map.h>
@@ -16,10 +17,20 @@
 /* ---- what is open ---------------------------------------------------------------------------------------------------------
  */
 
+/* A store's file always has bytes. One that has none may have had collections, until something emptied it. */
+static void say_if_empty(const char *path)
+{
+    struct stat facts;
+    if (terminal_notes() && stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0)
+        fprintf(stderr, "warpwave: note: %s has 0 bytes and is opened as a new store; if it had collections, they are lost\n",
+                path);
+}
+
 ww_status store_call_open(store_call *call, const ww_store_config *config, const char *device, const char *name)
 {
     call->info = ww_collection_info_default();
     ww_status status = command_open_device(device, &call->device);
+    say_if_empty(call->operands[0]);
     if (status == WW_OK)
         status = ww_store_open(call->operands[0], call->device, config, &call->store);
     if (status == WW_OK && name)
