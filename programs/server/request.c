@@ -12,6 +12,7 @@
 #include "base/message.h"
 #include "server/body/encoding.h"
 #include "server/state.h"
+#include "server/work/documents.h"
 
 /* ---- answers ------------------------------------------------------------------------------------------------------------- */
 
@@ -101,6 +102,8 @@ void request_result_begin(request *r)
 
 void request_result_end(request *r)
 {
+    if (r->documents && r->documents->cut > 0)
+        out_format(&r->answer, ",\"texts_cut\":%zu", r->documents->cut);
     out_format(&r->answer, ",\"status\":\"ok\",\"time\":%.9f}", server_seconds() - r->begun_seconds);
 }
 

@@ -322,8 +322,9 @@ static ww_status embed(served_model *m, request *list, bool texts, float **vecto
 /* Copies the vectors of documents to their places, and sends the request on to its collection. */
 static void send_on(request *r, const served_model *m, const float *vectors)
 {
-    const documents *d = r->documents;
+    documents *d = r->documents;
     const size_t width = (size_t)m->info.width;
+    documents_count_cut(d);
     for (size_t i = 0; i < d->inputs.count; i++)
         memcpy(*d->places[i].base + d->places[i].offset, vectors + i * width, width * sizeof *vectors);
     queue_submit(collection_queue(r), r);

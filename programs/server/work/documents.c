@@ -29,6 +29,20 @@ void documents_free(documents *d)
     memory_free(d);
 }
 
+void documents_count_cut(documents *d)
+{
+    enum { MARKS = 8 }; /* tokens around a text */
+    const size_t context = (size_t)d->model->info.context;
+    d->cut = 0;
+    for (size_t i = 0; i < d->inputs.count; i++) {
+        size_t tokens = 0;
+        const size_t bytes = d->inputs.bytes[i]; /* no token has less than a byte */
+        if (bytes + MARKS > context &&
+            ww_model_tokenize(d->model->model, d->inputs.texts[i], bytes, 0, NULL, 0, &tokens) == WW_OK)
+            d->cut += tokens > context;
+    }
+}
+
 bool is_document(const char *value)
 {
     const char *text = value && json_type_of(value) == JSON_OBJECT ? json_given(value, "text") : NULL;

@@ -22,6 +22,7 @@ typedef struct documents {
     size_t capacity;
     served_model *model;
     char prefix[PREFIX_BYTES]; /* the texts begin with it */
+    size_t cut;                /* texts with more tokens than the model's context, once they are embedded */
     struct document_place {
         float **base;
         int64_t offset;
@@ -29,6 +30,9 @@ typedef struct documents {
 } documents;
 
 void documents_free(documents *d); /* accepts NULL */
+
+/* Counts the texts that are longer than the model's context. */
+void documents_count_cut(documents *d);
 
 /* Is the value a document? */
 bool is_document(const char *value);

@@ -249,6 +249,38 @@ static void vectors_with_names_have_texts_of_their_own(void **state)
     }
 }
 
+/* Asks with a body that has 2,000 words in the place of %s, and returns the number of texts that were cut; -1: none is told. */
+static long long cut_of(const char *method, const char *path, const char *format)
+{
+    enum { WORDS_COUNT = 2000 };
+    static char words[5 * WORDS_COUNT + 1], body[sizeof words + 512];
+    for (size_t i = 0; i < WORDS_COUNT; i++)
+        memcpy(words + 5 * i, "dogs ", 6);
+    const char *place = strstr(format, "%s");
+    snprintf(body, sizeof body, "%.*s%s%s", (int)(place ? place - format : (long)strlen(format)), format, place ? words : "",
+             place ? place + 2 : "");
+    json_t *answer = ASK(port, 200, method, path, body);
+    const json_t *usage = json_object_get(answer, "usage");
+    const json_t *cut = json_object_get(usage ? usage : answer, "texts_cut");
+    const long long count = cut ? json_integer_value(cut) : -1;
+    json_decref(answer);
+    return count;
+}
+
+static void texts_that_are_cut_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        cut_of("PUT", POINTS,
+               "{\"points\": [{\"id\": 7, \"vector\": {\"text\": \"%s\"}}, {\"id\": 8, \"vector\": {\"text\": \"a\"}}]}"),
+        1);
+    assert_int_equal(cut_of("PUT", POINTS, "{\"points\": [{\"id\": 7, \"vector\": {\"text\": \"a fox\"}}]}"), -1);
+    assert_int_equal(cut_of("POST", POINTS "/query", "{\"query\": {\"text\": \"%s\"}}"), 1);
+    assert_int_equal(cut_of("POST", POINTS "/query", "{\"query\": {\"text\": \"dogs\"}}"), -1);
+    assert_int_equal(cut_of("POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": [\"%s\", \"a\"]}"), 1);
+    assert_int_equal(cut_of("POST", "/v1/embeddings", "{\"model\": \"encoder\", \"input\": [\"a\"]}"), 0);
+}
+
 #define SERVED(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -260,6 +292,7 @@ int main(void)
         SERVED(a_text_lives_as_long_as_its_point_has_it),
         SERVED(texts_have_no_prefix_when_words_are_searched),
         SERVED(vectors_with_names_have_texts_of_their_own),
+        SERVED(texts_that_are_cut_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
