@@ -45,6 +45,7 @@ static void compile_the_example(void)
     }
     EXPECT(compile("#error as it must be", &code, &log) == NV_ERROR_NO_BINARY_FOR_GPU);
     EXPECT(log != NULL && strstr(log, "as it must be") != NULL && strstr(detail, "as it must be") != NULL);
+    EXPECT(strchr(detail, '\n') == NULL); /* the message has the first line, the log has all */
     memory_free(log);
     free(source);
     EXPECT(scratch_teardown(NULL) == 0);

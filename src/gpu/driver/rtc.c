@@ -99,6 +99,7 @@ static void show_log(const char *log, const rtc_report *report)
         error = strstr(error + 1, "error");
     char shown[LOG_BYTES_SHOWN];
     text_copy(shown, sizeof shown, error != NULL ? error : log);
+    shown[strcspn(shown, "\n")] = '\0';
     text_append(report->detail, report->detail_capacity, ": ");
     text_append(report->detail, report->detail_capacity, shown);
 }
