@@ -34,7 +34,7 @@ typedef struct ww_device_info {
     char arch[32];                 /* "sm_90", "gfx90a", "neoverse-v1", "x86-64" */
     char instruction_sets[128];    /* of a CPU: the ones in use, "avx512"; empty for a GPU */
     char kernels[128];             /* where the device's code came from: "built in", "embedded sm_90a cubin" */
-    char driver_version[48];       /* "13.0", "6.2.41133"; empty for a CPU */
+    char driver_version[48];       /* "13.0", "6.2.41133, ROCm 6.2.4"; empty for a CPU */
     char pci_address[16];          /* "0000:c1:00.0", or empty */
     int32_t index;                 /* number among the devices of its backend */
     int32_t wave_size;             /* lanes that run in step; 1 for a CPU */

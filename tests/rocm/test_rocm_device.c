@@ -19,6 +19,7 @@
 
 #include "device/backend.h"
 #include "gpu/driver/hip_api.h"
+#include "gpu/driver/rocm_library.h"
 #include "gpu/launch.h"
 
 enum { SECONDS = 60 };
@@ -247,6 +248,28 @@ static void look_at_rocm_6(void)
 static void look_at_rocm_7(void)
 {
     look_at_fields(7, "7.0.51831");
+}
+
+/* AMD's packages say the release in a file beside the folder lib; Debian's have none. */
+static void look_at_releases(void)
+{
+    static const char *const said[][2] = {{"10.0.0-4217\n", "10.0.0"}, {"6.4.3", "6.4.3"}, {"unknown\n", ""}, {"", ""}};
+    char text[16];
+    size_t bytes = 0;
+    EXPECT(scratch_setup(NULL) == 0);
+    EXPECT(mkdir(scratch_path("lib"), 0700) == 0 && mkdir(scratch_path(".info"), 0700) == 0);
+    char *library = scratch_content(BUILD_DIR "/standin/libamdhip64.so.6", &bytes);
+    void *copy = dlopen(scratch_write("lib/libamdhip64.so.6", library, bytes), RTLD_NOW | RTLD_LOCAL);
+    free(library);
+    EXPECT(copy != NULL);
+    rocm_release(dlsym(copy, "hipInit"), text, sizeof text);
+    EXPECT(text[0] == '\0');
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        scratch_write(".info/version", said[i][0], strlen(said[i][0]));
+        rocm_release(dlsym(copy, "hipInit"), text, sizeof text);
+        EXPECT(strcmp(text, said[i][1]) == 0);
+    }
+    EXPECT(scratch_teardown(NULL) == 0);
 }
 
 /* Only the runtime's text has the function of a PCI address; a text that is not an address, or is another card's, is
@@ -544,6 +567,7 @@ TEST(a_device_whose_numbers_cannot_be_is_refused, with_garbage_numbers)
 TEST(every_field_is_filled_in_by_rocm_5, look_at_rocm_5)
 TEST(every_field_is_filled_in_by_rocm_6, look_at_rocm_6)
 TEST(every_field_is_filled_in_by_rocm_7, look_at_rocm_7)
+TEST(the_release_of_rocm_is_that_of_the_librarys_folder, look_at_releases)
 TEST(the_function_of_a_pci_address_is_the_runtimes, look_at_pci_addresses)
 TEST(devices_that_the_runtime_hides_are_not_there, look_at_visible_devices)
 TEST(auto_takes_rocm_before_the_cpu, take_the_best)
@@ -574,6 +598,7 @@ int main(void)
         cmocka_unit_test(every_field_is_filled_in_by_rocm_5),
         cmocka_unit_test(every_field_is_filled_in_by_rocm_6),
         cmocka_unit_test(every_field_is_filled_in_by_rocm_7),
+        cmocka_unit_test(the_release_of_rocm_is_that_of_the_librarys_folder),
         cmocka_unit_test(the_function_of_a_pci_address_is_the_runtimes),
         cmocka_unit_test(devices_that_the_runtime_hides_are_not_there),
         cmocka_unit_test(auto_takes_rocm_before_the_cpu),

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "gpu/driver/hip_library.h"
 #include "gpu/driver/hiprtc.h"
+#include "gpu/driver/rocm_library.h"
 
 /* ---- devices ------------------------------------------------------------------------------------------------------------- */
 
@@ -103,6 +104,12 @@ static int read_versions(ww_device_info *info)
         write_version(text, sizeof text, runtime);
         text_append(info->driver_version, sizeof info->driver_version, ", runtime ");
         text_append(info->driver_version, sizeof info->driver_version, text);
+    }
+    char release[16];
+    rocm_release(*(const void *const *)&hip.driver_version, release, sizeof release);
+    if (release[0] != '\0') {
+        text_append(info->driver_version, sizeof info->driver_version, ", ROCm ");
+        text_append(info->driver_version, sizeof info->driver_version, release);
     }
     return AMD_SUCCESS;
 }

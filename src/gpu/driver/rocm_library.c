@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/system/environment.h"
+#include "base/text.h"
 
 static void *open_file(const char *path)
 {
@@ -48,4 +49,29 @@ void *rocm_library_open(const char *name)
     if (library == NULL)
         library = open_in("/opt/rocm", "/lib", name);
     return library != NULL ? library : open_in("/opt/rocm-*", "/lib", name);
+}
+
+void rocm_release(const void *function, char *text, size_t capacity)
+{
+    char path[512], line[32] = "";
+    Dl_info found;
+    text_copy(text, capacity, "");
+    if (dladdr(function, &found) == 0 || found.dli_fname == NULL || strlen(found.dli_fname) > sizeof path / 2)
+        return;
+    text_copy(path, sizeof path, found.dli_fname);
+    for (int i = 0; i < 2; i++) { /* the file, and its folder lib */
+        char *slash = strrchr(path, '/');
+        if (slash == NULL)
+            return;
+        *slash = '\0';
+    }
+    text_append(path, sizeof path, "/.info/version");
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return;
+    if (fgets(line, sizeof line, file) != NULL && line[0] >= '1' && line[0] <= '9') {
+        line[strspn(line, "0123456789.")] = '\0';
+        text_copy(text, capacity, line);
+    }
+    fclose(file);
 }

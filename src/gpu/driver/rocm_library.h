@@ -2,9 +2,15 @@
 #ifndef WW_GPU_DRIVER_ROCM_LIBRARY_H
 #define WW_GPU_DRIVER_ROCM_LIBRARY_H
 
+#include <stddef.h>
+
 /* Opens library `name` where the loader looks, or in the folder lib of ROCM_PATH, or of ROCM_HOME if that is not set. If
  * neither is: among AMD's pip packages in the Python environment that VIRTUAL_ENV names, in /opt/rocm/lib, or in the newest
  * /opt/rocm-VERSION/lib. NULL if it is in none of these; dlerror() then has the reason. */
 void *rocm_library_open(const char *name);
+
+/* Writes the release of ROCm ("6.4.3") that the library with this function is of, as .info/version beside its folder says. HIP
+ * has versions of its own. "" if there is no such file, as with Debian's packages, or it does not begin with a version. */
+void rocm_release(const void *function, char *text, size_t capacity);
 
 #endif
