@@ -195,13 +195,25 @@ void entry_forget(server *s, const char *name)
         if (strcmp((*at)->name, name) == 0) {
             forgotten = *at;
             *at = forgotten->next;
+            atomic_store(&forgotten->replaced, true);
             break;
         }
     pthread_mutex_unlock(&s->lock);
-    if (!forgotten)
-        return;
-    atomic_store(&forgotten->replaced, true);
-    entry_release(s, forgotten);
+    if (forgotten)
+        entry_release(s, forgotten);
+}
+
+entry *entry_next(server *s, entry *e)
+{
+    pthread_mutex_lock(&s->lock);
+    const bool there = !e || !atomic_load(&e->replaced); /* otherwise what it points to may be gone, too */
+    entry *next = !there ? NULL : e ? e->next : s->entries;
+    if (next)
+        next->references++;
+    pthread_mutex_unlock(&s->lock);
+    if (e)
+        entry_release(s, e);
+    return next;
 }
 
 /* ---- at the beginning and at the end ------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 
 #include "base/system/threads.h"
 #include "base/text.h"
+#include "server/qdrant/collections/layout.h"
 #include "server/reserve.h"
 #include "server/state.h"
 
@@ -111,25 +112,13 @@ static void look(server *s)
 /* Notes rows and bytes of all collections, for the figures. */
 static void measure(server *s)
 {
-    pthread_mutex_lock(&s->lock);
-    entry *e = s->entries;
-    if (e)
-        e->references++;
-    pthread_mutex_unlock(&s->lock);
-    while (e) {
+    for (entry *e = entry_next(s, NULL); e; e = entry_next(s, e)) {
         ww_collection_info info = ww_collection_info_default();
         if (ww_collection_describe(e->collection, &info) == WW_OK) {
             atomic_store(&e->rows, info.rows_live);
             atomic_store(&e->bytes, info.bytes_rows + info.bytes_screen + info.bytes_ids + info.bytes_payloads +
                                         info.bytes_handles + info.bytes_host_copy + info.bytes_rows_host);
         }
-        pthread_mutex_lock(&s->lock);
-        entry *next = e->next;
-        if (next)
-            next->references++;
-        pthread_mutex_unlock(&s->lock);
-        entry_release(s, e);
-        e = next;
     }
 }
 
@@ -141,6 +130,7 @@ static void *watch_health(void *argument)
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec++;
         look(s);
+        layout_look(s);
         if (turn % 10 == 0)
             measure(s);
         pthread_mutex_lock(&s->lock);

@@ -59,10 +59,10 @@ struct entry {
     ww_metric metric;
     ww_vector_type type;
     bool manhattan; /* the distance is not that of `metric`, Euclid, but Manhattan (qdrant/manhattan.h) */
-    bool split;  /* the collection has the ids and payloads, and the parts have the vectors (layout.h) */
-    bool by_id;  /* rows of equal score come in the order of their ids: it is followed by several servers */
-    queue queue; /* changes, one after the other, and what must not run beside them */
-    queue reads; /* run beside each other and beside changes: each sees one snapshot */
+    bool split;     /* the collection has the ids and payloads, and the parts have the vectors (layout.h) */
+    bool by_id;     /* rows of equal score come in the order of their ids: it is followed by several servers */
+    queue queue;    /* changes, one after the other, and what must not run beside them */
+    queue reads;    /* run beside each other and beside changes: each sees one snapshot */
     int64_t references;
     entry *next;
     atomic_bool replaced;               /* it is no longer in the list: requests that wait look for theirs again */
@@ -228,6 +228,9 @@ const entry *entry_part(const entry *e, const char *name);
 void entry_release(server *s, entry *e);
 void entry_set_prefixes(server *s, entry *e, const ww_store_model *model);
 void entry_forget(server *s, const char *name); /* it was dropped */
+/* The entry after another one, which is released, or the first, retained. NULL: there is none, or the other is no longer in the
+ * list. */
+entry *entry_next(server *s, entry *e);
 ww_status alias_set(server *s, const char *name, const char *collection);
 bool alias_forget(server *s, const char *name); /* false: there is none */
 ww_status entries_load(server *s);

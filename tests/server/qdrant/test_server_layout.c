@@ -1,5 +1,6 @@
 /* Points without a vector, collections without vectors, and vectors with names beside one without. */
 #include <string.h>
+#include <unistd.h>
 
 #include <warpwave/store.h>
 
@@ -153,6 +154,53 @@ static void other_programs_see_the_points_with_vectors(void **state)
     port = server_port(running);
 }
 
+/* Waits until a server knows a vector: it looks once a second. */
+static void wait_for_vector(int at, const char *name)
+{
+    char body[64];
+    http_answer a = {0};
+    snprintf(body, sizeof body, "{\"query\": [1], \"using\": \"%s\"}", name);
+    for (int i = 0; i < 1000 && a.status != 200; i++) {
+        http_free(&a);
+        usleep(10000);
+        a = http_ask(at, "POST", "/collections/later/points/query", body);
+    }
+    assert_int_equal(a.status, 200);
+    http_free(&a);
+}
+
+/* Two servers have the file open when one of them splits the collection. */
+static void another_server_notices_it(void **state)
+{
+    (void)state;
+    ww_device *device = NULL;
+    server *other = NULL;
+    server_config config = server_config_default();
+    CHECK_OK(ww_device_open("cpu", &device));
+    config.store = scratch_path("served.db");
+    config.device = device;
+    config.port = 0;
+    CHECK_OK(server_start(&config, &other));
+    const int first = port, second = server_port(other);
+    port = second;
+    assert_int_equal(count_of(""), 2);
+    port = first;
+    ASK_STATUS(port, 200, "PUT", DOCS "/points", "{\"points\": [{\"id\": 3, \"vector\": {}}]}");
+    port = second;
+    ASK_STATUS(port, 200, "PUT", DOCS "/points", "{\"points\": [{\"id\": 4, \"vector\": [1, 1]}]}");
+    assert_int_equal(count_of(""), 4);
+    port = first;
+    assert_int_equal(count_of(""), 4);
+    ASK_STATUS(port, 200, "PUT", "/collections/later", "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}}");
+    ASK_STATUS(second, 200, "POST", "/collections/later/points/count", "{}");
+    ASK_STATUS(port, 200, "PUT", "/collections/later/vectors/b", "{\"size\": 1, \"distance\": \"Dot\"}");
+    wait_for_vector(second, "b");
+    ASK_STATUS(port, 200, "PUT", "/collections/later/vectors/c", "{\"size\": 1, \"distance\": \"Dot\"}");
+    wait_for_vector(second, "c");
+    server_stop(other);
+    ww_device_close(device);
+}
+
 static void a_dropped_collection_leaves_nothing_behind(void **state)
 {
     (void)state;
@@ -238,6 +286,7 @@ int main(void)
         SERVED(a_point_may_lack_its_vector),
         SERVED(a_point_gets_its_vector_and_loses_it),
         SERVED(other_programs_see_the_points_with_vectors),
+        SERVED(another_server_notices_it),
         SERVED(a_dropped_collection_leaves_nothing_behind),
         SERVED(a_collection_may_have_no_vectors),
         SERVED(a_vector_with_a_name_joins_one_without),

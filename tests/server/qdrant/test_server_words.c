@@ -249,7 +249,7 @@ static void vectors_with_names_have_texts_of_their_own(void **state)
     }
 }
 
-/* Asks with a body that has 2,000 words in the place of %s, and returns the number of texts that were cut; -1: none is told. */
+/* Asks with a body in which 2,000 words replace %s, and returns the number of texts that were cut; -1: the answer has none. */
 static long long cut_of(const char *method, const char *path, const char *format)
 {
     enum { WORDS_COUNT = 2000 };

@@ -167,6 +167,34 @@ ww_status layout_split(request *r)
     return WW_OK;
 }
 
+/* How many vectors the store has for an entry; -1: the entry is plain, and shall stay so. */
+static int64_t vectors_of(server *s, const entry *e, const ww_results *list)
+{
+    const size_t length = strlen(e->name);
+    layout now = {e->split, false};
+    int64_t count = 0;
+    if (!e->split && (layout_read(s, e->name, &now) != WW_OK || !now.split))
+        return -1;
+    for (int64_t i = 0; i < ww_results_count(list, 0); i++) {
+        const char *name = ww_results_id(list, 0, i);
+        count += strncmp(name, e->name, length) == 0 && name[length] == '/' && name[length + 1] != '\0';
+    }
+    return count + (e->part_count > 0 && e->parts[0].name[0] == '\0');
+}
+
+void layout_look(server *s)
+{
+    ww_results *list = NULL;
+    if (ww_store_list(s->store, &list) != WW_OK)
+        return; /* the next turn looks */
+    for (entry *e = entry_next(s, NULL); e; e = entry_next(s, e)) {
+        const int64_t vectors = vectors_of(s, e, list);
+        if (vectors >= 0 && (!e->split || vectors != (int64_t)e->part_count) && !atomic_load(&e->replaced))
+            entry_forget(s, e->name);
+    }
+    ww_results_destroy(list);
+}
+
 bool layout_is_old(request *r)
 {
     layout now = {false, false};

@@ -36,6 +36,10 @@ ww_collection_config layout_points_config(const char *name);
  * the new one; other requests look for theirs again. For the thread that runs the collection's changes. */
 ww_status layout_split(request *r);
 
+/* Looks for collections that another server has split, and those with other vectors than before: requests look for theirs
+ * again. */
+void layout_look(server *s);
+
 /* Is the request's entry out of date, because its collection was dropped, or because it or another server has split it? */
 bool layout_is_old(request *r);
 
