@@ -154,3 +154,44 @@ def test_the_blocks_of_c_for_ranks_compile():
     body = re.sub(r"^#include.*\n", "", "\n".join(found), flags=re.M)
     compile_c("#include <warpwave.h>\n#include <warpwave/cluster.h>\nvoid ranks(int argc, char **argv, int level, int rank, ww_device *device, ww_rows rows,"
               f" const float *queries)\n{{\n{body}}}\n", "mpicc")
+
+
+# The collections that the programs of coming-from.md move: 250 vectors with ids and a year.
+OTHER_STORES = """
+import numpy as np
+V, years = np.random.default_rng(3).standard_normal((250, 8)).astype(np.float32), [1990 + i % 30 for i in range(250)]
+ids = [f"r{i}" for i in range(250)]
+import chromadb
+chroma = chromadb.PersistentClient(path="chroma").create_collection("docs", metadata={"hnsw:space": "cosine"})
+chroma.add(ids=ids, embeddings=V.tolist(), metadatas=[{"year": year} for year in years], documents=[f"text {i}" for i in range(250)])
+import lancedb
+rows = [{"id": id, "vector": vector.tolist(), "year": year} for id, vector, year in zip(ids, V, years)]
+lancedb.connect("lance").create_table("docs", data=rows)
+from qdrant_client import QdrantClient, models
+qdrant = QdrantClient(path="qdrant")
+qdrant.create_collection("docs", vectors_config=models.VectorParams(size=8, distance=models.Distance.COSINE))
+qdrant.upsert("docs", [models.PointStruct(id=n, vector=V[n].tolist(), payload={"year": years[n]}) for n in range(250)])
+qdrant.close()
+import faiss
+index = faiss.IndexFlatIP(8)
+index.add(V)
+faiss.write_index(index, "index.faiss")
+"""
+
+
+@pytest.mark.nightly
+def test_the_programs_that_move_a_collection_move_all_of_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_python(OTHER_STORES, timeout=300)
+    moving = blocks("docs/guide/coming-from.md", "python")
+    assert len(moving) == 4
+    for program in moving:
+        assert run_python(program, timeout=300) == "250 of 250\n"
+    assert run_python("""
+import numpy as np, warpwave
+V = np.random.default_rng(3).standard_normal((250, 8)).astype(np.float32)
+store = warpwave.Store("docs.db")
+print(np.allclose(store["docs"]["r7"].vector, V[7], atol=1e-6), store["docs"]["r7"].payload, store["docs"].search(V[9], k=1).ids[0])
+print(np.array_equal(store["lance"]["r7"].vector, V[7]), store["lance"]["r7"].payload, store["lance"].search(V[9], k=1).ids[0])
+print(store["points"].search(V[9], k=1).ids[0], np.array_equal(store["faiss"]["7"].vector, V[7]))
+""") == "True {'year': 1997} r9\nTrue {'year': 1997} r9\n9 True\n"
