@@ -77,6 +77,8 @@ class Evidence(Tree):
         self.write("src/kernels/a.c", "")
         for page in self.pages:
             self.write(f"docs/evidence/{page}.md", "# Title\n\nText.\n")
+        self.write("docs/evidence/parity-lines.tsv", "machine\tdigest\nhere\tc0ffee\n")
+        self.run_script("evidence.py", "lines")
         self.commit()
 
     def test_a_page_without_its_commit_is_refused(self):
