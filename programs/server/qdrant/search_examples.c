@@ -269,6 +269,7 @@ static void add_scores(const search *s, scored_row *row, const float *scores, si
 {
     for (size_t i = 0; i < count; i++) {
         const bool negative = s->examples[first + i].negative;
+        const float before = i > 0 ? scores[i - 1] : 0; /* of a pair: its positive example, which comes first */
         float *side = negative ? &row->second : &row->first;
         if (s->kind == SEARCH_BEST_SCORE)
             *side = fmaxf(*side, scores[i]);
@@ -276,10 +277,10 @@ static void add_scores(const search *s, scored_row *row, const float *scores, si
             *side += scores[i];
         else if (s->kind == SEARCH_DISCOVER && first + i == 0)
             row->first = scores[0];
-        else if (s->kind == SEARCH_DISCOVER && negative) /* after its positive one */
-            row->second += (float)((scores[i - 1] > scores[i]) - (scores[i - 1] < scores[i]));
+        else if (s->kind == SEARCH_DISCOVER && negative)
+            row->second += (float)((before > scores[i]) - (before < scores[i]));
         else if (s->kind == SEARCH_CONTEXT && negative)
-            row->first += sigmoid(fminf(scores[i - 1] - scores[i] - 1.1920929e-7F, 0));
+            row->first += sigmoid(fminf(before - scores[i] - 1.1920929e-7F, 0));
     }
     row->scores += (int32_t)count;
 }
