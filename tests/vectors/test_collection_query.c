@@ -334,6 +334,18 @@ static void check_buffers(ww_collection *c, const ww_query *query, const ww_resu
     }
 }
 
+static void check_k(ww_collection *c, const all_scores *all, int32_t k)
+{
+    ww_results *results = NULL;
+    ww_query asked = ww_query_default();
+    asked.queries = all->queries, asked.query_count = 2, asked.dim = all->dim, asked.k = k;
+    asked.mask = all->mask, asked.mask_rows = all->mask != NULL ? all->rows : 0;
+    CHECK_OK(ww_collection_query(c, &asked, &results));
+    check_order(results, all, k);
+    check_buffers(c, &asked, results);
+    ww_results_destroy(results);
+}
+
 /* More hits than kernels keep: the order of all scores, with many equal ones, after rows were removed, with and without a mask.
  */
 static void any_k_finds_the_order_of_all_scores(void **state)
@@ -354,16 +366,8 @@ static void any_k_finds_the_order_of_all_scores(void **state)
         for (int masked = 0; masked < 2; masked++) {
             for (int i = 0; i < MANY; i++)
                 mask[i / 64] = i % 64 == 0 ? 1 : mask[i / 64] | (uint64_t)(i % REMOVED != 3) << (i % 64);
-            for (size_t k = 0; k < sizeof ks / sizeof *ks; k++) {
-                ww_results *results = NULL;
-                ww_query asked = ww_query_default();
-                asked.queries = query, asked.query_count = 2, asked.dim = WIDTH, asked.k = ks[k];
-                asked.mask = masked ? mask : NULL, asked.mask_rows = masked ? MANY : 0;
-                CHECK_OK(ww_collection_query(c, &asked, &results));
-                check_order(results, &(all_scores){vectors, query, MANY, WIDTH, (ww_metric)m, asked.mask}, ks[k]);
-                check_buffers(c, &asked, results);
-                ww_results_destroy(results);
-            }
+            for (size_t k = 0; k < sizeof ks / sizeof *ks; k++)
+                check_k(c, &(all_scores){vectors, query, MANY, WIDTH, (ww_metric)m, masked ? mask : NULL}, ks[k]);
         }
         ww_collection_destroy(c);
     }
