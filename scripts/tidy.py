@@ -81,7 +81,7 @@ def state(words, entry, options, version):
     folder = pathlib.Path(entry["file"]).parent
     paths = [str(settings) for above in [folder, *folder.parents] if (settings := above / ".clang-tidy").is_file()]
     paths += [os.path.join(entry["directory"], path) for path in shlex.split(rule.stdout.replace("\\\n", " "))[1:]]
-    name = hashlib.sha256("\0".join([version, *options, *words]).encode())
+    name = hashlib.sha256("\0".join([version, *options, *words]).replace(str(ROOT), "").encode()) # the same in every checkout
     for path in paths:
         name.update(digest(path))
     return name.hexdigest()

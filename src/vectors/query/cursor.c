@@ -146,13 +146,13 @@ ww_status ww_cursor_create(ww_collection *collection, const ww_selection *select
 {
     FLOAT_GUARD();
     static const char function[] = "ww_cursor_create";
+    if (!cursor)
+        return fail_null(function, "cursor");
     ww_selection read = {0};
     ww_status status =
         selection ? selection_read(collection, function, selection, &read) : collection_check(collection, function);
     if (status == WW_OK)
         status = fetch_check(function, fetch);
-    if (status == WW_OK && !cursor)
-        status = fail_null(function, "cursor");
     if (status != WW_OK)
         return status;
     CANCEL_BY(read.cancel);
