@@ -19,7 +19,6 @@
 
 #include "device/backend.h"
 #include "gpu/driver/hip_api.h"
-#include "gpu/driver/rocm_library.h"
 #include "gpu/launch.h"
 
 enum { SECONDS = 60 };
@@ -93,30 +92,6 @@ static void in_rocms_own_folder(void)
 static void in_rocms_home(void)
 {
     in_the_folder_that("ROCM_HOME");
-}
-
-/* AMD's pip packages put them into the environment's site-packages. */
-static void in_a_python_environment(void)
-{
-    char folder[512];
-    use_standin(7, "");
-    unsetenv("WARPWAVE_HIP_LIBRARY");
-    unsetenv("ROCM_PATH");
-    unsetenv("ROCM_HOME");
-    EXPECT(scratch_setup(NULL) == 0);
-    setenv("VIRTUAL_ENV", scratch_path(""), 1);
-    static const char *const made[] = {"lib", "lib/python3.11", "lib/python3.11/site-packages",
-                                       "lib/python3.11/site-packages/_rocm_sdk_core"};
-    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
-        EXPECT(mkdir(scratch_path(made[i]), 0700) == 0);
-    snprintf(folder, sizeof folder, "%s", scratch_path("lib/python3.11/site-packages/_rocm_sdk_core/lib"));
-    EXPECT(symlink(BUILD_DIR "/standin", folder) == 0);
-    ww_device_close(open_device("rocm:0"));
-    EXPECT(unlink(folder) == 0);
-    for (size_t i = sizeof made / sizeof made[0]; i > 0; i--)
-        EXPECT(rmdir(scratch_path(made[i - 1])) == 0);
-    EXPECT(scratch_teardown(NULL) == 0);
-    expect_all_well();
 }
 
 /* A library that exists and has nothing to do with GPUs. */
@@ -248,28 +223,6 @@ static void look_at_rocm_6(void)
 static void look_at_rocm_7(void)
 {
     look_at_fields(7, "7.0.51831");
-}
-
-/* AMD's packages say the release in a file beside the folder lib; Debian's have none. */
-static void look_at_releases(void)
-{
-    static const char *const said[][2] = {{"10.0.0-4217\n", "10.0.0"}, {"6.4.3", "6.4.3"}, {"unknown\n", ""}, {"", ""}};
-    char text[16];
-    size_t bytes = 0;
-    EXPECT(scratch_setup(NULL) == 0);
-    EXPECT(mkdir(scratch_path("lib"), 0700) == 0 && mkdir(scratch_path(".info"), 0700) == 0);
-    char *library = scratch_content(BUILD_DIR "/standin/libamdhip64.so.6", &bytes);
-    void *copy = dlopen(scratch_write("lib/libamdhip64.so.6", library, bytes), RTLD_NOW | RTLD_LOCAL);
-    free(library);
-    EXPECT(copy != NULL);
-    rocm_release(dlsym(copy, "hipInit"), text, sizeof text);
-    EXPECT(text[0] == '\0');
-    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
-        scratch_write(".info/version", said[i][0], strlen(said[i][0]));
-        rocm_release(dlsym(copy, "hipInit"), text, sizeof text);
-        EXPECT(strcmp(text, said[i][1]) == 0);
-    }
-    EXPECT(scratch_teardown(NULL) == 0);
 }
 
 /* Only the runtime's text has the function of a PCI address; a text that is not an address, or is another card's, is
@@ -559,7 +512,6 @@ TEST(a_relative_path_of_a_runtime_is_refused, by_a_relative_path)
 TEST(a_newer_runtime_without_symbols_does_not_hide_an_older_one, beside_a_newer_runtime_without_symbols)
 TEST(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is, in_rocms_own_folder)
 TEST(rocm_home_is_read_like_rocm_path, in_rocms_home)
-TEST(pip_packages_of_rocm_are_found_in_the_python_environment, in_a_python_environment)
 TEST(a_runtime_that_does_not_start_is_absence_with_its_own_reason, with_a_runtime_that_does_not_start)
 TEST(a_runtime_without_devices_is_absence_with_its_own_reason, with_a_runtime_without_devices)
 TEST(a_count_that_cannot_be_is_not_believed, with_garbage_counts)
@@ -567,7 +519,6 @@ TEST(a_device_whose_numbers_cannot_be_is_refused, with_garbage_numbers)
 TEST(every_field_is_filled_in_by_rocm_5, look_at_rocm_5)
 TEST(every_field_is_filled_in_by_rocm_6, look_at_rocm_6)
 TEST(every_field_is_filled_in_by_rocm_7, look_at_rocm_7)
-TEST(the_release_of_rocm_is_that_of_the_librarys_folder, look_at_releases)
 TEST(the_function_of_a_pci_address_is_the_runtimes, look_at_pci_addresses)
 TEST(devices_that_the_runtime_hides_are_not_there, look_at_visible_devices)
 TEST(auto_takes_rocm_before_the_cpu, take_the_best)
@@ -590,7 +541,6 @@ int main(void)
         cmocka_unit_test(a_newer_runtime_without_symbols_does_not_hide_an_older_one),
         cmocka_unit_test(a_runtime_that_the_loader_does_not_know_is_found_where_rocm_is),
         cmocka_unit_test(rocm_home_is_read_like_rocm_path),
-        cmocka_unit_test(pip_packages_of_rocm_are_found_in_the_python_environment),
         cmocka_unit_test(a_runtime_that_does_not_start_is_absence_with_its_own_reason),
         cmocka_unit_test(a_runtime_without_devices_is_absence_with_its_own_reason),
         cmocka_unit_test(a_count_that_cannot_be_is_not_believed),
@@ -598,7 +548,6 @@ int main(void)
         cmocka_unit_test(every_field_is_filled_in_by_rocm_5),
         cmocka_unit_test(every_field_is_filled_in_by_rocm_6),
         cmocka_unit_test(every_field_is_filled_in_by_rocm_7),
-        cmocka_unit_test(the_release_of_rocm_is_that_of_the_librarys_folder),
         cmocka_unit_test(the_function_of_a_pci_address_is_the_runtimes),
         cmocka_unit_test(devices_that_the_runtime_hides_are_not_there),
         cmocka_unit_test(auto_takes_rocm_before_the_cpu),

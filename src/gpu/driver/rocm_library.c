@@ -1,53 +1,118 @@
-/* Opens ROCm's libraries. AMD's packages put them into /opt/rocm/lib or /opt/rocm-VERSION/lib and leave configuring the loader
- * to the administrator; AMD's pip packages put them into the environment's site-packages. */
+/* Opens ROCm's libraries. AMD's packages put them into /opt/rocm/lib, /opt/rocm-VERSION/lib or /opt/rocm/core-VERSION/lib and
+ * leave configuring the loader to the administrator. AMD's pip packages put them into site-packages: the runtime and hipRTC
+ * into _rocm_sdk_core/lib, rocBLAS into _rocm_sdk_libraries/lib or, for one family of chips, _rocm_sdk_libraries_FAMILY/lib. */
 #include "gpu/driver/rocm_library.h"
 
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/system/environment.h"
 #include "base/text.h"
 
+#define PIP_PACKAGES   "/_rocm_sdk_[cl]*/lib" /* core and libraries; devel repeats them */
+#define PYTHON_FOLDERS "/lib*/python3*/*-packages" PIP_PACKAGES
+
 static void *open_file(const char *path)
 {
     return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL; /* dlerror() keeps an earlier reason */
 }
 
-/* Opens FOLDER/PATTERN/name of the last folder that fits, which is the newest version by name. */
+static int newest_first(const void *a, const void *b)
+{
+    return strverscmp(*(char *const *)b, *(char *const *)a);
+}
+
+/* Opens FOLDER/PATTERN/name of the first folder that has it, the newest version first. */
 static void *open_in(const char *folder, const char *pattern, const char *name)
 {
-    char path[512];
+    char path[1024];
     void *library = NULL;
     glob_t found;
-    const int length = snprintf(path, sizeof path, "%s%s/%s", folder, pattern, name);
-    if (length < 0 || (size_t)length >= sizeof path || glob(path, 0, NULL, &found) != 0)
+    const int length = folder != NULL ? snprintf(path, sizeof path, "%s%s/%s", folder, pattern, name) : -1;
+    if (length < 0 || (size_t)length >= sizeof path || glob(path, GLOB_NOSORT, NULL, &found) != 0)
         return NULL;
-    for (size_t i = found.gl_pathc; library == NULL && i > 0; i--)
-        library = open_file(found.gl_pathv[i - 1]);
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, newest_first);
+    for (size_t i = 0; library == NULL && i < found.gl_pathc; i++)
+        library = open_file(found.gl_pathv[i]);
     globfree(&found);
     return library;
 }
 
-void *rocm_library_open(const char *name)
+/* Cuts the last `count` names off a path. Returns false if it has fewer. */
+static bool cut_names(char *path, int count)
+{
+    for (int i = 0; i < count; i++) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL)
+            return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
+/* Opens the library next to the package that this code is installed in: site-packages/warpwave/lib/libwarpwave.so. */
+static void *open_beside_this_package(const char *name)
+{
+    static const char anything_here = 0;
+    char path[512];
+    Dl_info found;
+    if (dladdr(&anything_here, &found) == 0 || found.dli_fname == NULL || found.dli_fname[0] != '/' ||
+        strlen(found.dli_fname) >= sizeof path)
+        return NULL;
+    text_copy(path, sizeof path, found.dli_fname);
+    return cut_names(path, 3) ? open_in(path, PIP_PACKAGES, name) : NULL;
+}
+
+/* Opens the library in the packages of the running Python, if this program is one: PREFIX/bin/python3. */
+static void *open_for_this_program(const char *name)
 {
     char path[512];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0)
+        return NULL;
+    path[length] = '\0';
+    return cut_names(path, 2) ? open_in(path, PYTHON_FOLDERS, name) : NULL;
+}
+
+/* The active environment first, then where this code and the running program are, then the user's and the machine's packages.
+ */
+static void *open_pip_package(const char *name)
+{
+    const char *base = environment_folder("PYTHONUSERBASE");
+    void *library = open_in(environment_folder("VIRTUAL_ENV"), PYTHON_FOLDERS, name);
+    if (library == NULL)
+        library = open_in(environment_folder("CONDA_PREFIX"), PYTHON_FOLDERS, name);
+    if (library == NULL)
+        library = open_beside_this_package(name);
+    if (library == NULL)
+        library = open_for_this_program(name);
+    if (library == NULL)
+        library = base != NULL ? open_in(base, PYTHON_FOLDERS, name)
+                               : open_in(environment_folder("HOME"), "/.local" PYTHON_FOLDERS, name);
+    return library != NULL ? library : open_in("/usr/local", PYTHON_FOLDERS, name);
+}
+
+void *rocm_library_open(const char *name)
+{
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    const char *folder = environment_folder("ROCM_PATH"), *python = environment_folder("VIRTUAL_ENV");
+    const char *folder = environment_folder("ROCM_PATH");
     if (folder == NULL)
         folder = environment_folder("ROCM_HOME");
     if (library != NULL || strchr(name, '/') != NULL)
         return library;
     if (folder != NULL) {
-        const int length = snprintf(path, sizeof path, "%s/lib/%s", folder, name);
-        return length > 0 && (size_t)length < sizeof path ? open_file(path) : NULL;
+        library = open_in(folder, "/lib", name);
+        return library != NULL ? library : open_in(folder, "/.." PIP_PACKAGES, name);
     }
-    if (python != NULL)
-        library = open_in(python, "/lib/python3*/site-packages/_rocm_sdk_core/lib", name);
+    library = open_pip_package(name);
     if (library == NULL)
         library = open_in("/opt/rocm", "/lib", name);
+    if (library == NULL)
+        library = open_in("/opt/rocm", "/core-*/lib", name);
     return library != NULL ? library : open_in("/opt/rocm-*", "/lib", name);
 }
 
@@ -59,12 +124,8 @@ void rocm_release(const void *function, char *text, size_t capacity)
     if (dladdr(function, &found) == 0 || found.dli_fname == NULL || strlen(found.dli_fname) > sizeof path / 2)
         return;
     text_copy(path, sizeof path, found.dli_fname);
-    for (int i = 0; i < 2; i++) { /* the file, and its folder lib */
-        char *slash = strrchr(path, '/');
-        if (slash == NULL)
-            return;
-        *slash = '\0';
-    }
+    if (!cut_names(path, 2)) /* the file, and its folder lib */
+        return;
     text_append(path, sizeof path, "/.info/version");
     FILE *file = fopen(path, "re");
     if (file == NULL)

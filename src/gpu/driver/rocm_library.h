@@ -5,8 +5,10 @@
 #include <stddef.h>
 
 /* Opens library `name` where the loader looks, or in the folder lib of ROCM_PATH, or of ROCM_HOME if that is not set. If
- * neither is: among AMD's pip packages in the Python environment that VIRTUAL_ENV names, in /opt/rocm/lib, or in the newest
- * /opt/rocm-VERSION/lib. NULL if it is in none of these; dlerror() then has the reason. */
+ * neither is: among AMD's pip packages (of the environments that VIRTUAL_ENV and CONDA_PREFIX name, of the site-packages that
+ * this library is installed in, of the running Python, of the user, of /usr/local), then in /opt/rocm/lib, in the newest
+ * /opt/rocm/core-VERSION/lib, or in the newest /opt/rocm-VERSION/lib. NULL if it is in none of these; dlerror() then has the
+ * reason. */
 void *rocm_library_open(const char *name);
 
 /* Writes the release of ROCm ("6.4.3") that the library with this function is of, as .info/version beside its folder says. HIP
