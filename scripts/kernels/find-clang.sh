@@ -3,7 +3,7 @@
 # whatever `clang` is, then ROCm's own, which is all that there is in AMD's containers and with AMD's packages on Ubuntu 22.04.
 # cmake/Kernels.cmake tries them in earnest, in this order.
 #   scripts/kernels/find-clang.sh              17 or later
-#   scripts/kernels/find-clang.sh --with-lld   and with an lld of its own, which AMD's chips need
+#   scripts/kernels/find-clang.sh --with-lld   and with an lld as new, which AMD's chips need
 set -euo pipefail
 
 new_enough() {
@@ -13,10 +13,12 @@ new_enough() {
     [[ $version =~ ^[0-9]+$ ]] && [ "$version" -ge 17 ]
 }
 
+# An older lld, which a clang finds on PATH, links no code for AMD.
 has_lld() {
-    local lld
+    local lld clang_version
     lld=$("$1" -print-prog-name=lld 2>/dev/null) || return 1
-    [[ $lld == /* ]] && [ -x "$lld" ]
+    clang_version=$("$1" -dumpversion)
+    [[ $lld == /* && $("$lld" -flavor gnu --version 2>/dev/null) =~ LLD\ ([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge "${clang_version%%.*}" ]
 }
 
 for name in clang-22 clang-21 clang-20 clang-19 clang-18 clang-17 clang \

@@ -191,6 +191,14 @@ static ww_status find_record(const compaction *m, collection_record *record)
     return status == WW_OK ? stored_is(m->c, record) : status;
 }
 
+/* Removing a row leaves its vector in the file. */
+static ww_status delete_removed(const compaction *m)
+{
+    const char *name = m->c->base.name;
+    return schema_run(m->db, "DELETE FROM main.\"%w_vectors\" WHERE place IN (SELECT place FROM main.\"%w_removed\")", name,
+                      name);
+}
+
 /* Rewrites the file unless the caller cancels. */
 static ww_status rewrite(compaction *m)
 {
@@ -202,9 +210,8 @@ static ww_status rewrite(compaction *m)
     m->total = status == WW_OK ? record.live : 0;
     if (status == WW_OK)
         status = told(m, 0);
-    if (status == WW_OK) /* removed vectors */
-        status = schema_run(m->db, "DELETE FROM main.\"%w_vectors\" WHERE place IN (SELECT place FROM main.\"%w_removed\")",
-                            record.name, record.name);
+    if (status == WW_OK)
+        status = delete_removed(m);
     if (status == WW_OK)
         status = shrink(m->c->store);
     store_unlock(m->c->store);
@@ -232,7 +239,9 @@ ww_status stored_compact(ww_collection *base, ww_progress progress, void *user)
     if (status == WW_OK) {
         m.total = record.live;
         m.indexed = ivf_is_there(&record);
-        status = sum_checksums(&m, &record);
+        status = delete_removed(&m); /* other processes may have removed some since the file was rewritten */
+        if (status == WW_OK)
+            status = sum_checksums(&m, &record);
         if (status == WW_OK)
             status = renumber(&m, &record);
         if (status == WW_OK)

@@ -17,6 +17,8 @@
 typedef enum vfs_fault {
     VFS_IO_ERROR,
     VFS_FULL,        /* writes say that the disk is full; other calls fail as above */
+    VFS_FULL_ONCE,   /* the n-th write says that the disk is full; other calls work, so that readers beside it do not take the
+                        fault */
     VFS_STAYS_FULL,  /* from the n-th write on, every write fails; other calls work */
     VFS_SHORT_WRITE, /* half of it is written, then it fails */
     VFS_POWER        /* at a sync: nothing works from then on */
@@ -50,7 +52,8 @@ static inline bool vfs_fails(bool is_sync)
 {
     if (vfs.dead)
         return true;
-    if (!vfs.armed || vfs.fault == VFS_STAYS_FULL || (vfs.fault == VFS_POWER && !is_sync) || ++vfs.calls != vfs.fail_at)
+    if (!vfs.armed || vfs.fault == VFS_STAYS_FULL || vfs.fault == VFS_FULL_ONCE || (vfs.fault == VFS_POWER && !is_sync) ||
+        ++vfs.calls != vfs.fail_at)
         return false;
     vfs.tripped = true;
     vfs.dead = vfs.fault == VFS_POWER;
@@ -78,7 +81,8 @@ static inline int vfs_read(sqlite3_file *file, void *to, int bytes, sqlite3_int6
 static inline int vfs_write(sqlite3_file *file, const void *from, int bytes, sqlite3_int64 at)
 {
     const bool was_dead = vfs.dead;
-    if (vfs.armed && vfs.fault == VFS_STAYS_FULL && ++vfs.calls >= vfs.fail_at) {
+    const bool only_writes = vfs.armed && (vfs.fault == VFS_STAYS_FULL || vfs.fault == VFS_FULL_ONCE);
+    if (only_writes && (++vfs.calls == vfs.fail_at || (vfs.fault == VFS_STAYS_FULL && vfs.calls > vfs.fail_at))) {
         vfs.tripped = true;
         return SQLITE_FULL;
     }

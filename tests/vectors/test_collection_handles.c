@@ -271,7 +271,7 @@ static void refusals(void **state)
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_handle(c, 3, &number));
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_handle(c, -1, &number));
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_find_handle(c, 0, &number));
-    assert_non_null(strstr(ww_error_message(), "any more"));
+    assert_non_null(strstr(ww_error_message(), "was removed"));
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_find_handle(c, 3, &number));
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_find_handle(c, -1, &number));
     CHECK_FAILS(WW_NOT_FOUND, ww_collection_find_handle(c, INT64_MAX, &number));

@@ -76,7 +76,7 @@ static ww_status search(ww_device *device, const float *vectors, compared *one)
     return status;
 }
 
-/* Adds a device to the list. Only an interruption fails. */
+/* Adds a device to the list, with its failure if it fails. */
 static ww_status compare_device(comparison *c, const char *device_name, const char *shown, const float *vectors)
 {
     if (c->count == COMPARED_MAX)
@@ -88,10 +88,9 @@ static ww_status compare_device(comparison *c, const char *device_name, const ch
     if (status == WW_OK)
         status = search(device, vectors, one);
     ww_device_close(device);
-    if (status == WW_OK || status == WW_CANCELLED)
-        return status;
-    text_copy(one->failure, sizeof one->failure, ww_error_message());
-    return WW_OK;
+    if (status != WW_OK)
+        text_copy(one->failure, sizeof one->failure, ww_error_message());
+    return status;
 }
 
 /* The instruction sets of this machine, the simplest first; only the one that WARPWAVE_ISA names, if it names one. */
@@ -112,10 +111,12 @@ static ww_status compare_cpu(comparison *c, const float *vectors)
         snprintf(shown, sizeof shown, "cpu, %s", SETS[i]);
         if (setenv(VARIABLE, SETS[i], 1) != 0)
             return memory_failed(VARIABLE, sizeof VARIABLE);
-        const bool here = ww_device_open("cpu", &device) == WW_OK;
+        status = ww_device_open("cpu", &device);
         ww_device_close(device);
-        if (here)
+        if (status == WW_OK)
             status = compare_device(c, "cpu", shown, vectors);
+        else if (status == WW_UNSUPPORTED) /* this processor does not have it */
+            status = WW_OK;
     }
     unsetenv(VARIABLE);
     return status;
@@ -136,6 +137,8 @@ static ww_status compare_gpus(comparison *c, const float *vectors)
             continue;
         snprintf(shown, sizeof shown, "%.20s, %.50s", infos[i].id, infos[i].name);
         status = compare_device(c, infos[i].id, shown, vectors);
+        if (status != WW_CANCELLED) /* a GPU that does not work is shown as such */
+            status = WW_OK;
     }
     memory_free(infos);
     return status;

@@ -367,6 +367,14 @@ static void say_done(const action *a, const store_call *call)
     putchar('\n');
 }
 
+/* Opening a store makes its file; one that failed to fill it must not leave it. */
+static void remove_if_empty(const char *path)
+{
+    struct stat facts;
+    if (stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0)
+        (void)unlink(path);
+}
+
 /* Only some actions load vectors or compute; the others run on the CPU, which is always available. */
 static ww_status act(const action *a, store_call *call)
 {
@@ -384,6 +392,7 @@ static ww_status act(const action *a, store_call *call)
                           way->run == store_calibrate || texts;
     if (way->run == store_add && call->settings.device && !texts)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--device goes with --text"));
+    const bool new_file = access(call->operands[0], F_OK) != 0;
     ww_status status = store_call_open(call, &config, computes ? call->settings.device : "cpu",
                                        way->on_collection && !texts ? call->operands[1] : NULL);
     if (status == WW_OK)
@@ -392,6 +401,8 @@ static ww_status act(const action *a, store_call *call)
     if (status == WW_OK)
         say_done(a, call);
     store_call_close(call);
+    if (new_file && status != WW_OK)
+        remove_if_empty(call->operands[0]);
     return status;
 }
 

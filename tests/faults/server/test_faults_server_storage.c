@@ -77,14 +77,14 @@ static void a_full_disk_permits_deleting(void **state)
     const char *reserve = scratch_path("served.db-reserve");
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         wait_for_reserve(reserve);
-        vfs_arm(VFS_FULL, 1);
+        vfs_arm(VFS_FULL_ONCE, 1);
         ASK_STATUS(port, 200, requests[i][0], requests[i][1], requests[i][2]);
         assert_true(vfs_disarm()); /* it was refused once */
     }
     ASK_STATUS(port, 404, "POST", "/collections/docs/points/count", "{}");
     wait_for_reserve(reserve);
     ASK_STATUS(port, 200, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
-    vfs_arm(VFS_FULL, 1);
+    vfs_arm(VFS_FULL_ONCE, 1);
     check_status(upsert(), 507); /* the reserve is not for what needs more room */
     assert_true(vfs_disarm());
     assert_int_equal(access(reserve, F_OK), 0);

@@ -50,6 +50,9 @@ scores_of = lambda query, texts: [float(len(text)) for text in texts]
 STORE = """
 import sqlite3
 vectors, p, connection = vectors[:, :384], "table.parquet", sqlite3.connect("other.db")
+rows = warpwave.Collection(384)
+rows.add(vectors[:3], ids=["x", "y", "z"])
+rows.to_parquet("rows.parquet")
 texts, encode = ["a text"] * len(vectors), lambda texts: np.ones((len(texts), 384))
 if not hasattr(connection, "enable_load_extension"):  # then load() is refused, and says so
     warpwave.load = lambda connection: None
