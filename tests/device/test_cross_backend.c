@@ -337,17 +337,57 @@ static void take_everybody(void)
 
 static void write_legend(FILE *out)
 {
-    fprintf(out,
-            "# Parity\n\nThe same vectors and queries, searched on every backend of the machine "
-            "(tests/device/test_cross_backend.c).\n"
-            "**Where the table says *same*, every row number and every bit of every score equals those of `%s`**; the\n"
-            "test fails if one differs. The list says which backends ran on hardware, which were emulated, and which used a\n"
-            "stand-in for the driver.\n\n",
-            backends_here[0].label);
+    fprintf(
+        out,
+        "# Parity\n\nThe same vectors and queries, searched on every backend of the machine "
+        "(tests/device/test_cross_backend.c). *Same*\nmeans that every row number and every bit of every score equals those of "
+        "`%s`. The test fails if one differs.\n\n",
+        backends_here[0].label);
     for (int b = 0; b < backend_count; b++)
         fprintf(out, "- `%s`: %s\n", backends_here[b].label, backends_here[b].what);
     if (*absent)
         fprintf(out, "\nNot available on the machine:\n\n%s", absent);
+}
+
+/* Each set of vectors once, whatever metrics it was searched with. */
+static void write_cases(FILE *out)
+{
+    int64_t results = 0;
+    int same = 0;
+    for (int i = 0; i < outcome_count; i++) {
+        bool equal = true;
+        for (int b = 1; b < backend_count; b++)
+            equal = equal && outcomes[i].different[b] == 0;
+        same += equal;
+        results += outcomes[i].results;
+    }
+    fprintf(out,
+            "\n**%d of %d cases are the same on all %d backends**, %lld results on each. A case is a set of vectors and a "
+            "metric:\n\n",
+            same, outcome_count, backend_count, (long long)results);
+    fprintf(out, "| vectors | rows x dimension | queries | k |\n|---|--:|--:|--:|\n");
+    for (int i = 0; i < outcome_count; i++) {
+        const cross_case *of = outcomes[i].of;
+        if (i == 0 || outcomes[i - 1].of != of)
+            fprintf(out, "| %s%s | %lld x %d | %lld | %d |\n", of->name, of->masked ? ", masked" : "", (long long)of->rows,
+                    of->dim, (long long)of->queries, of->k);
+    }
+}
+
+static void write_exceptions(FILE *out)
+{
+    bool first = true;
+    for (int i = 0; i < outcome_count; i++) {
+        for (int b = 1; b < backend_count; b++) {
+            if (outcomes[i].different[b] == 0)
+                continue;
+            if (first)
+                fprintf(out, "\n| case that differs | metric | backend | results that differ |\n|---|---|---|--:|\n");
+            first = false;
+            fprintf(out, "| %s | %s | %s | %lld of %lld |\n", outcomes[i].of->name, ww_metric_name(outcomes[i].metric),
+                    backends_here[b].label, (long long)outcomes[i].different[b], (long long)outcomes[i].results);
+        }
+    }
 }
 
 static void write_parity(const char *path)
@@ -358,26 +398,8 @@ static void write_parity(const char *path)
         exit(1);
     }
     write_legend(out);
-    fprintf(out, "\n| case | metric | dim | rows | queries | k |");
-    for (int b = 0; b < backend_count; b++)
-        fprintf(out, " %s |", backends_here[b].label);
-    fprintf(out, "\n|---|---|--:|--:|--:|--:|");
-    for (int b = 0; b < backend_count; b++)
-        fprintf(out, "---|");
-    for (int i = 0; i < outcome_count; i++) {
-        const outcome *o = &outcomes[i];
-        fprintf(out, "\n| %s%s | %s | %d | %lld | %lld | %d |", o->of->name, o->of->masked ? ", masked" : "",
-                ww_metric_name(o->metric), o->of->dim, (long long)o->of->rows, (long long)o->of->queries, o->of->k);
-        for (int b = 0; b < backend_count; b++) {
-            if (b == 0)
-                fprintf(out, " %lld results |", (long long)o->results);
-            else if (o->different[b] == 0)
-                fprintf(out, " same |");
-            else
-                fprintf(out, " **%lld differ** |", (long long)o->different[b]);
-        }
-    }
-    fprintf(out, "\n");
+    write_cases(out);
+    write_exceptions(out);
     fclose(out);
 }
 
