@@ -2,9 +2,10 @@
 """The pages of docs/evidence carry the commit that they were made from.
 
     scripts/evidence.py stamp PAGE     writes that line into docs/evidence/PAGE.md; the make targets that write pages run this
-    scripts/evidence.py lines          writes the lines of parity-lines.tsv into parity.md
-    scripts/evidence.py check          fails if a page has no such line; warns if its sources have changed a lot since then
+    scripts/evidence.py lines          writes the lines of parity-lines.tsv into parity.md, and what runs where into README.md
+    scripts/evidence.py check          fails if a page has no such line, or if these lines are others; warns of pages whose sources have changed a lot
 """
+import csv
 import pathlib
 import re
 import subprocess
@@ -23,6 +24,8 @@ PAGES = {
     "resources": ("check-resources", "src/kernels src/arithmetic cmake/Kernels.cmake tools/check-kernels.c scripts/kernels/kernel-resources.sh"),
 }
 LINES = "## Lines to compare\n"
+WHERE, WHERE_END = "<!-- runs: scripts/evidence.py -->", "<!-- end -->"
+AMD = re.compile(r"(?:gfx\w+(?:, gfx\w+)*: emulated; )?[\w-]+ other targets: compiled")  # scripts/kernels/code_evidence.py writes these words
 LINE = re.compile(r"^Made by `make ([\w-]+)` at commit ([0-9a-f]{8,40}) of (\d{4}-\d\d-\d\d)\b.*$", flags=re.M)
 
 
@@ -48,9 +51,14 @@ def stamp(page):
     path.write_text(f"{heading}\n\n{line}\n\n{rest.lstrip()}", encoding="utf-8")
 
 
+def parity_rows():
+    """The table of parity-lines.tsv; its first row has the names of the columns."""
+    return [line.split("\t") for line in (EVIDENCE / "parity-lines.tsv").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+
+
 def lines_section():
     """The section of parity.md that parity-lines.tsv stands for."""
-    rows = [line.split("\t") for line in (EVIDENCE / "parity-lines.tsv").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    rows = parity_rows()
     text = [LINES, "`warpwave bench --parity` computes a fixed set of searches, tensors, products and the logits of a small model, and prints a digest of the bits",
             "of each. Every machine prints the same four words. If you own a card that is not here, compare yours by eye, and send them with",
             "`warpwave devices`. *run*: on that machine; the kernels of emulated devices are compiled for the host.", ""]
@@ -64,11 +72,71 @@ def with_lines(page):
     return page.split(LINES)[0].rstrip() + "\n\n" + lines_section()
 
 
+# ---- what runs where ----------------------------------------------------------------------------------------------------------
+
+
+def runs(device):
+    """What parity-lines.tsv says was run on hardware: for each machine the devices whose names begin like this one, and the last date."""
+    found, (names, *rows) = {}, parity_rows()
+    for row in (dict(zip(names, row)) for row in rows):
+        if row["how"] == "run" and row["device"].startswith(device):
+            devices, date = found.get(row["machine"], ([], ""))
+            found[row["machine"]] = [*devices, row["device"]], max(date, row["date"])
+    return found
+
+
+def gpu_line(device, listed):
+    """The GPUs that were run, each with its chip as parity.md has it, and the chips of the list that are on none of them."""
+    page, said, ran = (EVIDENCE / "parity.md").read_text(encoding="utf-8"), [], set()
+    for machine, (_, date) in runs(device).items():
+        name = machine.split(",")[0]
+        chip = re.search(rf"run on hardware: {re.escape(name)}, (\w+),", page)
+        chips = [one for one in listed if chip and one in (chip[1], chip[1] + "a")]
+        ran.update(chips)
+        said.append(f"run on {name}{f' ({chips[0]})' if chips else ''}, {date}")
+    return said, [one for one in listed if one not in ran]
+
+
+def timed(machine):
+    """The last date of bench/results on a machine whose name begins like this."""
+    dates = [row[-3] for path in (ROOT / "bench/results").glob("*.csv") if path.stem != "notes"
+             for row in csv.reader(path.read_text(encoding="utf-8").splitlines()) if len(row) > 4 and row[-4].startswith(machine)]
+    return max(dates, default=None)
+
+
+def where_lines(readme):
+    """The lines of README that say what runs where. The words on AMD's chips are those that are in README."""
+    nvidia, amd = (re.search(rf'^{vendor}="([^"]*)"', (ROOT / "scripts/kernels/chips.sh").read_text(encoding="utf-8"), flags=re.M)[1].split()
+                   for vendor in ("nvidia", "amd"))
+    for machine, (devices, date) in runs("cpu").items():
+        name, architecture = machine.rsplit(", ", 1)
+        yield f"- {architecture}: run on {name} ({', '.join(device.removeprefix('cpu, ') for device in devices)}), {date}."
+    date = timed("Neoverse-V1")
+    if date:
+        yield f"- ARM64: run on Neoverse-V1 (scalar, neon with SDOT and i8mm), {date}."
+    said, compiled = gpu_line("cuda", nvidia)
+    yield f"- NVIDIA: {'; '.join(said + [', '.join(compiled) + ': compiled'])}. Models: random weights only."
+    said, _ = gpu_line("rocm", amd)
+    words = AMD.search(readme)
+    yield f"- AMD: {'; '.join(said + [words[0] if words else 'nothing is known'])}. Host code: run on a stand-in."
+    yield "- SQL, servers, PostgreSQL, MPI, Qdrant's and OpenAI's clients: run on these CPUs."
+
+
+def with_where(readme):
+    """README with those lines in place of the ones it has."""
+    before, begin, rest = readme.partition(WHERE)
+    _, end, after = rest.partition(WHERE_END)
+    return f"{before}{begin}\n" + "\n".join(where_lines(readme)) + f"\n{end}{after}" if end else None
+
+
 def check():
     wrong = [f"docs/evidence/{path.name}: scripts/evidence.py does not know this page" for path in sorted(EVIDENCE.glob("*.md")) if path.stem not in PAGES]
     parity = (EVIDENCE / "parity.md").read_text(encoding="utf-8")
     if parity != with_lines(parity):
         wrong.append("docs/evidence/parity.md has other lines than parity-lines.tsv: run scripts/evidence.py lines")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    if readme != with_where(readme):
+        wrong.append("README.md says other things of what runs where than the evidence: run scripts/evidence.py lines")
     for page, (target, sources) in PAGES.items():
         path = EVIDENCE / f"{page}.md"
         line = LINE.search(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -90,6 +158,10 @@ def main():
     elif sys.argv[1:] == ["lines"]:
         path = EVIDENCE / "parity.md"
         path.write_text(with_lines(path.read_text(encoding="utf-8")), encoding="utf-8")
+        readme = with_where((ROOT / "README.md").read_text(encoding="utf-8"))
+        if readme is None:
+            sys.exit(f"evidence: README.md lacks the lines {WHERE} and {WHERE_END}")
+        (ROOT / "README.md").write_text(readme, encoding="utf-8")
     elif sys.argv[1:] == ["check"]:
         sys.exit(check())
     else:

@@ -77,7 +77,12 @@ class Evidence(Tree):
         self.write("src/kernels/a.c", "")
         for page in self.pages:
             self.write(f"docs/evidence/{page}.md", "# Title\n\nText.\n")
-        self.write("docs/evidence/parity-lines.tsv", "machine\tdigest\nhere\tc0ffee\n")
+        self.write("docs/evidence/parity.md", "# Parity\n\n- `cuda:0`: run on hardware: NVIDIA H200, sm_90, waves of 32\n")
+        self.lines = ["machine\tdevice\thow\tdate\tdigest", "A Xeon, x86-64\tcpu, avx2\trun\t2026-01-02\tc0ffee",
+                      "NVIDIA H200, driver 1\tcuda:0\trun\t2026-01-03\tc0ffee", "A Xeon, x86-64\temulator:32\tfor the host\t2026-01-04\tc0ffee"]
+        self.write("docs/evidence/parity-lines.tsv", "\n".join(self.lines) + "\n")
+        self.write("scripts/kernels/chips.sh", 'amd="gfx906 gfx942 gfx1100"\nnvidia="sm_80 sm_90a"\n')
+        self.write("README.md", "# Front\n\n<!-- runs: scripts/evidence.py -->\ngfx942: emulated; two other targets: compiled\n<!-- end -->\n\nEnd\n")
         self.run_script("evidence.py", "lines")
         self.commit()
 
@@ -85,6 +90,19 @@ class Evidence(Tree):
         status, said = self.run_script("evidence.py", "check")
         self.assertEqual(status, 1)
         self.assertIn("docs/evidence/faults.md: no line", said)
+
+    def test_the_front_page_says_what_the_evidence_says(self):
+        front = (self.root / "README.md").read_text(encoding="utf-8")
+        self.assertIn("- x86-64: run on A Xeon (avx2), 2026-01-02.\n", front)
+        self.assertIn("- NVIDIA: run on NVIDIA H200 (sm_90a), 2026-01-03; sm_80: compiled.", front)
+        self.assertIn("- AMD: gfx942: emulated; two other targets: compiled.", front)
+        self.assertTrue(front.startswith("# Front\n\n<!--") and front.endswith("-->\n\nEnd\n") and "emulator" not in front)
+        self.write("docs/evidence/parity-lines.tsv", "\n".join([*self.lines, "Radeon RX 7900, Linux\trocm:0\trun\t2026-02-01\tc0ffee"]) + "\n")
+        status, said = self.run_script("evidence.py", "check")
+        self.assertEqual(status, 1)
+        self.assertIn("README.md says other things of what runs where than the evidence", said)
+        self.run_script("evidence.py", "lines")
+        self.assertIn("- AMD: run on Radeon RX 7900, 2026-02-01; gfx942: emulated;", (self.root / "README.md").read_text(encoding="utf-8"))
 
     def test_a_stamped_page_has_its_commit_once_and_its_text(self):
         for _ in range(2):
