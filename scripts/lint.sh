@@ -78,6 +78,7 @@ check "tree" scripts/check-tree.py
 check "API reference" scripts/api-reference.py --check
 check "phrases" scripts/check-phrases.py
 check "evidence" scripts/evidence.py check
+check "picture of rows" bench/search/rows.py --check
 check "executed kernels" scripts/kernels/code_evidence.py check "$build"
 check "shell scripts" shell_scripts
 check "python scripts" python_scripts

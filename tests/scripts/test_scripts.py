@@ -229,6 +229,27 @@ class Readers(unittest.TestCase):
             self.assertEqual(len(check.offences), 1)
 
 
+class Picture(unittest.TestCase):
+    """The picture of README shows the figures of bench/results."""
+
+    def test_another_figure_is_another_picture(self):
+        rows = load(ROOT / "bench/search/rows.py")
+        drawn = rows.drawn()
+        self.assertEqual(drawn, (ROOT / "bench/search/rows.svg").read_text(encoding="utf-8"))
+        for words in ("Fashion-MNIST", "GloVe", ">5.99<", ">9.39 (0.94)<", ">2216<"):
+            self.assertIn(words, drawn)
+        table = rows.table
+        with mock.patch.object(rows, "table", lambda name: [row | {"ms": "6.25"} if row.get("ms") == "5.99" else row for row in table(name)]):
+            self.assertIn(">6.25<", rows.drawn())
+            self.assertNotIn(">5.99<", rows.drawn())
+
+    def test_of_an_index_the_fastest_good_setting_is_drawn(self):
+        rows = load(ROOT / "bench/search/rows.py")
+        settings = [{"what": "A, 1", "ms": "1", "recall": "0.5"}, {"what": "A, 2", "ms": "3", "recall": "0.95"}, {"what": "A, 3", "ms": "9", "recall": "0.99"}]
+        self.assertEqual(rows.of_data(settings, "A"), (3.0, 0.95))
+        self.assertEqual(rows.of_data(settings[:1], "A"), (1.0, 0.5))
+
+
 class Release(unittest.TestCase):
     def test_versions_that_disagree_are_refused(self):
         release = load(ROOT / "scripts/package/release.py")
