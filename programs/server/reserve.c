@@ -19,7 +19,7 @@ static bool reserve_path(const server *s, char *path, size_t capacity)
 void reserve_keep(const server *s, long long disk_free_bytes)
 {
     char path[4096];
-    if (disk_free_bytes < s->config.disk_reserve_bytes + 2LL * RESERVE_BYTES || !reserve_path(s, path, sizeof path))
+    if (disk_free_bytes - 2LL * RESERVE_BYTES < s->config.disk_reserve_bytes || !reserve_path(s, path, sizeof path))
         return;
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
