@@ -1,4 +1,5 @@
-"""The programs of examples/python."""
+"""The programs and the notebook of examples/python."""
+import json
 import re
 import subprocess
 import sys
@@ -6,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from conftest import ROOT, run_python
+from notebook import cells_of, kept, outputs_of
 
 pytestmark = pytest.mark.check
 
@@ -41,8 +43,24 @@ def test_pictures_are_drawn(tmp_path):
     assert (tmp_path / "digits.png").stat().st_size > 1000
 
 
+def test_a_notebook_prints_what_it_shows(monkeypatch):
+    monkeypatch.chdir(EXAMPLES)
+    shown = [kept(cell) for cell in cells_of("digits.ipynb")[1]]
+    assert list(outputs_of("digits.ipynb")) == shown and sum(bool(printed) for printed, _ in shown) == 7 and shown[0][1] == "(1797, 64)"
+
+
+def test_a_notebook_that_shows_something_else_is_noticed(tmp_path):
+    path = tmp_path / "n.ipynb"
+    shown = [{"output_type": "stream", "text": ["2\n"]}, {"output_type": "execute_result", "data": {"text/plain": ["4"]}}]
+    path.write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": ["print(0)"]},
+                                          {"cell_type": "code", "source": ["x = 2\n", "print(x)\n", "x + 1"], "outputs": shown},
+                                          {"cell_type": "code", "source": ["y = x"], "outputs": []}]}), encoding="utf-8")
+    assert list(outputs_of(path)) == [("2\n", "3"), ("", "")]
+    assert [kept(cell) for cell in cells_of(path)[1]] == [("2\n", "4"), ("", "")]
+
+
 def test_every_example_is_run_here():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"search_text.py", "deduplicate.py", "classify.py"}
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == {"search_text.py", "deduplicate.py", "classify.py", "digits.ipynb"}
 
 
 def test_the_module_is_the_command():
