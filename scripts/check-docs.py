@@ -229,6 +229,12 @@ def commands():
     return found
 
 
+def python_commands():
+    """The command that the Python package adds, in the same form."""
+    text = read("python/warpwave/_import.py")
+    return {"import": (set(re.findall(r'"(--[a-z][\w-]*)"', text)), set())}
+
+
 def check_command_lines(path, text, known):
     for number, line, language in code_spans(text):
         if language not in ("", "sh", "console"):
@@ -356,7 +362,7 @@ def main():
             check_chips(path, text, known_chips)
             check_names(path, text, headers)
             check_words(path, text, words, texts)
-        check_command_lines(path, text, known_commands)
+        check_command_lines(path, text, known_commands | python_commands())
         check_targets(path, text, targets)
         check_measurements(path, text)
         check_reader(path, text)

@@ -38,6 +38,9 @@ static exit_code unknown(const command *self, const char *name)
 {
     if (strcmp(name, "store") == 0 || strcmp(name, "model") == 0 || strcmp(name, "serve") == 0 || strcmp(name, "cluster") == 0)
         return command_end(self, command_left_out(name));
+    if (strcmp(name, "import") == 0)
+        return command_misused(self,
+                               "import reads other stores by their Python packages; run python3 -m warpwave import --help");
     return command_misused(self, "unknown %s '%s'", name[0] == '-' ? "option" : "command", name);
 }
 

@@ -1,4 +1,4 @@
-"""Run the `warpwave` command of the wheel: `python -m warpwave`, or the script of that name."""
+"""Run the `warpwave` command of the wheel: `python -m warpwave`, or the script of that name. `import` is Python and runs in this process."""
 from __future__ import annotations
 
 import os
@@ -10,6 +10,9 @@ from ._library import PACKAGE
 
 def main() -> None:
     """Replace this process with the command."""
+    if sys.argv[1:2] == ["import"]:
+        from ._import import main as import_main
+        sys.exit(import_main(sys.argv[2:]))
     inside = PACKAGE / "bin" / "warpwave"
     told = os.environ.get("WARPWAVE_COMMAND", "")
     command = told or (str(inside) if inside.is_file() else "")

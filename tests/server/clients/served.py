@@ -26,6 +26,7 @@ class Served:
             self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=120)
         said = self.process.stderr.read()
+        self.process.stderr.close()
         assert kind or code == 0, f"exit code {code}: {said}"
 
     def ask(self, method, path, body=None, connection=None):
