@@ -488,10 +488,24 @@ class Faults(unittest.TestCase):
 
 
 class Floors(unittest.TestCase):
-    def test_a_floor_that_is_beaten_is_wrong_and_not_met(self):
+    def page(self):
         absent = {name: mock.MagicMock() for name in ("numpy", "machine", "quant_cases", "search_cases")}
         with mock.patch.dict(sys.modules, absent), mock.patch.object(sys, "path", [str(ROOT / "tests/codeobjects"), *sys.path]):
-            page = load(ROOT / "tests/codeobjects/performance_page.py")
+            return load(ROOT / "tests/codeobjects/performance_page.py")
+
+    def test_the_page_shows_the_times_of_the_table_that_are_far_from_their_floors(self):
+        page, results = self.page(), {}
+        for line in (ROOT / "docs/evidence/amd-performance.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+            chip, key, calculated, floor = line.split("\t")
+            results.setdefault(chip, {})[key] = {"seconds": float(calculated) / 1e3, "floor": float(floor) / 1e3}
+        text = "\n".join(page.times(results, list(results)))
+        shown = (ROOT / "docs/evidence/amd-performance.md").read_text(encoding="utf-8")
+        names = lambda lines: [line.split(" | ")[0] for line in lines.split("\n") if re.match(r"\| .*\d%", line)]  # the table's times are rounded
+        self.assertIn(text.split("\n|")[0], shown)
+        self.assertEqual(names(text), names(shown[shown.index("## Times"):shown.index("## How far")]))
+
+    def test_a_floor_that_is_beaten_is_wrong_and_not_met(self):
+        page = self.page()
         product = next(workload for workload in page.WORKLOADS if workload.group == "bytes")
         for floor, verdict in ((0.7, "met"), (1.0, "met"), (1.4, "wrong floor"), (0.1, "missed: ratio")):
             self.assertEqual(page.met(product, {"floor": floor, "seconds": 2.0, "own": {"seconds": 1.0}}, "gfx942"), verdict)
