@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes rust/warpwave/UNSAFE.md: each unsafe use of the crates with the reason that the source gives for it.
+"""Makes rust/warpwave/UNSAFE.md: where the crates have unsafe code. The reason for each is in the source.
 
     scripts/rust-unsafe.py --write    writes it; `--check` compares it with the file in the tree
 
@@ -16,8 +16,9 @@ SOURCES = [path for crate in ("warpwave-sys", "warpwave", "hive-gpu-warpwave") f
            if path.name != "native.rs"]
 HEAD = """# Unsafe code
 
-Made from the sources by `scripts/rust-unsafe.py --write`; `make lint` checks it. Miri cannot follow calls into C, so this list, the tests that make and
-drop handles under valgrind and the sources that must not compile take its place. A macro is listed once, for all that it makes.
+Made from the sources by `scripts/rust-unsafe.py --write`; `make lint` checks it, and fails if an unsafe use has no comment `SAFETY` above it that says why
+it is sound. Miri cannot follow calls into C, so these comments, the tests that make and drop handles under valgrind and the sources that must not compile
+take its place. A macro is listed once, for all that it makes.
 
 Every call of C goes through `call()` (`rust/warpwave/src/error.rs`), which refuses it inside of a callback. Three rules make the calls sound:
 
@@ -62,14 +63,14 @@ def uses(path):
 
 
 def page():
-    out = [HEAD]
+    out = [HEAD, "| file | uses | where |\n|---|--:|---|\n"]
     for path in SOURCES:
-        listed = list(dict.fromkeys(uses(path)))
+        listed = list(uses(path))  # each with its reason; one without ends the script
         if listed:
-            out.append(f"## {path.relative_to(ROOT / 'rust')}\n\n| where | why it is sound |\n|---|---|\n")
-            out += [f"| {where} | {why} |\n" for where, why in listed]
-            out.append("\n")
-    return "".join(out).rstrip("\n") + "\n"
+            name = path.relative_to(ROOT / "rust")
+            places = ", ".join(dict.fromkeys(where for where, _ in listed if where))
+            out.append(f"| [{name}](../{name}) | {len(listed)} | {places} |\n")
+    return "".join(out)
 
 
 def main():
