@@ -23,6 +23,7 @@
 #include <warpwave/ranking.h>
 #include <warpwave/results.h>
 #include <warpwave/selection.h>
+#include <warpwave/sparse.h>
 #include <warpwave/status.h>
 #include <warpwave/tensor.h>
 #include <warpwave/tensor_files.h>

@@ -20,7 +20,8 @@ typedef enum ww_fetch {
     WW_FETCH_IDS = 1,
     WW_FETCH_PAYLOADS = 2,
     WW_FETCH_VECTORS = 4, /* dim floats per hit, bit for bit as added, or rounded to the rows' type */
-    WW_FETCH_TEXTS = 8    /* the texts of rows in a store (ww_rows.texts); a collection in memory has none */
+    WW_FETCH_TEXTS = 8,   /* the texts of rows in a store (ww_rows.texts); a collection in memory has none */
+    WW_FETCH_SPARSE = 16  /* the sparse vectors of rows in a store (ww_rows.sparse); a collection in memory has none */
 } ww_fetch;
 
 typedef struct ww_results ww_results;
@@ -57,6 +58,11 @@ WW_API const char *ww_results_id(const ww_results *results, int64_t query, int64
 WW_API const char *ww_results_payload(const ww_results *results, int64_t query, int64_t hit);
 WW_API const char *ww_results_text(const ww_results *results, int64_t query, int64_t hit);
 WW_API const float *ww_results_vector(const ww_results *results, int64_t query, int64_t hit);
+
+/* Returns a hit's sparse vector in `vector`, whose indices ascend; it belongs to the results. Returns 1, or 0 and an empty
+ * vector if it was not fetched, if there is no such hit, or if the row has none. */
+struct ww_sparse_vector; /* sparse.h */
+WW_API int ww_results_sparse(const ww_results *results, int64_t query, int64_t hit, struct ww_sparse_vector *vector);
 
 /* How a hit of two fused lists was found (ww_query.match, ranking.h): [0] by its vector, or in the first results, [1] by its
  * text, or in the second. A rank counts from 1; 0 means that this part did not find the hit, and its score is NaN then. */

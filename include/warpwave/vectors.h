@@ -65,7 +65,9 @@ typedef enum ww_row_place {
 } ww_row_place;
 
 typedef struct ww_collection ww_collection;
-struct ww_tensor; /* tensor.h */
+struct ww_tensor;        /* tensor.h */
+struct ww_sparse_vector; /* sparse.h */
+struct ww_sparse_query;  /* sparse.h */
 
 typedef struct ww_collection_config {
     size_t struct_size;
@@ -110,6 +112,9 @@ typedef struct ww_rows {
      * rows, so that a crash leaves both done or neither. Ids that do not exist are ignored. */
     const char *const *discard_ids;
     int64_t discard_count;
+    /* Only for a collection in a store, otherwise refused: count sparse vectors (sparse.h), which are kept with the rows and
+     * found by ww_query.sparse. One without indices means none. NULL: no sparse vectors. */
+    const struct ww_sparse_vector *sparse;
 } ww_rows;
 
 /* What a search did, over all its queries; a row counts once for each query. It may differ from run to run and from device to
@@ -226,6 +231,10 @@ typedef struct ww_query {
      * than 0 and at most 1. 1 is the exact search. 0: not used. */
     float recall;
     const ww_cancel *cancel; /* stops the search from another thread (status.h); NULL: none */
+    /* Only for a collection in a store, otherwise refused: finds rows by their sparse vectors (ww_rows.sparse) instead of
+     * `queries`, which are not read. Scores are dot products, larger is better, for any metric; so is the bound of a range.
+     * `mask`, `where` and `filter` hold. Not with nprobe, recall or match. NULL: dense vectors. */
+    const struct ww_sparse_query *sparse;
 } ww_query;
 
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */
@@ -369,8 +378,8 @@ WW_API ww_status ww_collection_add(ww_collection *collection, const ww_rows *row
 WW_API ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows);
 
 /* Gives existing rows, by their ids, new vectors, payloads, texts, or all of them. What is not given stays as it is. New texts
- * need new vectors. With new vectors it replaces rows as upsert does. All or nothing: an id that does not exist is
- * WW_NOT_FOUND, and nothing changes. Waits for readers. */
+ * and new sparse vectors need new vectors. With new vectors it replaces rows as upsert does. All or nothing: an id that does
+ * not exist is WW_NOT_FOUND, and nothing changes. Waits for readers. */
 WW_API ww_status ww_collection_update(ww_collection *collection, const ww_rows *rows);
 
 /* Removes the rows with these ids, all or none: an id that does not exist is WW_NOT_FOUND, an id that appears twice is
@@ -415,10 +424,11 @@ WW_API ww_status ww_collection_move(ww_collection *collection, ww_device *device
 WW_API int64_t ww_collection_count(ww_collection *collection);
 
 /* Returns in `digest` a number by which two collections are compared: the sum, modulo 2^64, of a checksum of each row's id,
- * vector (its bits), payload and text. It does not depend on the order of the rows, on their handles, or on where they are
- * kept. Equal rows have equal digests; collections that differ have equal ones only by an accident of 1 in 2^64, not against an
- * attacker. A store keeps it up to date with every write. In memory all rows are read. Refuses NULL, and a collection of a
- * store that an earlier version wrote and no one has written to or upgraded since (WW_UNSUPPORTED). May wait for a writer. */
+ * vector (its bits), sparse vector, payload and text. It does not depend on the order of the rows, on their handles, or on
+ * where they are kept. Equal rows have equal digests; collections that differ have equal ones only by an accident of 1 in 2^64,
+ * not against an attacker. A store keeps it up to date with every write. In memory all rows are read. Refuses NULL, and a
+ * collection of a store that an earlier version wrote and no one has written to or upgraded since (WW_UNSUPPORTED). May wait
+ * for a writer. */
 WW_API ww_status ww_collection_digest(ww_collection *collection, uint64_t *digest);
 
 /* Describes the collection into `info`. Refuses NULL. May wait for a writer. */

@@ -693,6 +693,7 @@ WW_FETCH_IDS = 1
 WW_FETCH_PAYLOADS = 2
 WW_FETCH_VECTORS = 4
 WW_FETCH_TEXTS = 8
+WW_FETCH_SPARSE = 16
 
 
 @struct
@@ -734,6 +735,7 @@ ww_results_id = function("", "ww_results_id", c_char_p, c_void_p, ("query", c_in
 ww_results_payload = function("", "ww_results_payload", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
 ww_results_text = function("", "ww_results_text", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
 ww_results_vector = function("", "ww_results_vector", c_void_p, c_void_p, ("query", c_int64), ("hit", c_int64))
+ww_results_sparse = function("", "ww_results_sparse", c_int, c_void_p, ("query", c_int64), ("hit", c_int64), c_void_p)
 ww_results_parts = function("", "ww_results_parts", c_void_p, c_void_p, ("query", c_int64))
 ww_results_columns_init = function("", "ww_results_columns_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_results_describe = function("", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
@@ -800,7 +802,8 @@ class ww_rows(Structure):
                 ("tensor", c_void_p),
                 ("texts", c_void_p),
                 ("discard_ids", c_void_p),
-                ("discard_count", c_int64)]
+                ("discard_count", c_int64),
+                ("sparse", c_void_p)]
 
 
 @struct
@@ -860,7 +863,8 @@ class ww_query(Structure):
                 ("nprobe", c_int64),
                 ("match", c_void_p),
                 ("recall", c_float),
-                ("cancel", c_void_p)]
+                ("cancel", c_void_p),
+                ("sparse", c_void_p)]
 
 
 @struct
@@ -1319,6 +1323,35 @@ ww_collection_select_payload = function("", "ww_collection_select_payload", c_in
                                         ("payload", c_char_p), ("change", c_int), c_void_p)
 ww_collection_merge_payloads = function("", "ww_collection_merge_payloads", c_int, c_void_p, c_void_p, c_void_p,
                                         ("count", c_int64))
+
+# ---- warpwave/sparse.h ---------------------------------------------------------------------------------------------------
+WW_SPARSE_MAX = 65536
+WW_SPARSE_PLAIN = 0
+WW_SPARSE_IDF = 1
+
+
+@struct
+class ww_sparse_vector(Structure):
+    _fields_ = [("count", c_int64),
+                ("indices", c_void_p),
+                ("values", c_void_p)]
+
+
+@struct
+class ww_sparse_query(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("vectors", c_void_p),
+                ("modifier", c_int)]
+
+
+ww_sparse_query_init = function("", "ww_sparse_query_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_sparse_create = function("", "ww_sparse_create", c_int, c_void_p)
+ww_sparse_destroy = function("", "ww_sparse_destroy", None, c_void_p)
+ww_sparse_add = function("", "ww_sparse_add", c_int, c_void_p, POINTER(ww_sparse_vector), ("count", c_int64))
+ww_sparse_remove = function("", "ww_sparse_remove", c_int, c_void_p, ("row", c_int64))
+ww_sparse_count = function("", "ww_sparse_count", c_int64, c_void_p)
+ww_sparse_search = function("", "ww_sparse_search", c_int, c_void_p, POINTER(ww_query), c_void_p)
+ww_sparse_score = function("", "ww_sparse_score", c_int, POINTER(ww_sparse_vector), POINTER(ww_sparse_vector), c_void_p, c_void_p)
 
 # ---- warpwave/store.h ----------------------------------------------------------------------------------------------------
 WW_STORE_FORMAT = 4

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "store/ivf/follow.h"
+#include "store/sparse/sparse.h"
 #include "store/store_state.h"
 #include "store/texts/texts.h"
 #include "vectors/write/payloads.h"
@@ -123,8 +124,9 @@ static ww_status check_vectors(checking *k, const collection_record *record)
     return status;
 }
 
-/* Checks id and payload of the statement's current row against their checksum. Returns the row's checksum. */
-static uint64_t check_entry(checking *k, const collection_record *record, sqlite3_stmt *s)
+/* Checks id and payload of the statement's current row against their checksum. Returns the entry's checksum; `vector` gets
+ * that of its dense vector. */
+static uint64_t check_entry(checking *k, const collection_record *record, sqlite3_stmt *s, uint64_t *vector)
 {
     const int64_t handle = sqlite3_column_int64(s, 0);
     const uint64_t mark = checksum_mark(handle, sqlite3_column_int64(s, 1));
@@ -134,7 +136,24 @@ static uint64_t check_entry(checking *k, const collection_record *record, sqlite
                                   (uint64_t)sqlite3_column_int64(s, 6)};
     if (checksum_entry(&parts) != entry)
         fault(k, "'%s': id or payload of handle %lld differ from their checksum", record->name, (long long)handle);
-    return checksum_row(entry, (uint64_t)sqlite3_column_int64(s, 7) ^ mark);
+    *vector = (uint64_t)sqlite3_column_int64(s, 7) ^ mark;
+    return entry;
+}
+
+/* Reads the checksums of sparse vectors, which the digest has, too. */
+typedef struct sparse_sums {
+    sparse_tables tables;
+    bool exist;
+    sqlite3_stmt *read;
+} sparse_sums;
+
+/* The checksum of the statement's current row. Damaged sparse vectors are reported by check_sparse(). */
+static uint64_t check_row(checking *k, const collection_record *record, sqlite3_stmt *s, sparse_sums *sums)
+{
+    uint64_t vector = 0;
+    const uint64_t entry = check_entry(k, record, s, &vector);
+    (void)sparse_checksum_at(&sums->tables, sums->exist, &sums->read, sqlite3_column_int64(s, 1), &vector);
+    return checksum_row(entry, vector);
 }
 
 /* Checks every row: its vector, its number, its id and its payload. */
@@ -148,8 +167,13 @@ static ww_status check_rows(checking *k, const collection_record *record)
                                         "main.\"%w_rows\" AS r LEFT JOIN main.\"%w_vectors\" AS v ON v.place = r.place",
                                         record_has_checksums(record) ? "r.checksum, r.text_checksum, v.checksum" : "0, 0, 0",
                                         record->name, record->name);
-    if (status != WW_OK)
+    sparse_sums sums = {.tables = {k->db, "main", record->name}};
+    if (status == WW_OK)
+        status = sparse_exist(&sums.tables, &sums.exist);
+    if (status != WW_OK) {
+        sqlite3_finalize(s);
         return unreadable(k, record, status);
+    }
     int code;
     while ((code = sqlite3_step(s)) == SQLITE_ROW) {
         const long long handle = sqlite3_column_int64(s, 0);
@@ -167,12 +191,13 @@ static ww_status check_rows(checking *k, const collection_record *record)
         if (payload && payload_check(record->name, 0, payload) != WW_OK)
             fault(k, "'%s': the payload of handle %lld is not JSON", record->name, handle);
         if (record_has_checksums(record))
-            digest += check_entry(k, record, s);
+            digest += check_row(k, record, s, &sums);
         count++;
     }
     if (code != SQLITE_DONE)
         fault(k, "'%s': reading its rows: %s", record->name, sqlite3_errmsg(k->db));
     sqlite3_finalize(s);
+    sqlite3_finalize(sums.read);
     if (digest != record->digest && k->faults == 0)
         fault(k,
               "'%s': the sum of its rows' checksums is not the one that the list of collections says; compacting corrects it",
@@ -228,6 +253,14 @@ static void index_fault(void *user, const char *reason)
     fault(user, "%s", reason);
 }
 
+/* Checks the sparse vectors and their index. */
+static ww_status check_sparse(checking *k, const collection_record *record)
+{
+    const sparse_tables tables = {k->db, "main", record->name};
+    const ww_status status = sparse_check(&tables, record->next_place, index_fault, k);
+    return status == WW_OK ? WW_OK : unreadable(k, record, status);
+}
+
 /* Checks the index, if there is one. */
 static ww_status check_index(checking *k, const collection_record *record)
 {
@@ -260,6 +293,8 @@ static ww_status check_collections(checking *k)
             status = check_rows(k, &records[i]);
         if (status == WW_OK)
             status = check_texts(k, &records[i]);
+        if (status == WW_OK)
+            status = check_sparse(k, &records[i]);
         if (status == WW_OK)
             status = check_index(k, &records[i]);
     }

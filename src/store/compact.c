@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/ivf/index_writer.h"
+#include "store/sparse/sparse.h"
 #include "store/store_state.h"
 #include "store/texts/texts.h"
 #include "store/upgrade.h"
@@ -23,8 +24,8 @@ typedef struct compaction {
     sqlite3 *db;
     ww_progress progress;
     void *user;
-    sqlite3_stmt *next, *move_vector, *move_row, *move_list; /* move_list only with an index */
-    bool indexed;
+    sqlite3_stmt *next, *move_vector, *move_row, *move_list, *move_sparse; /* the last two only if there are such tables */
+    bool indexed, sparse;
     int64_t done;
     int64_t total;
 } compaction;
@@ -51,6 +52,9 @@ static ww_status prepare(compaction *m)
             schema_statement(m->db, &m->move_row, "UPDATE main.\"%w_rows\" SET place = ?2" NEW_MARK " WHERE handle = ?1", name);
     if (status == WW_OK && m->indexed)
         status = schema_statement(m->db, &m->move_list, "UPDATE main.\"%w_ivf_rows\" SET place = ?2 WHERE place = ?1", name);
+    if (status == WW_OK && m->sparse)
+        status = schema_statement(m->db, &m->move_sparse,
+                                  "UPDATE main.\"%w_sparse\" SET place = ?2" NEW_MARK " WHERE place = ?1", name);
     return status;
 }
 
@@ -89,6 +93,8 @@ static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
             status = move(m, m->move_row, handles[i], m->done, marks);
         if (status == WW_OK && m->move_list)
             status = move(m, m->move_list, places[i], m->done, 0);
+        if (status == WW_OK && m->move_sparse)
+            status = move(m, m->move_sparse, places[i], m->done, marks);
     }
     *end = count < MOVED_AT_ONCE;
     *from = count > 0 ? places[count - 1] + 1 : *from;
@@ -121,6 +127,7 @@ static ww_status renumber(compaction *m, collection_record *record)
     sqlite3_finalize(m->move_vector);
     sqlite3_finalize(m->move_row);
     sqlite3_finalize(m->move_list);
+    sqlite3_finalize(m->move_sparse);
     if (status != WW_OK || record->next_place == record->live)
         return status;
     if (m->done != record->live)
@@ -141,20 +148,24 @@ static ww_status renumber(compaction *m, collection_record *record)
 static ww_status sum_checksums(const compaction *m, collection_record *record)
 {
     const char *name = m->c->base.name;
+    const sparse_tables sparse = {m->db, "main", name};
     uint64_t digest = 0;
     int code = SQLITE_DONE;
-    sqlite3_stmt *s = NULL;
+    sqlite3_stmt *s = NULL, *read = NULL;
     ww_status status = schema_statement(m->db, &s,
                                         "SELECT r.handle, r.place, r.checksum, v.checksum FROM main.\"%w_rows\" AS r JOIN "
                                         "main.\"%w_vectors\" AS v ON v.place = r.place",
                                         name, name);
     while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
         const uint64_t mark = checksum_mark(sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
-        digest += checksum_row((uint64_t)sqlite3_column_int64(s, 2) ^ mark, (uint64_t)sqlite3_column_int64(s, 3) ^ mark);
+        uint64_t vector = (uint64_t)sqlite3_column_int64(s, 3) ^ mark;
+        status = sparse_checksum_at(&sparse, m->sparse, &read, sqlite3_column_int64(s, 1), &vector);
+        digest += checksum_row((uint64_t)sqlite3_column_int64(s, 2) ^ mark, vector);
     }
     if (status == WW_OK && code != SQLITE_DONE)
         status = sqlite_failed(m->db, code, name);
     sqlite3_finalize(s);
+    sqlite3_finalize(read);
     if (status != WW_OK || digest == record->digest)
         return status;
     record->digest = digest;
@@ -241,11 +252,15 @@ ww_status stored_compact(ww_collection *base, ww_progress progress, void *user)
         m.indexed = ivf_is_there(&record);
         status = delete_removed(&m); /* other processes may have removed some since the file was rewritten */
         if (status == WW_OK)
+            status = sparse_exist(&(sparse_tables){m.db, "main", record.name}, &m.sparse);
+        if (status == WW_OK)
             status = sum_checksums(&m, &record);
         if (status == WW_OK)
             status = renumber(&m, &record);
         if (status == WW_OK)
             status = texts_rebuild(&(text_tables){m.db, "main", record.name});
+        if (status == WW_OK)
+            status = sparse_rebuild(&(sparse_tables){m.db, "main", record.name});
     }
     status = store_end(c->store, status);
     if (status == WW_OK)

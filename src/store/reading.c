@@ -40,7 +40,7 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
     view_places only = {0};
     const kept_filter *filter = NULL;
     const filter_where where = {query->where, query->parameters, query->parameter_count, query->filter};
-    ww_status status = reading_begin(c, !query->match || query->match->mode != WW_MATCH_TEXT, &r);
+    ww_status status = reading_begin(c, !query->sparse && (!query->match || query->match->mode != WW_MATCH_TEXT), &r);
     if (status != WW_OK)
         return status;
     status = mask_check(r, c, query);
@@ -49,8 +49,9 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
     if (status == WW_OK && filter)
         only = (view_places){filter->places.places, filter->places.count, filter->number};
     if (status == WW_OK)
-        status = query->match ? view_match(r->view, query, filter ? &only : NULL, results)
-                              : view_query(r->view, query, filter ? &only : NULL, results);
+        status = query->sparse  ? view_sparse(r->view, query, filter ? &only : NULL, results)
+                 : query->match ? view_match(r->view, query, filter ? &only : NULL, results)
+                                : view_query(r->view, query, filter ? &only : NULL, results);
     reading_end(c, r);
     return status;
 }

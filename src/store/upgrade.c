@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/ivf/tables.h"
+#include "store/sparse/sparse.h"
 #include "store/texts/texts.h"
 
 enum { ROWS_AT_ONCE = 256 };
@@ -22,6 +23,8 @@ typedef struct upgraded_row {
 typedef struct upgrading {
     const upgrade *u;
     sqlite3_stmt *read, *read_text, *write_row, *write_vector; /* read_text is NULL if there are no texts */
+    sqlite3_stmt *read_sparse;
+    bool sparse; /* there are sparse vectors */
     upgraded_row rows[ROWS_AT_ONCE];
     int64_t count, done;
     uint64_t digest;
@@ -68,6 +71,8 @@ static ww_status prepare(upgrading *p)
         status = schema_statement(u->db, &p->write_vector, "UPDATE \"%w\".\"%w_vectors\" SET checksum = ?2 WHERE place = ?1",
                                   u->schema, name);
     if (status == WW_OK)
+        status = sparse_exist(&(sparse_tables){u->db, u->schema, name}, &p->sparse);
+    if (status == WW_OK)
         status = texts_exist(&(text_tables){u->db, u->schema, name}, &texts);
     if (status == WW_OK && texts)
         status = schema_statement(u->db, &p->read_text, "SELECT text FROM \"%w\".\"%w_fts\" WHERE rowid = ?1", u->schema, name);
@@ -101,12 +106,16 @@ static ww_status read_row(upgrading *p, upgraded_row *row)
                        "collection '%s' cannot be upgraded: the vector at place %lld does not belong to a row, or has a wrong "
                        "length; a check of the store says more",
                        record->name, (long long)row->place);
-    const ww_status status = read_text(p, row);
+    ww_status status = read_text(p, row);
     const checksum_parts parts = {id, (size_t)sqlite3_column_bytes(s, 4), payload, (size_t)sqlite3_column_bytes(s, 5),
                                   row->text};
     const uint64_t mark = checksum_mark(row->handle, row->place), entry = checksum_entry(&parts);
     row->vector = checksum_bytes(vector, (size_t)record_vector_bytes(record));
-    p->digest += checksum_row(entry, row->vector);
+    uint64_t vectors = row->vector;
+    if (status == WW_OK)
+        status = sparse_checksum_at(&(sparse_tables){p->u->db, p->u->schema, record->name}, p->sparse, &p->read_sparse,
+                                    row->place, &vectors);
+    p->digest += checksum_row(entry, vectors);
     row->vector ^= mark;
     row->entry = entry ^ mark;
     return status;
@@ -172,6 +181,7 @@ static ww_status upgrade_rows(upgrading *p)
     } while (status == WW_OK && p->count == ROWS_AT_ONCE);
     sqlite3_finalize(p->read);
     sqlite3_finalize(p->read_text);
+    sqlite3_finalize(p->read_sparse);
     sqlite3_finalize(p->write_row);
     sqlite3_finalize(p->write_vector);
     if (status == WW_OK && p->done != p->u->record->live)

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "arithmetic/row_types.h"
+#include <warpwave/sparse.h>
+
 #include "base/float_guard.h"
 #include "base/integers.h"
 #include "base/memory.h"
@@ -139,8 +141,10 @@ static ww_status replace_row(change *w, const ww_rows *rows, writer_row *row, wr
     int64_t handle = -1, place = -1;
     ww_status status = WW_OK;
     if (kind == WRITE_UPDATE)
-        status = writer_replace(
-            to, row, WRITER_VECTOR | (rows->payloads ? WRITER_PAYLOAD : 0) | (rows->texts ? WRITER_TEXT : 0), &place);
+        status = writer_replace(to, row,
+                                WRITER_VECTOR | (rows->payloads ? WRITER_PAYLOAD : 0) | (rows->texts ? WRITER_TEXT : 0) |
+                                    (rows->sparse ? WRITER_SPARSE : 0),
+                                &place);
     else if (row->id && w->loaded)
         status = writer_find(to, row->id, &handle, &place);
     if (status == WW_OK && place >= 0)
@@ -154,6 +158,7 @@ static ww_status make_row(const change *w, const ww_rows *rows, int64_t i, write
                         .payload = rows->payloads ? rows->payloads[i] : NULL,
                         .payload_checked = true,
                         .text = rows->texts ? rows->texts[i] : NULL,
+                        .sparse = rows->sparse ? &rows->sparse[i] : NULL,
                         .handle = -1,
                         .batch_row = i + 1};
     if (rows->elements)

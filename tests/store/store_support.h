@@ -49,6 +49,38 @@ static inline ww_status work_replace(ww_collection *collection, ww_rows rows)
     return status == WW_OK ? ww_collection_upsert(collection, &rows) : status;
 }
 
+enum { WORK_ENTRIES = 6, WORK_TERMS = 20 };
+
+/* The sparse vector of a row, which follows from its dense one; every fourth has none. */
+typedef struct work_sparse {
+    ww_sparse_vector vector;
+    uint32_t indices[WORK_ENTRIES];
+    float values[WORK_ENTRIES];
+} work_sparse;
+
+static inline void work_sparse_make(const float *dense, work_sparse *made)
+{
+    uint32_t bits;
+    memcpy(&bits, dense, sizeof bits);
+    made->vector = (ww_sparse_vector){bits % 4 == 0 ? 0 : WORK_ENTRIES, made->indices, made->values};
+    for (uint32_t i = 0; i < WORK_ENTRIES; i++) {
+        made->indices[i] = (bits / 4 + 3 * i) % WORK_TERMS; /* in any order, each once */
+        made->values[i] = dense[i];
+    }
+}
+
+/* Those of all rows of a batch, to free(). */
+static inline void work_sparse_add(test_rows *rows, ww_sparse_vector **vectors, work_sparse **held)
+{
+    *held = malloc((size_t)rows->rows.count * sizeof **held);
+    *vectors = malloc((size_t)rows->rows.count * sizeof **vectors);
+    for (int64_t i = 0; i < rows->rows.count; i++) {
+        work_sparse_make(rows->vectors + i * WORK_DIM, &(*held)[i]);
+        (*vectors)[i] = (*held)[i].vector;
+    }
+    rows->rows.sparse = *vectors;
+}
+
 /* Operation `number` of a workload: always the same one, whatever was done before. It never fails because of its arguments. */
 static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_t number)
 {
@@ -66,6 +98,10 @@ static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_
         rows.vectors[i] += 50.0f;
     if (collection->operations->texts) /* in a store, a row's payload is also its text */
         rows.rows.texts = rows.rows.payloads;
+    ww_sparse_vector *vectors = NULL;
+    work_sparse *held = NULL;
+    if (collection->operations->texts)
+        work_sparse_add(&rows, &vectors, &held);
     if (kind == 0) {
         status = ww_collection_clear(collection);
     } else if (kind == 1) {
@@ -81,6 +117,8 @@ static inline ww_status work_do(ww_collection *collection, uint64_t seed, int64_
         status = ww_collection_upsert(collection, &rows.rows);
     }
     test_rows_free(&rows);
+    free(vectors);
+    free(held);
     return status;
 }
 
@@ -165,6 +203,48 @@ static inline bool texts_are_in_step(ww_collection *collection)
     return equal;
 }
 
+/* Does every row have the sparse vector that follows from its dense one, and does a search find the rows that it should, with
+ * their scores? */
+static inline bool sparse_is_in_step(ww_collection *collection)
+{
+    ww_results *all = NULL, *found = NULL;
+    ww_get get = ww_get_default();
+    const uint32_t indices[] = {1, 7, 13, 19};
+    const float values[] = {1.0f, -0.5f, 2.0f, 0.25f};
+    const ww_sparse_vector asked = {4, indices, values};
+    ww_sparse_query sparse = ww_sparse_query_default();
+    ww_query query = ww_query_default();
+    int64_t hits = 0;
+    bool equal = true;
+    sparse.vectors = &asked;
+    query.sparse = &sparse, query.query_count = 1, query.k = WW_K_MAX;
+    get.count = WW_ROWS_MAX, get.fetch = WW_FETCH_VECTORS | WW_FETCH_SPARSE;
+    CHECK_OK(ww_collection_get(collection, &get, &all));
+    CHECK_OK(ww_collection_query(collection, &query, &found));
+    for (int64_t i = 0; i < ww_results_count(all, 0); i++) {
+        work_sparse expected;
+        ww_sparse_vector is;
+        float own = 0.0f, score = 0.0f, same = 0.0f;
+        int64_t common = 0, both = 0;
+        work_sparse_make(ww_results_vector(all, 0, i), &expected);
+        equal = equal && ww_results_sparse(all, 0, i, &is) == (expected.vector.count > 0) && is.count == expected.vector.count;
+        CHECK_OK(ww_sparse_score(&asked, &expected.vector, &score, &common));
+        CHECK_OK(ww_sparse_score(&is, &expected.vector, &own, &both));
+        CHECK_OK(ww_sparse_score(&expected.vector, &expected.vector, &same, NULL));
+        equal = equal && both == expected.vector.count && own == same;
+        bool there = false;
+        for (int64_t j = 0; j < ww_results_count(found, 0); j++)
+            there = there || (ww_results_handles(found, 0)[j] == ww_results_handles(all, 0)[i] &&
+                              ww_results_scores(found, 0)[j] == score);
+        equal = equal && there == (common > 0);
+        hits += common > 0;
+    }
+    equal = equal && hits == ww_results_count(found, 0);
+    ww_results_destroy(all);
+    ww_results_destroy(found);
+    return equal;
+}
+
 static ww_synchronous work_synchronous; /* off for tests of other things */
 
 /* SQL that makes of its file what a version without checksums would have written. */
@@ -214,6 +294,7 @@ static inline int64_t work_verify(const char *path, ww_device *device, ww_collec
     CHECK_OK(work_open(path, device, &store, &collection));
     CHECK_OK(ww_store_check(store, NULL, NULL));
     assert_true(texts_are_in_step(collection));
+    assert_true(sparse_is_in_step(collection));
     bool equal = collections_equal(collection, model);
     if (!equal) {
         CHECK_OK(work_do(model, seed, next++));

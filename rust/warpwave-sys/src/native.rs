@@ -808,6 +808,7 @@ mod results {
     pub const WW_FETCH_PAYLOADS: ww_fetch = 2;
     pub const WW_FETCH_VECTORS: ww_fetch = 4;
     pub const WW_FETCH_TEXTS: ww_fetch = 8;
+    pub const WW_FETCH_SPARSE: ww_fetch = 16;
     #[repr(C)]
     pub struct ww_results {
         _opaque: Opaque,
@@ -857,6 +858,7 @@ mod results {
         pub fn ww_results_payload(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
         pub fn ww_results_text(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
         pub fn ww_results_vector(results: *const ww_results, query: i64, hit: i64) -> *const f32;
+        pub fn ww_results_sparse(results: *const ww_results, query: i64, hit: i64, vector: *mut ww_sparse_vector) -> c_int;
         pub fn ww_results_parts(results: *const ww_results, query: i64) -> *const ww_hit_parts;
         pub fn ww_results_columns_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_results_describe(results: *const ww_results, columns: *mut ww_results_columns) -> ww_status;
@@ -944,6 +946,7 @@ mod vectors {
         pub texts: *const *const c_char,
         pub discard_ids: *const *const c_char,
         pub discard_count: i64,
+        pub sparse: *const ww_sparse_vector,
     }
     impl Default for ww_rows {
         fn default() -> Self {
@@ -1019,6 +1022,7 @@ mod vectors {
         pub r#match: *const ww_match,
         pub recall: f32,
         pub cancel: *const ww_cancel,
+        pub sparse: *const ww_sparse_query,
     }
     impl Default for ww_query {
         fn default() -> Self {
@@ -1614,6 +1618,48 @@ mod selection {
     }
 }
 pub use selection::*;
+
+mod sparse {
+    use super::*;
+    pub type ww_sparse_modifier = c_int;
+    pub const WW_SPARSE_MAX: i64 = 65536;
+    pub const WW_SPARSE_PLAIN: ww_sparse_modifier = 0;
+    pub const WW_SPARSE_IDF: ww_sparse_modifier = 1;
+    #[repr(C)]
+    pub struct ww_sparse_index {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_sparse_vector {
+        pub count: i64,
+        pub indices: *const u32,
+        pub values: *const f32,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_sparse_query {
+        pub struct_size: usize,
+        pub vectors: *const ww_sparse_vector,
+        pub modifier: ww_sparse_modifier,
+    }
+    impl Default for ww_sparse_query {
+        fn default() -> Self {
+            initialized(ww_sparse_query_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_sparse_query_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_sparse_create(index: *mut *mut ww_sparse_index) -> ww_status;
+        pub fn ww_sparse_destroy(index: *mut ww_sparse_index);
+        pub fn ww_sparse_add(index: *mut ww_sparse_index, vectors: *const ww_sparse_vector, count: i64) -> ww_status;
+        pub fn ww_sparse_remove(index: *mut ww_sparse_index, row: i64) -> ww_status;
+        pub fn ww_sparse_count(index: *mut ww_sparse_index) -> i64;
+        pub fn ww_sparse_search(index: *mut ww_sparse_index, query: *const ww_query, results: *mut *mut ww_results) -> ww_status;
+        pub fn ww_sparse_score(a: *const ww_sparse_vector, b: *const ww_sparse_vector, score: *mut f32, common: *mut i64) -> ww_status;
+    }
+}
+pub use sparse::*;
 
 #[cfg(feature = "store")]
 mod store {

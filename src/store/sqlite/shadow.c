@@ -15,7 +15,8 @@ static ww_status look(const table *t, const char *schema, bool triggers, bool vi
     ww_status status = schema_statement(
         t->db, &found,
         "WITH own(name) AS (VALUES('_rows'), ('_vectors'), ('_removed'), ('_ivf'), ('_ivf_lists'), ('_ivf_centroids'), "
-        "('_ivf_rows'), ('_ivf_rules')), words(name) AS (VALUES('_fts_content'), ('_fts_data'), ('_fts_idx'), "
+        "('_ivf_rows'), ('_ivf_rules'), ('_sparse'), ('_sparse_blocks'), ('_sparse_pending')), words(name) AS "
+        "(VALUES('_fts_content'), ('_fts_data'), ('_fts_idx'), "
         "('_fts_docsize'), ('_fts_config')) "
         "SELECT type, name, tbl_name FROM \"%w\".sqlite_schema AS s WHERE "
         "(?3 AND type = 'trigger' AND (lower(tbl_name) = 'warpwave_collections' OR lower(tbl_name) IN (SELECT lower(?1 || "

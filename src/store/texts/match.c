@@ -22,27 +22,6 @@ typedef struct matching {
     int64_t limit;      /* of each part */
 } matching;
 
-/* Sets the bits of the places that the query's mask and the list admit. */
-static ww_status admit(matching *m, const view_places *only)
-{
-    const ww_query *query = m->query;
-    const int64_t places = m->v->record.next_place;
-    const size_t words = (size_t)divide_up_i64(places, 64) + 1;
-    if (!only && !query->mask)
-        return WW_OK;
-    m->admitted = memory_alloc_zeroed(words, sizeof *m->admitted);
-    if (!m->admitted)
-        return memory_failed("a mask", words * sizeof *m->admitted);
-    const int64_t count = only ? only->count : min_i64(places, query->mask_rows);
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t place = only ? only->places[i] : i;
-        const bool masked = query->mask && (place >= query->mask_rows || !(query->mask[place / 64] >> (place % 64) & 1));
-        if (place >= 0 && place < places && !masked)
-            m->admitted[place / 64] |= UINT64_C(1) << (place % 64);
-    }
-    return WW_OK;
-}
-
 /* In a collection without texts words find nothing. If it has rows, the search fails with that reason. */
 static ww_status texts_ready(const matching *m, bool *exist)
 {
@@ -122,7 +101,7 @@ ww_status view_match(view *v, const ww_query *query, const view_places *only, ww
     ww_results *made = NULL;
     if (!words_only && query->k > 0)
         m.limit = max_i64(match->candidates > 0 ? match->candidates : CANDIDATES_DEFAULT, query->k);
-    ww_status status = admit(&m, only);
+    ww_status status = view_admit(v, query, only, &m.admitted);
     if (status == WW_OK)
         status = words_only || query->k == 0 ? find_words(&m, &made) : find_both(&m, only, &made);
     if (status == WW_OK && !made->parts)

@@ -8,6 +8,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "store/sparse/sparse.h"
 #include "store/texts/texts.h"
 #include "store/view/view_state.h"
 #include "vectors/internal/mirror.h"
@@ -106,6 +107,28 @@ static ww_status fetch_vector(view *v, ww_results *results, int64_t hit)
     return status;
 }
 
+/* Copies the sparse vectors of all hits. */
+static ww_status fetch_sparse(view *v, ww_results *results)
+{
+    const sparse_tables tables = {v->db, v->schema, v->record.name};
+    sqlite3_stmt *read = NULL;
+    sparse_buffer space = {0};
+    bool exist = false;
+    ww_status status = sparse_exist(&tables, &exist);
+    for (int64_t i = 0; status == WW_OK && exist && i < results_hits(results); i++) {
+        sparse_row row;
+        status = view_look(i);
+        if (status != WW_OK || results->rows[i] < 0)
+            continue;
+        status = sparse_read(&tables, &read, results->rows[i], &space, &row);
+        if (status == WW_OK)
+            status = results_put_sparse(results, i, &row.vector);
+    }
+    sqlite3_finalize(read);
+    memory_free(space.words);
+    return status;
+}
+
 /* The results already have handles, and places as rows. */
 static ww_status fetch(view *v, ww_results *results, uint32_t what)
 {
@@ -130,7 +153,7 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
         if (status == WW_OK && results->vectors)
             status = fetch_vector(v, results, i);
     }
-    return status;
+    return status == WW_OK && results->sparse ? fetch_sparse(v, results) : status;
 }
 
 /* ---- masks --------------------------------------------------------------------------------------------------------------- */
@@ -162,6 +185,26 @@ static ww_status mask_make(const mirror *m, const ww_query *query, const view_pl
             made[row / 64] |= UINT64_C(1) << (row % 64);
     }
     *mask = made;
+    return WW_OK;
+}
+
+ww_status view_admit(const view *v, const ww_query *query, const view_places *only, uint64_t **admitted)
+{
+    const int64_t places = v->record.next_place;
+    const size_t words = (size_t)divide_up_i64(places, 64) + 1;
+    *admitted = NULL;
+    if (!only && !query->mask)
+        return WW_OK;
+    uint64_t *made = memory_alloc_zeroed(words, sizeof *made);
+    if (!made)
+        return memory_failed("a mask", words * sizeof *made);
+    const int64_t count = only ? only->count : min_i64(places, query->mask_rows);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t place = only ? only->places[i] : i;
+        if (place >= 0 && place < places && admits(query, place))
+            made[place / 64] |= UINT64_C(1) << (place % 64);
+    }
+    *admitted = made;
     return WW_OK;
 }
 

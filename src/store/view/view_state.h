@@ -68,6 +68,9 @@ struct view {
  * failure. */
 ww_status view_finish(view *v, ww_status status, uint32_t what, ww_results *made, ww_results **results);
 
+/* Makes the bits of the places that the query's mask and the list, which may be NULL, admit (memory_free()); NULL: all. */
+ww_status view_admit(const view *v, const ww_query *query, const view_places *only, uint64_t **admitted);
+
 /* Prepares a statement if necessary. */
 ww_status view_ready(view *v, view_statement which);
 

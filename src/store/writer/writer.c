@@ -37,6 +37,7 @@ void writer_close(writer *w)
         sqlite3_finalize(w->statements[i]);
     bulk_writer_close(&w->bulk);
     text_writer_close(&w->texts);
+    sparse_writer_close(&w->sparse);
     index_writer_close(&w->index);
     sqlite3_finalize(w->find);
     sqlite3_finalize(w->update);
@@ -56,6 +57,7 @@ void writer_forget(writer *w)
 {
     w->known = w->changed = false;
     text_writer_forget(&w->texts);
+    sparse_writer_forget(&w->sparse);
     index_writer_forget(&w->index);
 }
 
@@ -73,7 +75,8 @@ ww_status writer_read(writer *w)
 int64_t writer_preparations(const writer *w)
 {
     int64_t count = sqlite_preparations(w->update) + sqlite_preparations(w->bulk.rows) + sqlite_preparations(w->bulk.places) +
-                    text_writer_preparations(&w->texts) + index_writer_preparations(&w->index);
+                    text_writer_preparations(&w->texts) + sparse_writer_preparations(&w->sparse) +
+                    index_writer_preparations(&w->index);
     for (int i = 0; i < STATEMENT_COUNT; i++)
         count += sqlite_preparations(w->statements[i]);
     return count;
@@ -101,6 +104,9 @@ ww_status writer_clear(writer *w)
     const text_tables texts = text_tables_of(w);
     if (status == WW_OK)
         status = text_writer_clear(&w->texts, &texts);
+    const sparse_tables sparse = sparse_tables_of(w);
+    if (status == WW_OK)
+        status = sparse_writer_clear(&w->sparse, &sparse);
     if (status == WW_OK && ivf_is_there(&w->record))
         status = writer_drop_index(w);
     w->record.live = 0;
@@ -183,6 +189,9 @@ ww_status writer_flush(writer *w)
         return WW_OK;
     const ivf_tables tables = ivf_tables_of(w);
     ww_status status = ivf_is_there(&w->record) ? index_writer_finish(&w->index, &tables) : WW_OK;
+    const sparse_tables sparse = sparse_tables_of(w);
+    if (status == WW_OK)
+        status = sparse_writer_flush(&w->sparse, &sparse);
     if (status == WW_OK && (w->record.sequence % TRIM_EVERY == 0 || w->logged > LOG_ENTRIES_MIN)) {
         status = trim_log(w);
         w->logged = 0;

@@ -18,22 +18,24 @@ typedef struct writer writer;
 
 /* A row as it is written. */
 typedef struct writer_row {
-    const char *id;       /* NULL: the handle in decimal */
-    const char *payload;  /* JSON, checked by the writer; NULL: none */
-    size_t payload_bytes; /* without a NUL, which is not needed; 0: strlen() */
-    bool payload_checked; /* the caller knows that it is JSON */
-    const float *vector;  /* dim floats, converted to the collection's type; checked */
-    const void *elements; /* instead of `vector`: dim elements in that type; checked */
-    const char *text;     /* UTF-8, checked; NULL: none */
-    int64_t handle;       /* in: -1, or the handle to use, larger than any before. out: the row's handle */
-    int64_t place;        /* out */
-    int64_t batch_row;    /* for messages: from 1 in a batch; 0: not in a batch */
+    const char *id;                        /* NULL: the handle in decimal */
+    const char *payload;                   /* JSON, checked by the writer; NULL: none */
+    size_t payload_bytes;                  /* without a NUL, which is not needed; 0: strlen() */
+    bool payload_checked;                  /* the caller knows that it is JSON */
+    const float *vector;                   /* dim floats, converted to the collection's type; checked */
+    const void *elements;                  /* instead of `vector`: dim elements in that type; checked */
+    const char *text;                      /* UTF-8, checked; NULL: none */
+    const struct ww_sparse_vector *sparse; /* checked; NULL: none */
+    int64_t handle;                        /* in: -1, or the handle to use, larger than any before. out: the row's handle */
+    int64_t place;                         /* out */
+    int64_t batch_row;                     /* for messages: from 1 in a batch; 0: not in a batch */
 } writer_row;
 
 enum { WRITER_ROWS_AT_ONCE = 64 };
 
 /* What writer_update() changes. */
-enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4, WRITER_TEXT = 8 };
+/* WRITER_SPARSE only with WRITER_VECTOR. */
+enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4, WRITER_TEXT = 8, WRITER_SPARSE = 16 };
 
 /* Keeps the connection; prepares statements on it when they are first used. */
 ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened);
@@ -61,7 +63,7 @@ ww_status writer_insert(writer *w, writer_row *row);
  */
 ww_status writer_insert_many(writer *w, writer_row *rows, int64_t count);
 
-/* Adds a row, or gives the row with this id a new vector, payload and text; it keeps its handle. */
+/* Adds a row, or gives the row with this id a new vector, payload, text and sparse vector; it keeps its handle. */
 ww_status writer_upsert(writer *w, writer_row *row);
 
 /* Changes what `what` names of the row with row->handle. WW_NOT_FOUND, WW_DUPLICATE_ID. */

@@ -14,7 +14,8 @@
 /* A row as it is in the file. */
 typedef struct old_row {
     int64_t handle, place;
-    uint64_t entry, vector, text; /* checksums */
+    uint64_t entry, vector, text; /* checksums; `vector` without the sparse one */
+    uint64_t sparse;              /* 0: none */
 } old_row;
 
 /* ---- looking up ---------------------------------------------------------------------------------------------------------- */
@@ -60,7 +61,10 @@ static ww_status find_row(writer *w, int64_t handle, old_row *old)
         status = code == SQLITE_DONE ? no_row(w, handle) : sqlite_failed(w->db, code, w->name);
     }
     sqlite3_reset(s);
-    return status == WW_OK ? read_vector_checksum(w, old) : status;
+    if (status == WW_OK)
+        status = read_vector_checksum(w, old);
+    const sparse_tables tables = sparse_tables_of(w);
+    return status == WW_OK ? sparse_writer_checksum(&w->sparse, &tables, old->place, &old->sparse) : status;
 }
 
 ww_status writer_payload(writer *w, int64_t handle, char **payload)
@@ -180,12 +184,23 @@ static ww_status check_change(writer *w, writer_row *row, int what)
     return status;
 }
 
+/* The row's vectors go to another place: its sparse vector with them, or a new one instead of it. */
+static ww_status change_sparse(writer *w, const writer_row *row, int what, const old_row *old, uint64_t *sparse)
+{
+    const sparse_tables tables = sparse_tables_of(w);
+    const int64_t moved = what & WRITER_SPARSE ? -1 : row->place;
+    ww_status status = old->sparse != 0 ? sparse_writer_remove(&w->sparse, &tables, old->place, moved, sparse) : WW_OK;
+    if (status == WW_OK && what & WRITER_SPARSE)
+        status = sparse_writer_insert(&w->sparse, &tables, (sparse_new){row->handle, row->place, row->sparse}, sparse);
+    return status;
+}
+
 ww_status writer_update(writer *w, writer_row *row, int what)
 {
     old_row old;
     uint64_t entry = 0;
     ww_status status = find_row(w, row->handle, &old);
-    uint64_t vector = old.vector;
+    uint64_t vector = old.vector, sparse = old.sparse;
     if (status == WW_OK)
         status = check_change(w, row, what);
     if (status == WW_OK)
@@ -203,11 +218,14 @@ ww_status writer_update(writer *w, writer_row *row, int what)
             status = writer_insert_vector(w, row, &vector);
         w->record.next_place += status == WW_OK;
     }
+    if (status == WW_OK && what & WRITER_VECTOR)
+        status = change_sparse(w, row, what, &old, &sparse);
     const text_tables tables = text_tables_of(w);
     if (status == WW_OK && what & WRITER_TEXT)
         status = text_writer_set(&w->texts, &tables, row->handle, row->text);
     if (status == WW_OK)
-        w->record.digest += checksum_row(entry, vector) - checksum_row(old.entry, old.vector);
+        w->record.digest += checksum_row(entry, sparse_checksum(vector, sparse)) -
+                            checksum_row(old.entry, sparse_checksum(old.vector, old.sparse));
     return status;
 }
 
@@ -224,7 +242,7 @@ ww_status writer_upsert(writer *w, writer_row *row)
     if (place >= w->change_first_place)
         return writer_duplicate(w, row->id, place);
     row->handle = handle;
-    return writer_update(w, row, WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT);
+    return writer_update(w, row, WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT | WRITER_SPARSE);
 }
 
 ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_place)
@@ -257,9 +275,13 @@ ww_status writer_remove(writer *w, int64_t handle, int64_t *old_place)
     const text_tables tables = text_tables_of(w);
     if (status == WW_OK && old.text != 0)
         status = text_writer_set(&w->texts, &tables, handle, NULL);
+    const sparse_tables sparse = sparse_tables_of(w);
+    uint64_t removed = 0;
+    if (status == WW_OK && old.sparse != 0)
+        status = sparse_writer_remove(&w->sparse, &sparse, old.place, -1, &removed);
     if (status != WW_OK)
         return status;
     w->record.live--;
-    w->record.digest -= checksum_row(old.entry, old.vector);
+    w->record.digest -= checksum_row(old.entry, sparse_checksum(old.vector, old.sparse));
     return WW_OK;
 }

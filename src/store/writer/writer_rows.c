@@ -235,6 +235,17 @@ ww_status writer_insert_vector(writer *w, const writer_row *row, uint64_t *check
     return status == WW_OK ? writer_index_vector(w, row) : status;
 }
 
+ww_status writer_insert_sparse(writer *w, const writer_row *row, uint64_t *vector)
+{
+    const sparse_tables tables = sparse_tables_of(w);
+    uint64_t sparse = 0;
+    const ww_status status =
+        row->sparse ? sparse_writer_insert(&w->sparse, &tables, (sparse_new){row->handle, row->place, row->sparse}, &sparse)
+                    : WW_OK;
+    *vector = sparse_checksum(*vector, sparse);
+    return status;
+}
+
 /* Inserts the entry with the caller's id. */
 static ww_status insert_named(writer *w, const writer_row *row)
 {
@@ -323,6 +334,8 @@ ww_status writer_insert(writer *w, writer_row *row)
     const text_tables tables = text_tables_of(w);
     if (status == WW_OK)
         status = text_writer_insert(&w->texts, &tables, row->handle, row->text);
+    if (status == WW_OK)
+        status = writer_insert_sparse(w, row, &vector);
     if (status != WW_OK)
         return status;
     w->record.next_handle = row->handle + 1;

@@ -3,6 +3,7 @@
 #define WW_STORE_WRITER_WRITER_STATE_H
 
 #include "store/ivf/index_writer.h"
+#include "store/sparse/sparse.h"
 #include "store/texts/texts.h"
 #include "store/writer/writer.h"
 
@@ -46,12 +47,18 @@ struct writer {
     int64_t logged;             /* removals since the length of the log was looked at */
     bulk_writer bulk;
     text_writer texts;
+    sparse_writer sparse;
     index_writer index;
 };
 
 static inline text_tables text_tables_of(const writer *w)
 {
     return (text_tables){w->db, w->schema, w->record.name};
+}
+
+static inline sparse_tables sparse_tables_of(const writer *w)
+{
+    return (sparse_tables){w->db, w->schema, w->record.name};
 }
 
 static inline ivf_tables ivf_tables_of(const writer *w)
@@ -83,6 +90,9 @@ ww_status writer_place_taken(const writer *w, int64_t place); /* WW_CORRUPT_FILE
 ww_status writer_index_vector(writer *w, const writer_row *row);
 /* Adds the row's vector at row->place, and returns its checksum. */
 ww_status writer_insert_vector(writer *w, const writer_row *row, uint64_t *checksum);
+
+/* Adds the row's sparse vector, and to `vector`, the checksum of its dense one, that of both. */
+ww_status writer_insert_sparse(writer *w, const writer_row *row, uint64_t *vector);
 
 /* ---- writer_bulk.c ---- */
 void bulk_writer_close(bulk_writer *b);

@@ -14,6 +14,7 @@
 #include "vectors/filter/filter.h"
 #include "vectors/query/results.h"
 #include "vectors/query/search.h"
+#include "vectors/sparse/sparse.h"
 
 enum {
     ITEM_NUMBERS = 1 << 16, /* numbers of queries that a thread checks at a time */
@@ -133,6 +134,8 @@ static ww_status check_queries(ww_collection *c, const char *function, ww_query 
     if (query->query_count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
                        (long long)query->query_count);
+    if (query->sparse)
+        return WW_OK; /* sparse_asked_read() has checked its vectors */
     if (query->dim != c->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the queries have %d", c->name, c->dim,
                        query->dim);
@@ -178,7 +181,7 @@ static ww_status check_mode(const ww_collection *c, const char *function, const 
         return ww_fail(WW_INVALID_ARGUMENT, "%s: k is for the nearest; for a range set limit", function);
     if (isnan(query->bound))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is not a number", function);
-    if (c->metric == WW_L2 && query->bound < 0.0f)
+    if (!query->sparse && c->metric == WW_L2 && query->bound < 0.0f)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is %g; a distance must not be negative", function, (double)query->bound);
     if (query->limit < 0 || query->limit > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%s: limit is %lld; it must be 0 to %lld", function, (long long)query->limit,
@@ -235,6 +238,35 @@ static ww_status take_match(const ww_collection *c, const char *function, ww_que
     return WW_OK;
 }
 
+/* Reads what the query says about sparse vectors into `asked`, which the query then points to. */
+static ww_status take_sparse(const ww_collection *c, const char *function, ww_query *query, sparse_asked *asked)
+{
+    if (!c->operations->texts)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "%s: collection '%s' is in memory, and only a store has sparse vectors of rows; an index of sparse "
+                       "vectors in memory is another object",
+                       function, c->name);
+    if (query->query_tensor || query->match || query->nprobe > 0 || query->recall > 0.0f)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: sparse and %s are both given; give one of them", function,
+                       query->query_tensor ? "query_tensor"
+                       : query->match      ? "match"
+                                           : "nprobe or recall");
+    if (query->query_count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
+                       (long long)query->query_count);
+    const ww_status status = sparse_asked_read(function, query, asked);
+    query->sparse = &asked->query;
+    return status;
+}
+
+ww_status query_read_sparse(const char *function, const ww_query *callers, ww_query *query)
+{
+    const ww_status status = struct_read(query, sizeof *query, callers, function, "ww_query");
+    if (status == WW_OK && !query->sparse)
+        return fail_null(function, "query->sparse");
+    return status == WW_OK ? check_mode(NULL, function, query) : status;
+}
+
 ww_status query_check_conditions(const ww_collection *c, const char *function, const ww_query *query)
 {
     const ww_status status = check_where(c, function, query);
@@ -245,10 +277,17 @@ ww_status query_check_conditions(const ww_collection *c, const char *function, c
 typedef struct query_held {
     tensor_rows tensor;
     ww_match match;
+    sparse_asked sparse;
 } query_held;
 
-/* Reads the caller's query into `query` and checks all of it. `held`, which is all zero, may hold a tensor; the caller always
- * calls tensor_rows_release() on it, also after a failure. */
+static void query_release(query_held *held)
+{
+    tensor_rows_release(&held->tensor);
+    sparse_asked_free(&held->sparse);
+}
+
+/* Reads the caller's query into `query` and checks all of it. `held` is all zero; the caller always calls query_release() on
+ * it, also after a failure. */
 static ww_status query_read(ww_collection *c, const char *function, const ww_query *callers, ww_query *query, query_held *held)
 {
     ww_status status = struct_read(query, sizeof *query, callers, function, "ww_query");
@@ -265,6 +304,8 @@ static ww_status query_read(ww_collection *c, const char *function, const ww_que
         status = struct_check(query->stats, function, "ww_search_stats");
     if (status == WW_OK && query->match)
         status = take_match(c, function, query, &held->match);
+    if (status == WW_OK && query->sparse)
+        status = take_sparse(c, function, query, &held->sparse);
     if (status == WW_OK && query->query_tensor)
         status = take_tensor(c, function, query, &held->tensor);
     return status == WW_OK ? check_queries(c, function, query) : status;
@@ -287,7 +328,7 @@ ww_status ww_collection_query(ww_collection *collection, const ww_query *query, 
     CANCEL_BY(status == WW_OK ? asked.cancel : NULL);
     if (status == WW_OK)
         status = collection->operations->query(collection, &asked, results);
-    tensor_rows_release(&held.tensor);
+    query_release(&held);
     return status;
 }
 
@@ -298,6 +339,8 @@ static ww_status check_for_buffers(const char *function, const ww_query *query)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: a search into buffers finds the nearest k, not ranges", function);
     if (query->match)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: match is given; a search into buffers does not search by words", function);
+    if (query->sparse)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: sparse is given; a search into buffers is by dense vectors", function);
     if (query->fetch != 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: fetch is %u; a search into buffers gives rows and scores only", function,
                        query->fetch);
@@ -325,6 +368,6 @@ ww_status ww_collection_search(ww_collection *collection, const ww_query *query,
         status = fail_null(function, rows ? "scores" : "rows");
     else if (status == WW_OK)
         status = collection->operations->search(collection, &asked, rows, scores);
-    tensor_rows_release(&held.tensor);
+    query_release(&held);
     return status;
 }

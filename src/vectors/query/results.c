@@ -1,4 +1,4 @@
-/* The results object: at most three blocks of memory, for any number of hits.
+/* The results object: at most three blocks of memory, for any number of hits, besides one for each sparse vector.
  *
  * Rows, handles and scores are in one block with the object itself, because a search writes them before anything else is known.
  * Fetched data of the hits is in a second block, and all texts, NUL-terminated, in a third. Texts are stored as offsets,
@@ -13,14 +13,15 @@
 #include "base/memory.h"
 #include "base/structs.h"
 
-enum { FETCH_ALL = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS | WW_FETCH_TEXTS };
+enum { FETCH_ALL = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS | WW_FETCH_TEXTS | WW_FETCH_SPARSE };
 
 ww_status fetch_check(const char *function, uint32_t fetch)
 {
     if ((fetch & ~(uint32_t)FETCH_ALL) == 0)
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT,
-                   "%s: fetch is %u; it is a sum of WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS and WW_FETCH_TEXTS",
+                   "%s: fetch is %u; it is a sum of WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, WW_FETCH_TEXTS and "
+                   "WW_FETCH_SPARSE",
                    function, fetch);
 }
 
@@ -80,6 +81,11 @@ ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size
         !add_array(&bytes, vector_count, (size_t)dim * sizeof *results->vectors))
         return memory_failed("ids, payloads and vectors of results", SIZE_MAX / 2);
     results->dim = dim;
+    if (fetch & WW_FETCH_SPARSE && hits > 0) {
+        results->sparse = memory_alloc_zeroed((size_t)hits, sizeof *results->sparse);
+        if (!results->sparse)
+            return memory_failed("sparse vectors of results", (size_t)hits * sizeof *results->sparse);
+    }
     results->fetched = bytes > 0 ? memory_alloc(bytes) : NULL;
     results->text = text_bytes > 0 ? memory_alloc(text_bytes) : NULL;
     results->text_room = text_bytes;
@@ -139,10 +145,28 @@ ww_status results_put(ww_results *results, int64_t *place, const char *text, siz
     return WW_OK;
 }
 
+ww_status results_put_sparse(ww_results *results, int64_t hit, const ww_sparse_vector *vector)
+{
+    const size_t count = (size_t)vector->count, bytes = count * (sizeof *vector->indices + sizeof *vector->values);
+    uint32_t *block = count > 0 ? memory_alloc(bytes) : NULL;
+    if (count > 0 && !block)
+        return memory_failed("a sparse vector", bytes);
+    float *values = (float *)(block + count);
+    if (count > 0) {
+        memcpy(block, vector->indices, count * sizeof *block);
+        memcpy(values, vector->values, count * sizeof *values);
+    }
+    results->sparse[hit] = (ww_sparse_vector){vector->count, block, values};
+    return WW_OK;
+}
+
 void ww_results_destroy(ww_results *results)
 {
     if (!results)
         return;
+    for (int64_t i = 0; results->sparse && i < results_hits(results); i++)
+        memory_free((void *)(uintptr_t)results->sparse[i].indices); /* one block with the values */
+    memory_free(results->sparse);
     memory_free(results->text);
     memory_free(results->fetched);
     memory_free(results->totals);
@@ -229,6 +253,15 @@ const float *ww_results_vector(const ww_results *results, int64_t query, int64_t
 {
     const int64_t number = hit_number(results, query, hit);
     return number >= 0 && results->vectors && results->rows[number] >= 0 ? results->vectors + number * results->dim : NULL;
+}
+
+int ww_results_sparse(const ww_results *results, int64_t query, int64_t hit, ww_sparse_vector *vector)
+{
+    const int64_t number = hit_number(results, query, hit);
+    const bool there = number >= 0 && results->sparse && results->sparse[number].count > 0;
+    if (vector)
+        *vector = there ? results->sparse[number] : (ww_sparse_vector){0};
+    return there;
 }
 
 STRUCT_INIT(ww_results_columns, {0})

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include <warpwave/results.h>
+#include <warpwave/sparse.h>
 
 #include "base/status.h"
 
@@ -34,6 +35,8 @@ struct ww_results {
     size_t text_bytes;
     size_t text_room;
     void *fetched; /* the block with ids, payloads, texts and vectors */
+
+    ww_sparse_vector *sparse; /* one per hit, each with a block of memory unless it is empty; memory_free(); otherwise NULL */
 
     ww_hit_parts *parts; /* of fused results, one per hit, memory_free(); otherwise NULL */
 };
@@ -63,6 +66,9 @@ ww_status results_parts(ww_results *results);
 
 /* Copies a text and stores its offset in `place`, an element of ids, payloads or texts. Cannot fail if text_bytes was exact. */
 ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length);
+
+/* Copies the sparse vector of a hit. */
+ww_status results_put_sparse(ww_results *results, int64_t hit, const ww_sparse_vector *vector);
 
 /* Fails with WW_INVALID_ARGUMENT for flags that are not in ww_fetch. */
 ww_status fetch_check(const char *function, uint32_t fetch);

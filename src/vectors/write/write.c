@@ -5,6 +5,7 @@
 #include "base/float_guard.h"
 #include "base/structs.h"
 #include "base/text.h"
+#include "vectors/sparse/sparse.h"
 #include "vectors/tensor_rows.h"
 #include "vectors/write/payloads.h"
 
@@ -28,6 +29,23 @@ static ww_status check_texts(const ww_collection *c, const char *function, const
             return ww_fail(WW_INVALID_ARGUMENT, "collection '%s': text %lld of the batch is not UTF-8", c->name, (long long)i);
     }
     return WW_OK;
+}
+
+static ww_status check_sparse(const ww_collection *c, const char *function, const ww_rows *rows)
+{
+    ww_status status = WW_OK;
+    if (!c->operations->texts)
+        return ww_fail(
+            WW_INVALID_ARGUMENT,
+            "%s: collection '%s' is in memory, and only a store keeps sparse vectors; keep the collection in a store", function,
+            c->name);
+    for (int64_t i = 0; status == WW_OK && i < rows->count; i++) {
+        sparse_sorted sorted;
+        status = sparse_sort("row", i, &rows->sparse[i], &sorted);
+        if (status == WW_OK)
+            sparse_sorted_free(&sorted);
+    }
+    return status;
 }
 
 static ww_status check_discards(const ww_collection *c, const char *function, const ww_rows *rows)
@@ -56,7 +74,9 @@ static ww_status check_count_and_texts(const ww_collection *c, const char *funct
         if (status != WW_OK)
             return status;
     }
-    const ww_status status = rows->texts ? check_texts(c, function, rows) : WW_OK;
+    ww_status status = rows->texts ? check_texts(c, function, rows) : WW_OK;
+    if (status == WW_OK && rows->sparse)
+        status = check_sparse(c, function, rows);
     return status == WW_OK && rows->discard_count != 0 ? check_discards(c, function, rows) : status;
 }
 
@@ -160,6 +180,8 @@ static ww_status update_payloads(ww_collection *c, const ww_rows *rows, const ch
 {
     if (rows->texts)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: texts are given without vectors; give the vectors of the new texts", function);
+    if (rows->sparse)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: sparse vectors are given without vectors; give both", function);
     if (rows->discard_count != 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: discard_ids are given without vectors; discard the rows by themselves",
                        function);
