@@ -8,6 +8,7 @@
 #include "server/qdrant/collections/indexes.h"
 #include "server/qdrant/collections/layout.h"
 #include "server/qdrant/collections/settings.h"
+#include "server/qdrant/sparse.h"
 #include "server/state.h"
 #include "server/ui/map.h"
 
@@ -143,6 +144,8 @@ static ww_status entry_create(server *s, const char *name, entry **made)
     e->split = how.split || e->part_count > 0;
     if (status == WW_OK)
         status = layout_mark_manhattan(s, e);
+    if (status == WW_OK)
+        status = sparse_mark(s, e);
     if (status == WW_OK) {
         const ww_status kept = ww_store_get_model(s->store, name, &model);
         status = kept == WW_NOT_FOUND ? WW_OK : kept;

@@ -4,6 +4,7 @@
 
 #include "server/qdrant/filter.h"
 #include "server/qdrant/point_id.h"
+#include "server/qdrant/sparse.h"
 #include "server/qdrant/values.h"
 #include "server/state.h"
 
@@ -31,7 +32,9 @@ typedef struct named_vector {
     char name[128];
     int64_t point;     /* its number in the operation; they ascend */
     const entry *part; /* the collection of these vectors, once the operation runs */
-    float *values;     /* NULL: a model embeds a text */
+    float *values;     /* NULL: a model embeds a text, or it is sparse */
+    bool is_sparse;
+    ww_sparse_vector sparse;
     int64_t dim;
     int64_t text_offset; /* in text_vectors of the operation */
     int64_t text;        /* number of the text in the operation's documents; -1: none */

@@ -14,8 +14,10 @@ void operation_free(operation *o)
 {
     for (int64_t i = 0; o->payloads && i < o->count; i++)
         memory_free(o->payloads[i]);
-    for (int64_t i = 0; i < o->named_count; i++)
+    for (int64_t i = 0; i < o->named_count; i++) {
         memory_free(o->named[i].values);
+        sparse_value_free(&o->named[i].sparse);
+    }
     memory_free(o->named);
     memory_free(o->text_vectors);
     memory_free(o->payloads);
@@ -70,8 +72,8 @@ static bool refuse_vector(request *r, const char *value, const char *what)
     const char *first = value && json_type_of(value) == JSON_LIST ? json_first(value) : NULL;
     if (first && json_type_of(first) == JSON_LIST)
         return request_fail(r, 501, "%s: several vectors for a point are not supported", what);
-    if (value && json_type_of(value) == JSON_OBJECT && json_given(value, "indices"))
-        return request_fail(r, 501, "%s: sparse vectors are not supported", what);
+    if (is_sparse(value))
+        return request_fail(r, 400, "%s: a sparse vector has a name", what);
     return request_fail(r, 400, "%s: a list of numbers is needed", what);
 }
 
@@ -173,6 +175,10 @@ static bool read_named_vector(request *r, const char *value, operation *o, named
         return true;
     }
     point_place place;
+    if (is_sparse(value)) {
+        v->is_sparse = true;
+        return sparse_value_read(r, value, vector_place(o, place), &v->sparse);
+    }
     return point_vector_read(r, value, vector_place(o, place), &v->values, &v->dim);
 }
 

@@ -166,7 +166,10 @@ static ww_status check_named(const entry *e, const operation *o)
         v->part = part;
         if (!part || part == e)
             return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", v->name);
-        if (part->dim != v->dim)
+        if (part->sparse != v->is_sparse)
+            return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is %s", v->name,
+                           part->sparse ? "sparse: indices and values are needed" : "not sparse");
+        if (!part->sparse && part->dim != v->dim)
             return ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld",
                            (int)part->dim, (long long)v->dim);
     }
@@ -177,7 +180,8 @@ static ww_status check_named(const entry *e, const operation *o)
 typedef struct part_rows {
     const char **ids, **payloads, **missing; /* missing: points without this vector */
     float *vectors;
-    int64_t *texts; /* numbers of documents; -1: none */
+    ww_sparse_vector *sparse; /* of a part with sparse vectors */
+    int64_t *texts;           /* numbers of documents; -1: none */
     int64_t count, missing_count;
 } part_rows;
 
@@ -187,6 +191,7 @@ static void part_rows_free(part_rows *rows)
     memory_free(rows->payloads);
     memory_free(rows->missing);
     memory_free(rows->vectors);
+    memory_free(rows->sparse);
     memory_free(rows->texts);
 }
 
@@ -197,8 +202,9 @@ static ww_status part_rows_make(part_rows *rows, int64_t count, int32_t dim)
     rows->payloads = memory_alloc((size_t)(count + 1) * sizeof *rows->payloads);
     rows->missing = memory_alloc((size_t)(count + 1) * sizeof *rows->missing);
     rows->vectors = memory_alloc_zeroed((size_t)count * (size_t)dim + 1, sizeof *rows->vectors);
+    rows->sparse = memory_alloc_zeroed((size_t)count + 1, sizeof *rows->sparse);
     rows->texts = memory_alloc((size_t)(count + 1) * sizeof *rows->texts);
-    return rows->ids && rows->payloads && rows->missing && rows->vectors && rows->texts
+    return rows->ids && rows->payloads && rows->missing && rows->vectors && rows->sparse && rows->texts
                ? WW_OK
                : memory_failed("points", (size_t)count * (size_t)dim * sizeof(float));
 }
@@ -225,7 +231,10 @@ static void part_rows_fill(part_rows *rows, const entry *part, const operation *
         const float *values = found->values     ? found->values
                               : found->row >= 0 ? o->vectors + found->row * o->dim
                                                 : o->text_vectors + found->text_offset;
-        memcpy(rows->vectors + rows->count * part->dim, values, (size_t)part->dim * sizeof *values);
+        if (part->sparse)
+            rows->sparse[rows->count] = found->sparse;
+        else
+            memcpy(rows->vectors + rows->count * part->dim, values, (size_t)part->dim * sizeof *values);
         rows->payloads[rows->count] =
             (const char *)(uintptr_t)kept[i]; /* the number of the point, until the payload is known */
         rows->texts[rows->count] = found->text;
@@ -242,6 +251,7 @@ static ww_status upsert_rows(const entry *to, const operation *o, const part_row
     rows.vectors = from->vectors;
     rows.ids = from->ids;
     rows.payloads = from->payloads;
+    rows.sparse = to->sparse ? from->sparse : NULL;
     ww_status status = row_texts_find(&texts, to, o, &rows, from->texts);
     rows.texts = texts.list;
     if (status == WW_OK && from->count > 0)

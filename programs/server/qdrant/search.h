@@ -5,6 +5,7 @@
 #include "server/qdrant/listing.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"
+#include "server/qdrant/sparse.h"
 
 enum {
     SEARCHES_MAX = 4096,            /* searches of a request, with what they prefetch */
@@ -19,6 +20,7 @@ typedef enum search_kind {
     SEARCH_SUM_SCORES, /* by the sum over positive examples minus the sum over negative ones */
     SEARCH_DISCOVER,   /* by a target, in the region that pairs of examples define */
     SEARCH_CONTEXT,    /* by pairs of examples */
+    SEARCH_SPARSE,     /* by a sparse vector */
     SEARCH_WORDS,      /* by the words of the texts that vectors were made of */
     SEARCH_LIST,       /* without a vector: by ids, or by the values of a key */
     SEARCH_SAMPLE,     /* in a random order */
@@ -62,15 +64,16 @@ struct search {
     search_example *examples; /* SEARCH_DISCOVER: first the target, then pairs, the positive one first */
     size_t example_count;
     search_lookup lookup;
-    char *words;            /* of SEARCH_WORDS: the text with the words; NULL: another kind */
-    float *vector;          /* of SEARCH_NEAREST, once its examples are known */
-    bool excludes_examples; /* the search does not find its examples */
-    char using[128];        /* the name of the vector */
-    const entry *target;    /* the collection to search: that of the vectors with this name */
-    point_filter filter;    /* including the filters of the searches above */
-    uint64_t filter_hash;   /* of their texts; 0: none */
-    size_t filter_bytes;    /* of the texts of its own filter and of those above */
-    list_order order;       /* of SEARCH_LIST */
+    ww_sparse_vector sparse; /* of SEARCH_SPARSE */
+    char *words;             /* of SEARCH_WORDS: the text with the words; NULL: another kind */
+    float *vector;           /* of SEARCH_NEAREST, once its examples are known */
+    bool excludes_examples;  /* the search does not find its examples */
+    char using[128];         /* the name of the vector */
+    const entry *target;     /* the collection to search: that of the vectors with this name */
+    point_filter filter;     /* including the filters of the searches above */
+    uint64_t filter_hash;    /* of their texts; 0: none */
+    size_t filter_bytes;     /* of the texts of its own filter and of those above */
+    list_order order;        /* of SEARCH_LIST */
     int64_t limit, offset;
     bool has_threshold;
     double threshold;

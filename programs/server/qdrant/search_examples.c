@@ -62,6 +62,10 @@ bool search_read_nearest(request *r, const char *value, search *s)
 {
     if (is_words(value))
         return read_words(r, value, s);
+    if (is_sparse(value)) {
+        s->kind = SEARCH_SPARSE;
+        return sparse_value_read(r, value, "query", &s->sparse);
+    }
     s->kind = SEARCH_NEAREST;
     return reserve(r, s, 1) && add_example(r, value, false, s);
 }

@@ -21,6 +21,7 @@ void search_free(search *s)
     memory_free(s->examples);
     memory_free(s->children);
     memory_free(s->words);
+    sparse_value_free(&s->sparse);
     memory_free(s->vector);
     values_key_free(&s->order.key);
     point_filter_free(&s->filter);
@@ -261,8 +262,9 @@ bool search_read_search(request *r, const char *object, search *s)
             return request_fail(r, 400, "vector.name: the name of a vector is needed");
         vector = json_given(vector, "vector");
     }
-    return vector && json_type_of(vector) == JSON_LIST ? search_read_nearest(r, vector, s)
-                                                       : request_fail(r, 400, "vector: a list of numbers is needed");
+    return vector && (json_type_of(vector) == JSON_LIST || is_sparse(vector))
+               ? search_read_nearest(r, vector, s)
+               : request_fail(r, 400, "vector: a list of numbers is needed");
 }
 
 bool search_read_recommended(request *r, const char *object, search *s)

@@ -200,9 +200,11 @@ static size_t count_leaves(const search *s)
 static ww_status make_ready(entry *e, search *s)
 {
     ww_status status = job_check();
-    s->target = s->example_count > 0 || s->words ? entry_part(e, s->using) : e;
+    s->target = s->example_count > 0 || s->words || s->kind == SEARCH_SPARSE ? entry_part(e, s->using) : e;
     if (status == WW_OK && !s->target)
         status = ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", s->using);
+    if (status == WW_OK && (s->kind == SEARCH_SPARSE || (s->example_count > 0 && s->target->sparse)))
+        return sparse_ready(s);
     return status == WW_OK && s->example_count > 0 ? examples_resolve(e, s) : status;
 }
 
@@ -381,6 +383,21 @@ static ww_status find_words(search *s, kept_results *kept)
     return status == WW_OK ? keep(s, kept, results) : status;
 }
 
+/* Finds the points whose sparse vectors have an index of the query's, the best by their dot product. */
+static ww_status find_sparse(search *s, kept_results *kept)
+{
+    int64_t depth = depth_of(s) < WW_ROWS_MAX ? depth_of(s) : WW_ROWS_MAX;
+    ww_results *results = NULL;
+    ww_status status = sparse_query(s, depth, &results);
+    while (status == WW_OK && cuts_ties(s, results, depth)) {
+        ww_results_destroy(results);
+        results = NULL;
+        depth = depth < WW_ROWS_MAX / 4 ? 4 * depth : WW_ROWS_MAX;
+        status = sparse_query(s, depth, &results);
+    }
+    return status == WW_OK ? keep(s, kept, results) : status;
+}
+
 /* Fetches the selected parts of points of which only the id was found. */
 static ww_status complete(entry *e, search *s, kept_results *kept)
 {
@@ -448,6 +465,8 @@ static ww_status compute_one(entry *e, search *s, kept_results *kept)
         return fuse(e, s, kept);
     if (s->kind == SEARCH_LIST || s->kind == SEARCH_SAMPLE)
         return list_points(e, s);
+    if (s->kind == SEARCH_SPARSE)
+        return find_sparse(s, kept);
     if (s->kind == SEARCH_WORDS)
         return find_words(s, kept);
     if (s->kind != SEARCH_NEAREST)

@@ -10,6 +10,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/qdrant/point_id.h"
+#include "server/qdrant/sparse.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
@@ -223,14 +224,18 @@ void put_named_vectors(out *o, const point *p, vector_writer put)
         ww_results *found = NULL;
         if (!wants_vector(p->with, part->name))
             continue;
-        const ww_status status = points_get(part, &id, 1, WW_FETCH_IDS | WW_FETCH_VECTORS, &found);
+        const uint32_t fetch = part->sparse ? WW_FETCH_SPARSE : WW_FETCH_VECTORS;
+        const ww_status status = points_get(part, &id, 1, WW_FETCH_IDS | fetch, &found);
         o->failed = o->failed || status != WW_OK;
         if (status == WW_OK && ww_results_id(found, 0, 0)) {
             out_text(o, begun ? "," : "");
             if (named)
                 out_quoted(o, part->name, strlen(part->name));
             out_text(o, named ? ":" : "");
-            put(o, part, ww_results_vector(found, 0, 0));
+            if (part->sparse)
+                put_sparse(o, found, 0, 0);
+            else
+                put(o, part, ww_results_vector(found, 0, 0));
             begun = true;
         }
         ww_results_destroy(found);

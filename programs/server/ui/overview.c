@@ -103,9 +103,13 @@ static void put_figures(out *o, const entry *e, const ww_collection_info *info)
 /* Writes the named vectors, each with its own collection. */
 static void put_parts(out *o, const entry *e)
 {
+    bool begun = false;
     out_text(o, ",\"vectors\":[");
     for (size_t i = 0; i < e->part_count; i++) {
-        out_text(o, i > 0 ? ",{" : "{");
+        if (e->parts[i].sparse) /* the page cannot search by them */
+            continue;
+        out_text(o, begun ? ",{" : "{");
+        begun = true;
         put_text(o, "name", e->parts[i].name);
         out_format(o, ",\"dim\":%d,\"metric\":\"%s\",\"type\":\"%s\"", (int)e->parts[i].dim, metric_name(&e->parts[i]),
                    ww_vector_type_name(e->parts[i].type));

@@ -79,8 +79,6 @@ static void collections_are_made_described_listed_and_dropped(void **state)
     ASK_STATUS(port, 409, "PUT", "/collections/docs", "{\"vectors\": {\"size\": 8, \"distance\": \"Dot\"}}");
     ASK_STATUS(port, 400, "PUT", "/collections/other", "{\"vectors\": {\"size\": 8, \"distance\": \"Hamming\"}}");
     ASK_STATUS(port, 400, "PUT", "/collections/other", "{\"vectors\": {\"size\": 0, \"distance\": \"Dot\"}}");
-    ASK_STATUS(port, 501, "PUT", "/collections/other",
-               "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}, \"sparse_vectors\": {\"s\": {}}}");
     ASK_STATUS(port, 404, "GET", "/collections/other", NULL);
     ASK_STATUS(port, 200, "POST", "/collections/aliases",
                "{\"actions\": [{\"create_alias\": {\"collection_name\": \"docs\", \"alias_name\": \"papers\"}}]}");
@@ -320,7 +318,7 @@ static void wrong_vectors_and_queries_are_refused_with_their_place(void **state)
         {400, "/collections/docs/points/query", "{\"query\": [1, \"2\"]}"},
         {400, "/collections/docs/points/query", "{\"query\": [1,0,0,0,0,0,0,0], \"limit\": 0}"},
         {501, "/collections/docs/points/query", "{\"query\": {\"formula\": \"$score\"}}"},
-        {501, "/collections/docs/points/query", "{\"query\": {\"indices\": [1], \"values\": [1]}}"},
+        {400, "/collections/docs/points/query", "{\"query\": {\"indices\": [1], \"values\": [1]}}"},
         {501, "/collections/docs/points/query", "{\"query\": [[1,0],[0,1]]}"},
         {404, "/collections/docs/points/query", "{\"query\": 12345}"},
         {400, "/collections/docs/points/query", "{\"query\": {\"fusion\": \"rrf\"}}"},
@@ -350,7 +348,6 @@ static void what_qdrant_has_and_the_server_has_not_is_refused_with_a_sentence(vo
         {"PUT", "/collections/other", "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}, \"sharding_method\": \"custom\"}"},
         {"PUT", "/collections/other",
          "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}, \"init_from\": {\"collection\": \"a\"}}"},
-        {"PUT", "/collections/other", "{\"vectors\": {}, \"sparse_vectors\": {\"words\": {}}}"},
         {"PUT", "/collections/docs/shards", "{\"shard_key\": \"a\"}"},
         {"PUT", "/collections/docs/snapshots/recover", "{\"location\": \"http://localhost/a\"}"},
         {"POST", "/collections/docs/snapshots", "{}"},

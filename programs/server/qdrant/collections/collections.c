@@ -11,6 +11,7 @@
 #include "server/qdrant/collections/settings.h"
 #include "server/qdrant/collections/vectors.h"
 #include "server/qdrant/select.h"
+#include "server/qdrant/sparse.h"
 #include "server/reserve.h"
 #include "server/route.h"
 #include "server/state.h"
@@ -22,17 +23,15 @@ static bool prepare_create(request *r)
     const char *body = request_body(r), *vectors = body ? json_given(body, "vectors") : NULL;
     if (!body)
         return false;
-    const char *sharding = json_given(body, "sharding_method"), *sparse = json_given(body, "sparse_vectors");
+    const char *sharding = json_given(body, "sharding_method");
     if (sharding && (json_type_of(sharding) != JSON_TEXT || !json_text_is(sharding, "auto", 4)))
         return request_fail(r, 501, "sharding_method: shards are not supported");
     if (json_given(body, "init_from"))
         return request_fail(r, 501, "init_from: copying a collection is not supported");
-    if (sparse && json_type_of(sparse) == JSON_OBJECT && json_first(sparse))
-        return request_fail(r, 501, "sparse_vectors: sparse vectors are not supported");
     if (strchr(r->names[0], '/') || strcmp(r->names[0], NOTES_COLLECTION) == 0)
         return request_fail(r, 400, "the name '%s' cannot be used", r->names[0]);
     vectors_plan *p = request_plan_create(r, sizeof *p, memory_free);
-    return p && vectors_plan_read(r, vectors, p) && settings_check(r, body);
+    return p && vectors_plan_read(r, vectors, json_given(body, "sparse_vectors"), p) && settings_check(r, body);
 }
 
 /* Creates the collections of the parts, then the main one. Parts without a main collection are left from an interrupted
@@ -159,6 +158,8 @@ static void run_delete(request *r)
         status = layout_note(r->server, there->name, (layout){.split = false});
     if (status == WW_OK)
         status = layout_forget_manhattan(r->server, there->name);
+    if (status == WW_OK)
+        status = sparse_forget(r->server, there->name);
     entry_release(r->server, there);
     if (status == WW_OK)
         request_result_true(r);

@@ -11,6 +11,7 @@
 #include "server/qdrant/collections/strict.h"
 #include "server/qdrant/collections/vectors.h"
 #include "server/qdrant/payload.h"
+#include "server/qdrant/sparse.h"
 
 /* What is kept, and what is shown of it where nothing was given. */
 typedef struct setting {
@@ -303,6 +304,7 @@ void settings_put(server *s, out *o, const entry *e)
     const char *root = kept ? json_root(kept) : NULL;
     out_text(o, "\"params\":{\"vectors\":");
     vectors_describe(o, e, root ? json_given(root, "vectors") : NULL);
+    sparse_describe(s, o, e);
     for (size_t i = 0; i < SETTINGS; i++)
         if (settings[i].number) {
             out_text(o, ",");

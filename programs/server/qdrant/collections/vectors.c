@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "server/qdrant/collections/settings.h"
 #include "server/qdrant/select.h"
+#include "server/qdrant/sparse.h"
 #include "server/route.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
@@ -92,7 +93,8 @@ static bool read_named(request *r, const char *key, vectors_plan *p)
     return true;
 }
 
-bool vectors_plan_read(request *r, const char *vectors, vectors_plan *p)
+/* Reads the dense vectors. */
+static bool read_dense(request *r, const char *vectors, vectors_plan *p)
 {
     if (vectors && json_type_of(vectors) != JSON_OBJECT)
         return request_fail(r, 400, "vectors: an object with size and distance is needed");
@@ -111,6 +113,40 @@ bool vectors_plan_read(request *r, const char *vectors, vectors_plan *p)
         if (!read_named(r, key, p))
             return false;
     p->config.name = r->names[0];
+    return true;
+}
+
+/* Reads a member of {"words": {...}, ...}. */
+static bool read_sparse(request *r, const char *key, vectors_plan *p)
+{
+    char name[128];
+    if (!vector_name_read(key, name) || name[0] == '\0')
+        return request_fail(r, 400, "sparse_vectors: a name has 1 to %d bytes", VECTOR_NAME_MAX);
+    if (p->part_count == VECTORS_MAX)
+        return request_fail(r, 400, "sparse_vectors: more than %d names", VECTORS_MAX);
+    char *full = p->names[p->part_count];
+    if (!name_part(r, r->names[0], name, full) || !sparse_check_settings(r, json_member(key)))
+        return false;
+    for (size_t i = 0; i < p->part_count; i++)
+        if (strcmp(p->names[i], full) == 0)
+            return request_fail(r, 400, "sparse_vectors: '%s' is the name of a dense vector, too", name);
+    p->parts[p->part_count] = layout_points_config(full);
+    p->parts_sparse[p->part_count++] = json_member(key);
+    return true;
+}
+
+bool vectors_plan_read(request *r, const char *vectors, const char *sparse, vectors_plan *p)
+{
+    if (sparse && json_type_of(sparse) != JSON_OBJECT)
+        return request_fail(r, 400, "sparse_vectors: an object with the settings of each vector is needed");
+    const char *first = sparse ? json_first(sparse) : NULL;
+    if (!read_dense(r, vectors, p))
+        return false;
+    for (const char *key = first; key; key = json_next(key))
+        if (!read_sparse(r, key, p))
+            return false;
+    if (first && !p->layout.split && p->part_count > 0 && p->parts_sparse[0]) /* beside one vector without a name */
+        p->layout = (layout){.split = true, .unnamed = true};
     if (!p->layout.unnamed)
         return true;
     if (!name_part(r, r->names[0], "", p->names[p->part_count]))
@@ -126,10 +162,14 @@ ww_status vectors_note(server *s, const vectors_plan *p)
     ww_status status = layout_note(s, name, p->layout);
     if (status == WW_OK)
         status = layout_forget_manhattan(s, name);
+    if (status == WW_OK)
+        status = sparse_forget(s, name);
     if (status == WW_OK && p->manhattan)
         status = layout_note_manhattan(s, name, "", true);
     for (size_t i = 0; status == WW_OK && i < p->part_count; i++)
-        if (p->parts_manhattan[i])
+        if (p->parts_sparse[i])
+            status = sparse_note(s, name, p->names[i] + strlen(name) + 1, p->parts_sparse[i]);
+        else if (p->parts_manhattan[i])
             status = layout_note_manhattan(s, name, p->names[i] + strlen(name) + 1, true);
     return status;
 }
@@ -156,13 +196,21 @@ static const char *kept_of(const char *kept, const char *name)
 
 void vectors_describe(out *o, const entry *e, const char *kept)
 {
-    if (!e->split || (e->part_count == 1 && e->parts[0].name[0] == '\0')) {
+    const entry *unnamed = entry_part(e, "");
+    size_t dense = 0;
+    for (size_t i = 0; i < e->part_count; i++)
+        dense += !e->parts[i].sparse;
+    if (!e->split || (dense == 1 && unnamed)) {
         put_vector(o, entry_part(e, ""), kept_of(kept, ""));
         return;
     }
+    bool begun = false;
     out_text(o, "{");
     for (size_t i = 0; i < e->part_count; i++) {
-        out_text(o, i > 0 ? "," : "");
+        if (e->parts[i].sparse)
+            continue;
+        out_text(o, begun ? "," : "");
+        begun = true;
         out_quoted(o, e->parts[i].name, strlen(e->parts[i].name));
         out_text(o, ":");
         put_vector(o, &e->parts[i], kept_of(kept, e->parts[i].name));
@@ -179,8 +227,11 @@ bool prepare_add_vector(request *r)
     vectors_plan *p = body ? request_plan_create(r, sizeof *p, memory_free) : NULL;
     if (!p || strlen(r->names[1]) > VECTOR_NAME_MAX)
         return p ? request_fail(r, 400, "vectors: a name has 1 to %d bytes", VECTOR_NAME_MAX) : false;
-    if (json_given(body, "sparse"))
-        return request_fail(r, 501, "sparse: sparse vectors are not supported");
+    if (json_given(body, "sparse")) {
+        p->parts_sparse[0] = json_given(body, "sparse");
+        p->parts[0] = layout_points_config(p->names[0]);
+        return name_part(r, r->names[0], r->names[1], p->names[0]) && sparse_check_settings(r, p->parts_sparse[0]);
+    }
     return name_part(r, r->names[0], r->names[1], p->names[0]) &&
            read_vector(r, dense ? dense : body, &p->parts[0], &p->manhattan) && settings_check_vector(r, dense ? dense : body);
 }
@@ -203,8 +254,10 @@ static ww_status add_vector(request *r)
     ww_status status = r->entry->split ? WW_OK : layout_split(r);
     snprintf(p->names[0], sizeof p->names[0], "%s/%s", r->entry->name, r->names[1]); /* the path may have an alias */
     p->parts[0].name = p->names[0];
-    if (status == WW_OK)
+    if (status == WW_OK && !p->parts_sparse[0])
         status = settings_keep_vector(r->server, r->entry, r->names[1], dense ? dense : body);
+    if (status == WW_OK)
+        status = sparse_note(r->server, r->entry->name, r->names[1], p->parts_sparse[0]);
     if (status == WW_OK)
         status = layout_note_manhattan(r->server, r->entry->name, r->names[1], p->manhattan);
     return status == WW_OK ? ww_store_create(r->server->store, &p->parts[0], NULL) : status;
@@ -243,6 +296,8 @@ void run_remove_vector(request *r)
         status = ww_store_drop(r->server->store, name);
     if (status == WW_OK)
         status = settings_keep_vector(r->server, r->entry, r->names[1], NULL);
+    if (status == WW_OK)
+        status = sparse_note(r->server, r->entry->name, r->names[1], NULL);
     if (status == WW_OK)
         reopen(r);
     else

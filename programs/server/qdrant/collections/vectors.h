@@ -12,12 +12,14 @@ typedef struct vectors_plan {
     ww_collection_config parts[VECTORS_MAX + 1]; /* of vectors with names, and of all points if they are apart */
     char names[VECTORS_MAX + 1][256];            /* of those collections */
     size_t part_count;
+    const char *parts_sparse[VECTORS_MAX + 1];        /* the settings of a sparse vector, in the body; NULL: it is dense */
     bool manhattan, parts_manhattan[VECTORS_MAX + 1]; /* the distance, which the store does not have */
     layout layout;
 } vectors_plan;
 
-/* Reads {"size": 4, "distance": "Dot"}, {"image": {...}, ...} or nothing. False: the request failed. */
-bool vectors_plan_read(request *r, const char *vectors, vectors_plan *p);
+/* Reads {"size": 4, "distance": "Dot"}, {"image": {...}, ...} or nothing, and sparse vectors, {"words": {...}, ...} or nothing.
+ * False: the request failed. */
+bool vectors_plan_read(request *r, const char *vectors, const char *sparse, vectors_plan *p);
 
 /* Notes what the collections of the store do not say, before they are made. */
 ww_status vectors_note(server *s, const vectors_plan *p);

@@ -1,0 +1,247 @@
+/* Sparse vectors of Qdrant's API. */
+#include "server/qdrant/sparse.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json/json_value.h"
+#include "base/memory.h"
+#include "base/message.h"
+#include "server/notes.h"
+#include "server/qdrant/search.h"
+
+/* ---- values -------------------------------------------------------------------------------------------------------------- */
+
+bool is_sparse(const char *value)
+{
+    return value && json_type_of(value) == JSON_OBJECT && json_given(value, "indices");
+}
+
+static bool read_indices(request *r, const char *list, const char *what, uint32_t *indices)
+{
+    int64_t count = 0;
+    for (const char *at = json_first(list); at; at = json_next(at), count++) {
+        const json_number number = json_type_of(at) == JSON_NUMBER ? json_number_of(at) : (json_number){0};
+        if (!number.is_integer || number.integer < 0 || number.integer > UINT32_MAX)
+            return request_fail(r, 400, "%s.indices[%lld]: an integer of 0 to 4294967295 is needed", what, (long long)count);
+        indices[count] = (uint32_t)number.integer;
+    }
+    return true;
+}
+
+/* The library says what is wrong with a vector, and so before anything is queued. */
+static bool check(request *r, const char *what, const ww_sparse_vector *vector)
+{
+    char message[512];
+    float score = 0.0f;
+    if (ww_sparse_score(vector, vector, &score, NULL) == WW_OK)
+        return true;
+    text_without_calls(message, sizeof message, ww_error_message());
+    return request_fail(r, 400, "%s: %s", what, message);
+}
+
+bool sparse_value_read(request *r, const char *value, const char *what, ww_sparse_vector *vector)
+{
+    const char *indices = json_given(value, "indices"), *values = json_given(value, "values");
+    *vector = (ww_sparse_vector){0};
+    if (!indices || json_type_of(indices) != JSON_LIST || !values || json_type_of(values) != JSON_LIST)
+        return request_fail(r, 400, "%s: the lists indices and values are needed", what);
+    const int64_t count = json_first(indices) ? json_numbers_count(indices) : 0;
+    if (count != (json_first(values) ? json_numbers_count(values) : 0) || count > WW_SPARSE_MAX)
+        return request_fail(r, 400, "%s: indices and values must be equally many, at most %d", what, WW_SPARSE_MAX);
+    uint32_t *own_indices = memory_alloc((size_t)(count + 1) * sizeof *own_indices);
+    float *own_values = memory_alloc((size_t)(count + 1) * sizeof *own_values);
+    *vector = (ww_sparse_vector){count, own_indices, own_values};
+    if (!own_indices || !own_values)
+        return request_fail_status(r, memory_failed("a sparse vector", (size_t)count * sizeof *own_indices));
+    if (!read_indices(r, indices, what, own_indices))
+        return false;
+    if (count > 0 && !json_numbers_read(values, own_values))
+        return request_fail(r, 400, "%s.values: a list of numbers is needed", what);
+    return check(r, what, vector);
+}
+
+void sparse_value_free(ww_sparse_vector *vector)
+{
+    memory_free((void *)(uintptr_t)vector->indices);
+    memory_free((void *)(uintptr_t)vector->values);
+    *vector = (ww_sparse_vector){0};
+}
+
+void put_sparse(out *o, const ww_results *results, int64_t query, int64_t hit)
+{
+    ww_sparse_vector v;
+    (void)ww_results_sparse(results, query, hit, &v);
+    out_text(o, "{\"indices\":[");
+    for (int64_t i = 0; i < v.count; i++)
+        out_format(o, i > 0 ? ",%lu" : "%lu", (unsigned long)v.indices[i]);
+    out_text(o, "],\"values\":");
+    out_floats(o, v.values, v.count);
+    out_text(o, "}");
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------------------------ */
+
+static bool asks_idf(const char *settings)
+{
+    const char *modifier = json_given(settings, "modifier");
+    return modifier && json_type_of(modifier) == JSON_TEXT && json_text_is(modifier, "idf", 3);
+}
+
+bool sparse_check_settings(request *r, const char *settings)
+{
+    enum { SETTINGS_BYTES = 4096 };
+    if (json_type_of(settings) != JSON_OBJECT)
+        return request_fail(r, 400, "sparse_vectors: an object with the settings of each vector is needed");
+    const char *modifier = json_given(settings, "modifier");
+    if (json_end(settings) - settings > SETTINGS_BYTES)
+        return request_fail(r, 400, "sparse_vectors: the settings of a vector have more than %d bytes", SETTINGS_BYTES);
+    return !modifier || asks_idf(settings) || (json_type_of(modifier) == JSON_TEXT && json_text_is(modifier, "none", 4))
+               ? true
+               : request_fail(r, 400, "sparse_vectors.modifier: none or idf is needed");
+}
+
+static ww_status note_name(out *name, const char *collection, const char *vector)
+{
+    out_format(name, "sparse/%s/%s", collection, vector);
+    return name->failed ? memory_failed("a note", name->length) : WW_OK;
+}
+
+ww_status sparse_note(server *s, const char *collection, const char *vector, const char *settings)
+{
+    out name = {0}, value = {0};
+    ww_status status = note_name(&name, collection, vector);
+    if (settings)
+        out_bytes(&value, settings, (size_t)(json_end(settings) - settings));
+    out_bytes(&value, "", 1);
+    if (status == WW_OK && value.failed)
+        status = memory_failed("a note", value.length);
+    if (status == WW_OK)
+        status = settings ? notes_put(s, name.bytes, value.bytes) : notes_remove(s, name.bytes);
+    out_free(&name);
+    out_free(&value);
+    return status;
+}
+
+ww_status sparse_forget(server *s, const char *collection)
+{
+    out name = {0};
+    ww_status status = note_name(&name, collection, "");
+    if (status == WW_OK)
+        status = notes_remove_all(s, name.bytes);
+    out_free(&name);
+    return status;
+}
+
+static ww_status each_note(server *s, const entry *e, void (*tell)(void *user, const char *rest, const char *value), void *user)
+{
+    out name = {0};
+    ww_status status = note_name(&name, e->name, "");
+    if (status == WW_OK)
+        status = notes_each(s, name.bytes, tell, user);
+    out_free(&name);
+    return status;
+}
+
+static void mark(void *user, const char *rest, const char *value)
+{
+    entry *e = user;
+    for (size_t i = 0; i < e->part_count; i++)
+        if (strcmp(e->parts[i].name, rest) == 0) {
+            e->parts[i].sparse = true;
+            e->parts[i].idf = asks_idf(json_root(value));
+        }
+}
+
+ww_status sparse_mark(server *s, entry *e)
+{
+    return each_note(s, e, mark, e);
+}
+
+typedef struct describing {
+    out *o;
+    bool begun;
+} describing;
+
+static void put_note(void *user, const char *rest, const char *value)
+{
+    describing *d = user;
+    out_text(d->o, d->begun ? "," : ",\"sparse_vectors\":{");
+    out_quoted(d->o, rest, strlen(rest));
+    out_text(d->o, ":");
+    out_text(d->o, value);
+    d->begun = true;
+}
+
+void sparse_describe(server *s, out *o, const entry *e)
+{
+    describing d = {o, false};
+    (void)each_note(s, e, put_note, &d); /* the description is correct without them */
+    out_text(o, d.begun ? "}" : "");
+}
+
+/* ---- searching ----------------------------------------------------------------------------------------------------------- */
+
+/* Takes the vector of the point that a search names. */
+static ww_status take_point(search *s)
+{
+    const char *const ids[1] = {s->examples[0].id};
+    ww_results *found = NULL;
+    ww_sparse_vector v;
+    ww_status status = points_get(s->target, ids, 1, WW_FETCH_IDS | WW_FETCH_SPARSE, &found);
+    if (status == WW_OK && !ww_results_id(found, 0, 0))
+        status = ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", ids[0]);
+    if (status == WW_OK) {
+        (void)ww_results_sparse(found, 0, 0, &v);
+        uint32_t *indices = memory_alloc((size_t)(v.count + 1) * sizeof *indices);
+        float *values = memory_alloc((size_t)(v.count + 1) * sizeof *values);
+        s->sparse = (ww_sparse_vector){v.count, indices, values};
+        if (!indices || !values)
+            status = memory_failed("a sparse vector", (size_t)v.count * sizeof *indices);
+        else if (v.count > 0) {
+            memcpy(indices, v.indices, (size_t)v.count * sizeof *indices);
+            memcpy(values, v.values, (size_t)v.count * sizeof *values);
+        }
+    }
+    s->kind = SEARCH_SPARSE;
+    s->excludes_examples = true;
+    ww_results_destroy(found);
+    return status;
+}
+
+ww_status sparse_ready(search *s)
+{
+    if (s->diverse)
+        return ww_fail(WW_UNSUPPORTED, "query.mmr: is not supported for sparse vectors");
+    if (!s->target->sparse)
+        return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is not sparse, and the query is", s->using);
+    if (s->kind == SEARCH_SPARSE)
+        return WW_OK;
+    if (s->kind != SEARCH_NEAREST || s->example_count > 1 || s->lookup.collection[0] != '\0')
+        return ww_fail(WW_UNSUPPORTED, "query: a sparse vector is searched by one vector or one point of its collection");
+    if (s->examples[0].id[0] == '\0')
+        return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is sparse, and the query is not", s->using);
+    return take_point(s);
+}
+
+ww_status sparse_query(const search *s, int64_t depth, ww_results **results)
+{
+    ww_sparse_query sparse = ww_sparse_query_default();
+    ww_query query = ww_query_default();
+    sparse.vectors = &s->sparse;
+    sparse.modifier = s->target->idf ? WW_SPARSE_IDF : WW_SPARSE_PLAIN;
+    query.cancel = job_cancel();
+    query.sparse = &sparse;
+    query.query_count = 1;
+    query.filter = s->filter.filter;
+    query.fetch = WW_FETCH_IDS;
+    if (depth <= WW_K_MAX) {
+        query.k = (int32_t)depth;
+    } else {
+        query.mode = WW_QUERY_RANGE;
+        query.bound = -INFINITY;
+        query.limit = depth < WW_ROWS_MAX ? depth : WW_ROWS_MAX;
+    }
+    atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
+    return ww_collection_query(s->target->collection, &query, results);
+}
