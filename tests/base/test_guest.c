@@ -117,7 +117,7 @@ static bool make_trap(const char *source, const char *library)
 static bool springs(const char *program, const char *trap_file, uid_t user)
 {
     remove(trap_file);
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     assert_true(child >= 0);
     if (child == 0) {
         if (user && (setgid(user) != 0 || setuid(user) != 0))

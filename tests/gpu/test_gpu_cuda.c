@@ -17,6 +17,7 @@
 #include "gpu/launch.h"
 #include "support/embedded_find.h"
 #include "support/kernels.h"
+#include "support/process.h"
 #include "tensor/tensor.h"
 
 enum { SHARED_BYTES = 227 << 10 }; /* per block, as the stand-in claims */
@@ -52,7 +53,7 @@ static void in_a_process_of_its_own(void (*work)(void))
 {
     need_kernels("sm_90a");
     fflush(stdout);
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0) {
         unsetenv("WARPWAVE_DEVICE");
         setenv("WARPWAVE_CUDA_LIBRARY", STANDIN, 1);

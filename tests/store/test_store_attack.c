@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include "store/attack.h"
+#include "support/process.h"
 
 /* ---- damaged databases --------------------------------------------------------------------------------------------------- */
 
@@ -108,7 +109,7 @@ static void leave_a_log(void)
 {
     int ended = 0;
     remove_files();
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0) {
         ww_device *device = NULL;
         ww_store *store = NULL;

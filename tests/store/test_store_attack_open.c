@@ -9,6 +9,7 @@
 
 #include "store/attack.h"
 #include "store/faulty_vfs.h"
+#include "support/process.h"
 
 /* ---- processes that are killed ------------------------------------------------------------------------------------------- */
 
@@ -54,7 +55,7 @@ static void writer_start(writing *w, int number)
 {
     int pipes[2];
     assert_int_equal(pipe(pipes), 0);
-    w->child = fork();
+    w->child = fork_when_idle();
     if (w->child == 0)
         write_until_killed(number, w->next, pipes[1]);
     close(pipes[1]);
@@ -236,7 +237,7 @@ static void files_attacked_while_open_end_no_process(void **state)
         remove_files();
         make_two();
         assert_int_equal(pipe(pipes), 0);
-        const pid_t child = fork();
+        const pid_t child = fork_when_idle();
         if (child == 0)
             work_until_refused(exclusive, pipes[1]);
         close(pipes[1]);

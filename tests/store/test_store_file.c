@@ -172,7 +172,7 @@ static void an_exclusive_store_maps_nothing_and_keeps_other_processes_out(void *
     int down[2], ended = 0;
     assert_int_equal(pipe(down), 0);
     heard = down[0];
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0)
         open_elsewhere();
     ww_store_config config = ww_store_config_default();
@@ -233,7 +233,7 @@ static void an_exclusive_store_waits_for_other_processes(void **state)
     char byte = 0;
     fill(path, 5);
     assert_int_equal(pipe(ready) | pipe(done), 0);
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0) { /* reads, and keeps its transaction */
         sqlite3 *db = NULL;
         close(done[1]);
@@ -352,7 +352,7 @@ static void a_store_in_a_folder_that_cannot_be_written_is_read(void **state)
 
     /* A writer that was killed leaves its last writes in the -wal. */
     assert_int_equal(chmod(kept, 0644) | chmod(folder, 0755), 0);
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0) {
         ww_store *store = NULL;
         ww_collection *collection = NULL;
@@ -395,7 +395,7 @@ static void a_store_in_such_a_folder_that_changes_is_refused(void **state)
     }
     assert_int_equal(pipe(up) | pipe(down), 0);
     told = up[1], heard = down[0];
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0)
         read_what_changes_as_nobody();
     assert_int_equal(read(up[0], &byte, 1), 1);

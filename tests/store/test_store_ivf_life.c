@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include "store/indexed_store.h"
+#include "support/process.h"
 
 /* ---- writes -------------------------------------------------------------------------------------------------------------- */
 
@@ -215,7 +216,7 @@ static void another_process_sees_the_index_and_its_changes(void **state)
     int orders[2], answers[2];
     assert_int_equal(pipe(orders), 0);
     assert_int_equal(pipe(answers), 0);
-    const pid_t child = fork(); /* before the file is opened */
+    const pid_t child = fork_when_idle(); /* before the file is opened */
     if (child == 0) {
         close(orders[1]);
         other_process(orders[0], answers[1]);

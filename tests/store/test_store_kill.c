@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "store/store_support.h"
+#include "support/process.h"
 #include "support/scratch.h"
 
 /* Works until it is killed; reports every acknowledged operation to the parent. */
@@ -57,7 +58,7 @@ static void kill_again_and_again(int kills)
     for (int i = 0; i < kills; i++) {
         int pipes[2];
         assert_int_equal(pipe(pipes), 0);
-        const pid_t child = fork();
+        const pid_t child = fork_when_idle();
         if (child == 0) {
             close(pipes[0]);
             work_until_killed(path, seed, next, pipes[1]);

@@ -8,6 +8,7 @@
 #include "store/page_size.h"
 #include "store/store_support.h"
 #include "support/devices.h"
+#include "support/process.h"
 #include "support/scratch.h"
 #include "vectors/internal/mirror.h"
 
@@ -247,7 +248,7 @@ static void a_child_cannot_use_the_parents_store_and_harms_nothing(void **state)
     ww_store *store = NULL;
     ww_collection *collection = NULL;
     make(device, &store, &collection, 6);
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0) {
         ww_results *list = NULL;
         const char *id = "x";
@@ -271,7 +272,7 @@ static void a_child_cannot_use_the_parents_store_and_harms_nothing(void **state)
     assert_true(collections_equal(collection, model));
     ww_collection_destroy(model);
     work_close(store, collection);
-    const pid_t later = fork();
+    const pid_t later = fork_when_idle();
     if (later == 0) { /* closed before the fork: the child may use it like any process */
         ww_device *own = NULL;
         _exit(ww_device_open("cpu", &own) != WW_OK || work_open(path, own, &store, &collection) != WW_OK ||

@@ -11,6 +11,7 @@
 #include "store/store_support.h"
 #include "support/faults/fault_counts.h"
 #include "support/memory.h"
+#include "support/process.h"
 #include "support/scratch.h"
 
 enum { ROWS = 80, STEPS = 20, DAMAGES = 150 };
@@ -119,7 +120,7 @@ static void another_process_finds_it(void **state)
     work_close(store, collection);
     store = NULL;
     collection = NULL;
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0) {
         ww_device *own = NULL;
         ww_map *kept = NULL;

@@ -7,6 +7,7 @@
 #include "store/store_support.h"
 #include "support/filters.h"
 #include "support/memory.h"
+#include "support/process.h"
 #include "support/scratch.h"
 
 enum { DIM = 8, ROWS = 40, BUSY_MS = 50 };
@@ -308,7 +309,7 @@ static void a_process_that_dies_in_a_transaction_leaves_nothing(void **state)
     (void)state;
     make();
     close_both();
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0) {
         ww_device *own = NULL;
         const bool opened = ww_device_open("cpu", &own) == WW_OK;

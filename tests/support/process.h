@@ -24,4 +24,8 @@ enum { PROCESS_SKIPPED = 77 };
  * printed why. */
 void in_a_process(void (*work)(void), int seconds);
 
+/* fork() for a child that uses the library. libasan's malloc waits for ever in a child if another thread of the parent was in
+ * it, so under that sanitizer this waits until the other threads sleep. */
+pid_t fork_when_idle(void);
+
 #endif

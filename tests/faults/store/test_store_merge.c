@@ -12,6 +12,7 @@
 #include "support/data/indexed.h"
 #include "support/faults/fault_counts.h"
 #include "support/memory.h"
+#include "support/process.h"
 #include "support/scratch.h"
 
 enum { DIM = 6, COUNT = 400, LISTS = 60, KEPT = 5 };
@@ -187,7 +188,7 @@ static void a_process_that_is_killed_leaves_the_lists_in_step(void **state)
         ww_collection *docs = NULL;
         remove_files();
         copy_file(original, path);
-        const pid_t child = fork();
+        const pid_t child = fork_when_idle();
         if (child == 0) {
             if (ww_device_open("cpu", &device) != WW_OK) /* one of its own */
                 _exit(1);

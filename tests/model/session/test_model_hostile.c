@@ -9,6 +9,7 @@
 #include "model/model_calls.h"
 #include "support/calls/float_control.h"
 #include "support/devices.h"
+#include "support/process.h"
 #include "support/scratch.h"
 
 enum { VOCABULARY = 96, WIDTH = 64, DRAWN = 4, MEBIBYTE = 1 << 20 };
@@ -102,7 +103,7 @@ static int use_a_model(rlim_t bytes)
 static int used_in_a_child(rlim_t bytes)
 {
     int status = 0;
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     assert_true(child >= 0);
     if (child == 0)
         _exit(use_a_model(bytes));

@@ -17,6 +17,7 @@
 #include <warpwave/store.h>
 
 #include "support/data/random.h"
+#include "support/process.h"
 #include "support/scratch.h"
 
 enum { CONNECTIONS = 2, STEPS = 300, CURSORS = 4, IDS = 24, SQL_BYTES = 2048 };
@@ -404,7 +405,7 @@ static pid_t start_other(const attacker *a, int steps)
     char seed[32], count[32];
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)a->seed);
     snprintf(count, sizeof count, "%d", steps);
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0) {
         execl("/proc/self/exe", "attack", a->path, seed, count, (char *)NULL);
         _exit(127);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "store/store_support.h"
+#include "support/process.h"
 #include "support/scratch.h"
 
 enum { BATCH = 8, READERS = 4, WRITES = 40 };
@@ -163,7 +164,7 @@ static void writes_of_another_process_are_seen_completely_while_a_reader_keeps_i
     int pipes[2];
     char byte;
     assert_int_equal(pipe(pipes), 0);
-    const pid_t child = fork();
+    const pid_t child = fork_when_idle();
     if (child == 0)
         write_elsewhere(path, pipes[1]);
     assert_int_equal(read(pipes[0], &byte, 1), 1);
