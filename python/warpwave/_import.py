@@ -241,7 +241,7 @@ def _pgvector(asked: argparse.Namespace) -> Found:
                 vectors, ids, payloads = zip(*page)
                 yield Batch(np.array(vectors, np.float32), ids if key else None, [json.loads(text) or None for text in payloads])
 
-    notes = [f"{total - rows} without a vector are left out"] if total > rows else []
+    notes = [f"left out without a vector: {_count(total - rows)}"] if total > rows else []
     notes += ["vectors of 64 bits are rounded to 32"] if rounded else []
     notes += _other_vectors(vectors, vector)
     return Found(relation, rows, next((metric for metric in ("cosine", "l2", "ip") if f"{metric}_ops" in operators), ""), batches(), "; ".join(notes))
@@ -370,6 +370,10 @@ def _move(found: Found, path: str, name: str, metric: str) -> Checksum:
     return read
 
 
+def _count(rows: int) -> str:
+    return f"{rows} {'row' if rows == 1 else 'rows'}"
+
+
 def _reading(read: Callable[..., Any], *arguments: Any) -> Any:
     """Call what reads a source. Packages of others have exceptions of their own, which become one sentence."""
     try:
@@ -397,10 +401,10 @@ def _import(asked: argparse.Namespace) -> str:
     try:
         read = _move(found, asked.store, name, metric)
         if read.rows != found.rows:
-            raise Failed(f"{found.rows} rows were announced and {read.rows} came; is somebody writing? Nothing was imported")
+            raise Failed(f"{_count(found.rows)} announced, {read.rows} came; is somebody writing? Nothing was imported")
         stored = _stored(asked.store, name + _MOVING)
         if (stored.rows, stored.text) != (read.rows, read.text):
-            raise Failed(f"{read.rows} rows with checksum {read.text} were read, {stored.rows} with {stored.text} are in {asked.store}; nothing was imported")
+            raise Failed(f"read: {_count(read.rows)} with checksum {read.text}; in {asked.store}: {_count(stored.rows)} with {stored.text}; nothing was imported")
         with Store(asked.store, device="cpu") as store:
             dim = store.rename(name + _MOVING, name).dim
         complete = True
@@ -411,7 +415,7 @@ def _import(asked: argparse.Namespace) -> str:
                     store.drop(name + _MOVING)
     note = f"note: {found.note}\n" if found.note else ""
     chosen = "" if found.metric or asked.metric else f"; the source names no metric, --metric chooses another than {metric}"
-    return (f"{note}{asked.store}: collection {name!r}, {stored.rows} {'row' if stored.rows == 1 else 'rows'} x {dim}, {metric}{chosen}\n"
+    return (f"{note}{asked.store}: collection {name!r}, {_count(stored.rows)} x {dim}, {metric}{chosen}\n"
             f"checksum of ids, vectors, payloads and texts: {read.text} read, {stored.text} stored")
 
 
