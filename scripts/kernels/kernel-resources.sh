@@ -15,11 +15,13 @@ occupancy() {
         # registers a lane of one SIMD unit, its granule, waves at most, SIMD units that share `lds` bytes of shared memory
         function family(chip) {
             simds = 4; lds = 65536
-            if (chip ~ /^gfx9(0a|42)$/)                   { registers = 512;  granule = 8;  most = 8 }
+            if (chip ~ /^gfx9(0a|42|50|-4-generic)$/)     { registers = 512;  granule = 8;  most = 8 }
             else if (chip ~ /^gfx9/)                      { registers = 256;  granule = 4;  most = 10 }
             else                                          { lds = 131072 }
+            if (chip == "gfx950")                         { lds = 163840 }
             if (chip ~ /^gfx10(1|-1)/)                    { registers = 1024; granule = 8;  most = 20 }
             else if (chip ~ /^gfx(10|11-generic)/)        { registers = 1024; granule = 16; most = 16 }
+            else if (chip == "gfx1250")                   { registers = 1024; granule = 16; most = 16; lds = 327680 }
             else if (chip ~ /^gfx1[12]/)                  { registers = 1536; granule = 24; most = 16 }
             if (chip ~ /^sm_/)                            { registers = 512;  granule = 8;  most = chip ~ /^sm_75/ ? 8 : 16
                                                             lds = chip ~ /^sm_75/ ? 65536 : chip ~ /^sm_80/ ? 167936 : 233472 }
