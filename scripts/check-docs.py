@@ -276,7 +276,7 @@ def check_targets(path, text, targets):
 
 
 # The front page and the results are read by people in a hurry.
-WORDS_MAX = {"README.md": 900, "bench/RESULTS.md": 1500}
+WORDS_MAX = {"README.md": 900, "bench/RESULTS.md": 1500, "docs/evidence/amd-performance.md": 900}
 
 
 def check_reader(path, text):

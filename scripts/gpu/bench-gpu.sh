@@ -33,7 +33,7 @@ for device in json.load(sys.stdin)["devices"]:
     echo "gpu_workloads $1: milliseconds measured, milliseconds calculated for $chip (a lower bound), calculated by measured"
     "$build/tests/gpu_workloads" "$1" "${few[@]}" > "$build/gpu-workloads.txt" || failed=1
     awk -F '\t' -v chip="$chip" '
-        NR == FNR { if ($1 == chip) calculated[$2] = $3; next }
+        NR == FNR { if ($1 == chip && $3 != "-") calculated[$2] = $3; next }
         $1 in calculated { printf "%-26s %12.4f %12.4f %6.0f%%\n", $1, $2, calculated[$1], 100 * calculated[$1] / $2; next }
         { printf "%-26s %12.4f %12s\n", $1, $2, "-" }' "$here/../../docs/evidence/amd-performance.tsv" "$build/gpu-workloads.txt"
 }

@@ -2,14 +2,15 @@
 a whole one, and launches take no time. Nothing waits, except where too few loads are in flight to hide the memory's latency."""
 import math
 
-from counting import ATOMIC, LOAD, QUARTER, STORE, matrix_macs
+from counting import ATOMIC, INTEGER_PRODUCT, LOAD, STORE, TRANSCENDENTAL, matrix_macs
 
 PIPES = ("memory", "loads in flight", "second-level cache", "vector cache", "LDS", "vector", "matrix", "scalar", "one wave's instructions")
 
 
 def vector_clocks(card, wave, mnemonic):
     """Clocks of the SIMD unit."""
-    clocks = card.quarter_clocks if QUARTER.match(mnemonic) else card.vector_clocks
+    clocks = (card.transcendental_clocks if TRANSCENDENTAL.match(mnemonic) else card.integer_product_clocks if INTEGER_PRODUCT.match(mnemonic)
+              else card.vector_clocks)
     if card.vector_clocks == 1:
         clocks *= wave // 32
         if "_f64" in mnemonic:
@@ -42,8 +43,8 @@ def clocks_of_a_block(card, wave, counted):
     clocks = dict.fromkeys(PIPES[3:8], 0.0)
     for mnemonic, count in counted["instructions"].items():
         if mnemonic.startswith(("v_mfma", "v_wmma")):
-            type_, macs = matrix_macs(mnemonic)
-            clocks["matrix"] += count * macs / card.matrix[type_] / card.simds
+            type_, macs, rows = matrix_macs(mnemonic)
+            clocks["matrix"] += count * max(macs / card.matrix[type_], card.matrix_min_clocks.get(rows, 0)) / card.simds
         elif mnemonic.startswith("v_"):
             clocks["vector"] += count * vector_clocks(card, wave, mnemonic) / card.simds
         elif mnemonic.startswith("s_") and not mnemonic.startswith(("s_wait", "s_nop", "s_delay", "s_barrier", "s_clause")):

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum { ACCESS_NONE, ACCESS_LOAD, ACCESS_STORE, ACCESS_ATOMIC, ACCESS_LDS, ACCESS_WAIT, ACCESS_KINDS };
-enum { LANES_MAX = 64, BANKS = 32, IN_FLIGHT_MAX = 64, LINES_MAX = 256, NO_SCALAR = 255, READS_128 = 8 };
+enum { LANES_MAX = 64, BANKS_MAX = 64, IN_FLIGHT_MAX = 64, LINES_MAX = 256, NO_SCALAR = 255, READS_128 = 8 };
 typedef struct {
     uint8_t kind;
     uint8_t vaddr, saddr; /* saddr: the first of two scalar registers, or NO_SCALAR: the address is in two vector registers */
@@ -31,7 +31,7 @@ typedef struct {
     uint64_t *lanes;        /* indexed in the same way: active lanes, added up */
     line_t *table;          /* a hash table of `table_size` places, a power of two */
     uint64_t table_size, table_used;
-    uint64_t line_bytes, block, group;
+    uint64_t line_bytes, block, group, banks;
     uint64_t accesses[ACCESS_KINDS], lines[ACCESS_KINDS], used[ACCESS_KINDS], asked[ACCESS_KINDS];
     uint64_t first_level_cycles, first_level_bytes; /* a cycle for each line, or for a certain number of bytes */
     uint64_t lds_cycles, lds_cycles_min;
@@ -143,20 +143,23 @@ static int served_lane(const access_t *a, int i)
 /* One place of each lane: a bank gives one word a cycle, to all lanes that ask for that very word. */
 static void count_banks(counter_t *c, const access_t *a, const uint32_t *addresses, int32_t offset, uint64_t active, int ws)
 {
-    const int words = a->bytes < 4 ? 1 : a->bytes / 4, together = words == 1 ? 32 : words == 2 ? 16 : 8;
+    const int words = a->bytes < 4 ? 1 : a->bytes / 4, banks = (int)c->banks,
+              together = words == 1   ? banks
+                         : words == 2 ? banks / 2
+                                      : banks / 4;
     for (int first = 0; first < ws; first += together) {
-        uint32_t wanted[BANKS][32];
-        int depth[BANKS] = {0}, deepest = 0;
+        uint32_t wanted[BANKS_MAX][LANES_MAX];
+        int depth[BANKS_MAX] = {0}, deepest = 0;
         for (int i = first; i < first + together; i++) {
             const int lane = served_lane(a, i);
             if (!(active >> lane & 1))
                 continue;
             for (int w = 0; w < words; w++) {
-                const uint32_t word = (addresses[lane] + (uint32_t)offset) / 4 + (uint32_t)w, bank = word % BANKS;
+                const uint32_t word = (addresses[lane] + (uint32_t)offset) / 4 + (uint32_t)w, bank = word % (uint32_t)banks;
                 int known = 0;
                 while (known < depth[bank] && wanted[bank][known] != word)
                     known++;
-                if (known == depth[bank] && known < 32)
+                if (known == depth[bank] && known < LANES_MAX)
                     wanted[bank][depth[bank]++] = word;
                 deepest = depth[bank] > deepest ? depth[bank] : deepest;
             }

@@ -23,7 +23,7 @@ class Line(ctypes.Structure):
 
 class Counts(ctypes.Structure):
     _fields_ = [("access", ctypes.c_void_p), ("lanes", ctypes.c_void_p), ("table", ctypes.c_void_p)] + [
-        (name, ctypes.c_uint64) for name in ("table_size", "table_used", "line_bytes", "block", "group")] + [
+        (name, ctypes.c_uint64) for name in ("table_size", "table_used", "line_bytes", "block", "group", "banks")] + [
         (name, ctypes.c_uint64 * KINDS) for name in ("accesses", "lines", "used", "asked")] + [
         (name, ctypes.c_uint64) for name in ("first_level_cycles", "first_level_bytes", "lds_cycles", "lds_cycles_min", "waits", "retired_bytes")] + [
         ("weighted_bytes", ctypes.c_double)]
@@ -31,7 +31,7 @@ class Counts(ctypes.Structure):
 
 def disassembled(image):
     """(address, mnemonic, operands) of every instruction of a code object."""
-    objdump = shutil.which("llvm-objdump-19") or shutil.which("llvm-objdump") or "llvm-objdump"
+    objdump = shutil.which("llvm-objdump-22") or shutil.which("llvm-objdump-19") or shutil.which("llvm-objdump") or "llvm-objdump"
     with tempfile.NamedTemporaryFile(suffix=".hsaco") as file:
         file.write(image)
         file.flush()
@@ -44,7 +44,8 @@ def disassembled(image):
 
 # ---- what an instruction is -----------------------------------------------------------------------------------------------------
 
-QUARTER = re.compile(r"v_(exp|log|rcp|rsq|sqrt|sin|cos|rcp_iflag)_(f|bf)|v_mul_(lo|hi)_[ui]32|v_mad_[ui]64_[ui]32")
+TRANSCENDENTAL = re.compile(r"v_(exp|log|rcp|rsq|sqrt|sin|cos|rcp_iflag)_(f|bf)")
+INTEGER_PRODUCT = re.compile(r"v_mul_(lo|hi)_[ui]32|v_mad_[ui]64_[ui]32")
 MATRIX = re.compile(r"v_(?:mfma|wmma)_(\w+?)_(\d+)x(\d+)x(\d+)_?(\w+)")
 
 
@@ -53,7 +54,7 @@ def kind_of(mnemonic):
     if MATRIX.match(mnemonic):
         return "matrix " + re.sub(r"^v_(mfma|wmma)_|_e(32|64)$", "", mnemonic)
     if mnemonic.startswith("v_"):
-        return "quarter-rate vector" if QUARTER.match(mnemonic) else "vector"
+        return "quarter-rate vector" if TRANSCENDENTAL.match(mnemonic) or INTEGER_PRODUCT.match(mnemonic) else "vector"
     if mnemonic.startswith("ds_"):
         return "LDS"
     if re.match(r"(global|flat|buffer|scratch)_(load|store|atomic)", mnemonic):
@@ -66,10 +67,10 @@ def kind_of(mnemonic):
 
 
 def matrix_macs(mnemonic):
-    """The type of the factors, and the number of multiply-adds, of one matrix instruction."""
+    """The type of the factors, and the number of multiply-adds, of one matrix instruction, and the rows of its result."""
     _, m, n, k, type_ = MATRIX.match(mnemonic).groups()
     type_ = re.sub(r"^i?u?8$|^iu8$", "i8", re.sub(r"_?(1k|e64|e32)$", "", type_))
-    return type_, int(m) * int(n) * int(k)
+    return type_, int(m) * int(n) * int(k), int(m)
 
 
 WIDTHS = {"dwordx4": 16, "dwordx3": 12, "dwordx2": 8, "dword": 4, "b128": 16, "b96": 12, "b64": 8, "b32": 4, "short": 2, "ushort": 2, "sshort": 2,
@@ -162,7 +163,7 @@ class Counter:
                 self.accesses[address // 4] = access
         self.lanes, self.table = (ctypes.c_uint64 * places)(), (Line * TABLE_SIZE)()
         self.counts = Counts(access=ctypes.addressof(self.accesses), lanes=ctypes.addressof(self.lanes), table=ctypes.addressof(self.table),
-                             table_size=TABLE_SIZE, line_bytes=card.line_bytes, first_level_bytes=card.first_level_bytes)
+                             table_size=TABLE_SIZE, line_bytes=card.line_bytes, first_level_bytes=card.first_level_bytes, banks=card.lds_banks)
         self.address, self.blocks, self.longest = ctypes.addressof(self.counts), 0, []
 
     def begin(self, *_):

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Calculates how fast the kernels of a chip can be, by executing blocks of them and counting:
 
-    performance.py BUILD_DIR CHIP [KEY...]     writes BUILD_DIR/performance/CHIP.json, or renews in it the workloads KEY, those of ROUTES among them
+    performance.py BUILD_DIR CHIP [all|KEY...]   writes BUILD_DIR/performance/CHIP.json: the workloads of the page, or all, or KEY, those of ROUTES
+                                                 among them. What is there and was counted from the same machine code in the same way stays.
     performance.py --dot2 BUILD_DIR CHIP KEY...   the same with fast products of f16 as chips without matrix units have them; writes nothing
 
 performance_page.py makes docs/evidence/amd-performance.md of that. TINYGRAD_PATH must name a checkout of tinygrad, as for check.py."""
 import ctypes
+import hashlib
 import json
 import os
 import pathlib
@@ -18,8 +20,8 @@ import counting
 from cards import CARDS
 from machine import ROOT, Device, Executor, Library, Refused
 from run_hsaco import GpuFault, Module
-from structs import code_of, kernels_of
-from workloads import ROUTES, ROWS, WORKLOADS
+from structs import code_of, is_stale, kernels_of
+from workloads import PAGE, ROUTES, ROWS, WORKLOADS
 
 SAMPLED = 4
 GROUPED = ("quant_gemv_",)  # up to GROUP of their blocks share rows, one after the other, and the last of them does more
@@ -102,7 +104,7 @@ class CountingExecutor(Executor):
             blocks = blocks * -(-threads // wave) // -(-launch.block // wave)
             blocks = min(blocks, BARRIERS) if launch.block > wave else blocks
         if shared:
-            blocks = min(blocks, (65536 if self.card.vector_clocks == 4 else 131072) // shared)
+            blocks = min(blocks, self.card.lds_bytes // shared)
         return max(1, blocks)
 
     def _count_on_a_copy(self, launch):
@@ -180,19 +182,32 @@ def calculated(setting, workload):
     return told
 
 
+def way_of_counting(build, card):
+    """A hash of what a count depends on besides the machine code."""
+    here = pathlib.Path(__file__).parent
+    resources = [line for line in (build / "kernels/resources.txt").read_text(encoding="utf-8").splitlines() if f" {card.chip} " in line]
+    files = [here / name for name in ("count.h", "emuloop.c", "counting.py", "calculate.py", "performance.py", "workloads.py")]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files) + repr((card, resources)).encode()).hexdigest()[:16]
+
+
 def main():
     dot2 = sys.argv[1] == "--dot2"
     build, chip, *wanted = sys.argv[1 + dot2:]
     build = pathlib.Path(build).resolve()
     out = build / "performance" / f"{chip}.json"
     out.parent.mkdir(exist_ok=True)
-    results = json.loads(out.read_text(encoding="utf-8")) if wanted and out.exists() else {}
+    results = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+    modules, way = {kernel: module for module, kernel in kernels_of(ROOT)[0]}, way_of_counting(build, CARDS[chip])
+    results = {key: told for key, told in results.items() if told["way"] == way and not is_stale(build, chip, told, modules)}
     setting, failed = Setting(build, chip, dot2), False
-    for workload in WORKLOADS + (ROUTES if wanted else []):
-        if wanted and workload.key not in wanted:
+    for workload in WORKLOADS + ROUTES:
+        if workload.key not in (wanted or PAGE) and not (wanted == ["all"] and workload in WORKLOADS):
+            continue
+        if workload.key in results and not dot2:
+            print(f"{chip:8} {workload.key:26} counted before from the same code", flush=True)
             continue
         try:
-            told = results[workload.key] = calculated(setting, workload)
+            told = results[workload.key] = {**calculated(setting, workload), "way": way}
         except (GpuFault, NotImplementedError, AssertionError, Refused, MemoryError) as wrong:
             print(f"{chip} {workload.key}: failed: {wrong}", flush=True)
             failed = True

@@ -5,11 +5,13 @@ beside it amd-performance.tsv for scripts/gpu/bench-gpu.sh.
     performance_page.py BUILD_DIR CHIP..."""
 import json
 import pathlib
+import re
 import sys
+import textwrap
 
 from cards import CARDS, SOURCES
-from structs import code_of, kernels_of
-from workloads import WORKLOADS
+from structs import is_stale, kernels_of
+from workloads import PAGE, WORKLOADS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PREAMBLE = """# AMD cards: calculated times
@@ -34,9 +36,8 @@ NVIDIA card [below](#how-far-to-trust-it).
   that it keeps its share of what all keep.
 - *multiplying kernel*: the ratio of that kernel alone, of 1000 screened queries and of 512 columns.
 - *before its kernels were changed*: counted with the code that stood there then; what the code of today would give was not counted.
-- *in an earlier build, the same code*: the row was kept from a run before this one; its longest kernel's machine code is the same, byte for byte.
 - Bytes are multiplied by the fastest instruction of each chip: `v_mfma_i32_16x16x16i8` on gfx90a, `v_mfma_i32_16x16x32_i8` on gfx942, which does twice as
-  much in a clock, `v_wmma_i32_16x16x16_iu8` on gfx1100 and gfx1201, the latter at twice the rate; [Instructions](#instructions) has how often.
+  much in a clock, `v_mfma_i32_16x16x64_i8` on gfx950, which does four times as much, `v_wmma_i32_16x16x16_iu8` on gfx1100 and gfx1201, the latter at twice the rate; [Instructions](#instructions) has how often.
 - Four blocks of each launch are counted and multiplied by the number of all, or two groups of eight where blocks share rows; that this tells what a
   whole run does is checked before anything is counted (`tests/codeobjects/check_sampling.py`).
 """
@@ -73,11 +74,6 @@ def met(workload, told, chip):
     return "met" if not short else "missed: " + ", ".join(short)
 
 
-def is_stale(build, chip, told, modules):
-    """Whether a kernel of the workload has changed since it was counted, or no longer exists."""
-    return any(kernel not in modules or code != code_of(build, modules[kernel], chip) for kernel, code in told["code"].items())
-
-
 def table(build, chip, results):
     card, modules = CARDS[chip], {kernel: module for module, kernel in kernels_of(ROOT)[0]}
     yield f"\n## {card.name} ({chip})\n"
@@ -89,7 +85,7 @@ def table(build, chip, results):
             continue
         told = results[workload.key]
         own = f"{ratio_of(workload, told):.0%}" if "own" in told else ""
-        when = " (before its kernels were changed)" if is_stale(build, chip, told, modules) else " (in an earlier build, the same code)" if told.get("earlier") else ""
+        when = " (before its kernels were changed)" if is_stale(build, chip, told, modules) else ""
         yield (f"| {workload.title}{when} | {time_text(told['seconds'])} | {time_text(told['floor'])} | "
                f"{told['floor'] / told['seconds']:.0%} | {own} | `{told['kernel']}` | {told['pipe']} | {size_text(told['pipes']['memory'] * card.memory_bytes)} | "
                f"{told['coalescing']:.0%} | {told['conflicts']:.0%} | "
@@ -155,10 +151,10 @@ def trust():
     for _, _, _, calculated, binds, took in told:
         ratios[binds in ("memory", "second-level cache")].append(float(calculated) / float(took))
     near, far = (sorted(ratios[memory]) for memory in (True, False))
-    yield ("The same calculation from `ncu`'s counts of the same kernels on an H200 (`scripts/gpu/ncu-counts.py`, `docs/evidence/ncu-counts.tsv`), beside the measured times:\n"
-           f"where the memory or the second-level cache binds ({len(near)} rows), the calculated time is {near[0]:.0%} to {near[-1]:.0%} of the measured one, in half of\n"
-           f"the rows over {near[len(near) // 2]:.0%}; where instructions or shared memory bind ({len(far)} rows), {far[0]:.0%} to {far[-1]:.0%}, in half over {far[len(far) // 2]:.0%}, because the\n"
-           "calculation never waits. **A ratio near 100% of a product, a convolution or a batch says that no pipe is in the way, not that a card gets there.**")
+    yield ("The same calculation from `ncu`'s counts on an H200 (`docs/evidence/ncu-counts.tsv`), beside measured times: where memory or the second-level cache\n"
+           f"binds ({len(near)} rows), the calculated time is {near[0]:.0%} to {near[-1]:.0%} of the measured one; where instructions or shared memory bind ({len(far)} rows),\n"
+           f"{far[0]:.0%} to {far[-1]:.0%}, because the calculation never waits. **A ratio near 100% of a product or a batch says that no pipe is in the way, not that a card\n"
+           "gets there.**")
     if near[-1] > 1 or far[-1] > 1:
         yield "\nWhere the calculated time is above 100% of the measured one, a published rate is too low: there the calculated time is no lower bound."
 
@@ -174,14 +170,42 @@ def trust_table():
 SUMMARY = """# AMD cards: calculated times
 
 **No AMD card was available: every time here is calculated, none is measured.** `make check-amd-performance` executes blocks of each kernel's machine
-code instruction by instruction, counts them, and divides by what AMD publishes about the card. The busiest pipe gives the time: a **lower
-bound** with cold caches, without launches and copies. On hardware a kernel is slower; [below](#how-far-to-trust-it) is by how much on an NVIDIA card.
-The numbers behind this page (bound pipe, coalescing, bank conflicts, instructions by kind) are in `build/docs/amd-performance.md`.
+code instruction by instruction ([how](codeobjects.md#running-it)), counts what they do, and divides by the rates that AMD publishes. The busiest pipe
+gives the time: a **lower bound**, with cold caches, without launches and copies to the host.
 
-The *floor* is the bytes that must move by the memory's bandwidth, or the operations that must be done by the card's peak, whichever is longer; the
-*ratio* is floor by calculated time. A ratio above 100% would say that the floor counts work that the kernel avoids: then the floor is wrong, and the
-row does not count as met.
+The *floor* is the bytes that must move by the memory's bandwidth, or the operations that must be done by the card's peak, whichever is longer. The
+percentage is floor by calculated time.
 """
+GOALS = {"bandwidth": "One query, one column and operations on tensors: at least 80%, with 95% of each cache line used and under 5% of bank conflicts",
+         "bytes": "The kernel that multiplies bytes, of many queries and 512 columns: at least 65%",
+         "matrix": "Fast products: at least 60% (CDNA), 65% (RDNA)"}
+
+
+def short_title(title):
+    """Without the sizes that the text above the table says once."""
+    return re.sub(r", (4096 x 14336|8192 x 4096|16 x 64 x 56 x 56, 3 x 3)$|, 4096\^3$", "", title)
+
+
+def short_time(seconds):
+    return f"{1e6 * seconds:.3g} us" if seconds < 0.9995e-3 else f"{1e3 * seconds:.3g} ms"
+
+
+def goals(results, chips):
+    """A line for each goal: how many rows met it, and for each card how many did not, and which of them is the worst."""
+    yield "\n## What is wanted, and what is met\n"
+    for group, text in GOALS.items():
+        every, all_missed, cards = 0, 0, []
+        for chip in chips:
+            told = [(ratio_of(w, results[chip][w.key]), w.title, met(w, results[chip][w.key], chip)) for w in WORKLOADS
+                    if w.group == group and w.key in results[chip]]
+            missed = sorted(row for row in told if row[2] != "met")
+            every, all_missed = every + len(told), all_missed + len(missed)
+            if missed:
+                ratio, title, _ = missed[0]
+                wrong = sum(row[2] == "wrong floor" for row in missed)
+                cards.append(f"{CARDS[chip].name} {len(missed)}{f' ({wrong} have a floor that is too high)' if wrong else ''}, the worst {short_title(title)}, {ratio:.0%}")
+        line = f"- {text}: {every - all_missed} of {every} rows.{' Missed: ' + '; '.join(cards) + '.' if cards else ''}"
+        yield textwrap.fill(line, 150, subsequent_indent="  ")
 
 
 def summary(build, results, chips):
@@ -189,30 +213,32 @@ def summary(build, results, chips):
     yield SUMMARY.rstrip()
     old = sum(is_stale(build, chip, told, modules) for chip in chips for told in results[chip].values())
     every = sum(len(results[chip]) for chip in chips)
+    left_out = len(WORKLOADS) * len(chips) - every
     if old:
         yield f"\n{old} of the {every} times were counted before their kernels were changed; today's code was not counted."
-    yield from wanted(results, chips)
-    yield from times(results, chips)
-    yield from trust()
-    yield from rates(chips)
-    yield "\nWhere these come from is in `tests/codeobjects/cards.py`."
-    yield from RUNNING
-
-
-def times(results, chips):
-    """The workloads that some card does not do near its floor; the others are in amd-performance.tsv."""
-    rows = [(workload.title, [results[chip].get(workload.key) for chip in chips]) for workload in WORKLOADS]
-    low = [row for row in rows if any(told and round(told["floor"] / told["seconds"], 2) < NEAR for told in row[1])]
-    yield (f"\n## Times\n\nCalculated time, and the ratio, of the {len(low)} workloads whose ratio is below {NEAR:.0%} on some card. The other {len(rows) - len(low)} are in\n"
-           "[amd-performance.tsv](amd-performance.tsv), with their floors.\n")
-    yield f"| workload | {' | '.join(f'{CARDS[chip].name} ({chip})' for chip in chips)} |"
+    yield from goals(results, chips)
+    yield "\n## Times\n"
+    yield "Weights of 4096 x 14336, tensors of 8192 x 4096, products of 4096^3, images of 16 x 64 x 56 x 56 with 3 x 3 taps.\n"
+    yield f"| | {' | '.join(CARDS[chip].name for chip in chips)} |"
     yield "|---|" + "--:|" * len(chips)
-    for title, cells in low:
-        yield f"| {title} | " + " | ".join(f"{time_text(told['seconds'])}, {told['floor'] / told['seconds']:.0%}" if told else "-" for told in cells) + " |"
+    for workload in WORKLOADS:
+        told = [results[chip].get(workload.key) for chip in chips]
+        if workload.key in PAGE:
+            yield f"| {short_title(workload.title)} | " + " | ".join(f"{short_time(t['seconds'])}, {t['floor'] / t['seconds']:.0%}" if t else "-" for t in told) + " |"
+    yield ("\n`build/docs/amd-performance.md` has every number behind this page: bound pipes, coalescing, bank conflicts, instructions by kind, rates of the cards"
+           + ".\n[amd-performance.tsv](amd-performance.tsv) has more times.")
+    if left_out:
+        yield f"{left_out} of {every + left_out} pairs of workload and card were left out to save time, variants of these rows; `AMD_PERFORMANCE=all` counts them."
+    yield from trust()
+    yield RATES
 
 
-RUNNING = ["\n## Running it\n", "```sh", "TINYGRAD_PATH=/path/to/tinygrad make check-amd-performance", "```",
-           "A few minutes for each chip. The checkout of tinygrad is that of [codeobjects.md](codeobjects.md#running-it)."]
+RATES = """
+## Rates
+
+From AMD's product pages, white papers and instruction manuals; `tests/codeobjects/cards.py` has each with its source. The MI350X counts as 256 units at
+2.2 GHz with 8 TB/s, 2307 TFLOP/s of f16, 4614 TOP/s of bytes, 144 TFLOP/s of f32, and 64 banks of shared memory; the MI355X is the same chip at 2.4 GHz.
+Nobody publishes the latency of memory: 500 ns (CDNA) and 350 ns (RDNA) are taken."""
 
 
 def main():
@@ -229,8 +255,12 @@ def main():
 
 def write_summary(build, results, chips):
     (ROOT / "docs/evidence/amd-performance.md").write_text("\n".join(summary(build, results, chips)) + "\n", encoding="utf-8")
-    rows = ["# chip, workload (bench/gpu_workloads.c), milliseconds calculated, milliseconds of the floor"]
-    rows += [f"{chip}\t{key}\t{1e3 * told['seconds']:.4f}\t{1e3 * told['floor']:.4f}" for chip in chips for key, told in results[chip].items()]
+    rows = ["# chip, workload (bench/gpu_workloads.c), milliseconds calculated, milliseconds of the floor; -: not counted"]
+    for chip in chips:
+        for workload in WORKLOADS:
+            told = results[chip].get(workload.key)
+            times = f"{1e3 * told['seconds']:.4f}\t{1e3 * told['floor']:.4f}" if told else "-\t-"
+            rows.append(f"{chip}\t{workload.key}\t{times}")
     (ROOT / "docs/evidence/amd-performance.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 

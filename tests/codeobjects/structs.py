@@ -63,3 +63,8 @@ def kernels_of(root, chip=""):
         chips_of[module] = chips_of[other[1]] if other else chips
     elsewhere = {module for module, chips in chips_of.items() if not re.search(chips, chip or "gfx")}
     return [entry for entry in every if entry[0] not in elsewhere], [entry for entry in every if entry[0] in elsewhere]
+
+
+def is_stale(build, chip, told, modules):
+    """Whether a kernel of the workload has changed since it was counted, or no longer exists."""
+    return any(kernel not in modules or code != code_of(build, modules[kernel], chip) for kernel, code in told["code"].items())

@@ -224,6 +224,11 @@ for workload in WORKLOADS[-2:]:
     workload.group = ""
 WORKLOADS += [product("f16"), product("bf16"), conv("canonical"), conv("fast")]
 
+# Those of the page: what a user waits for. The others are counted by `make check-amd-performance AMD_PERFORMANCE=all`.
+PAGE = ["search-1-128", "search-1-128-screened", "search-1-768-screened", "search-1000-128-screened", "search-1000-768-screened",
+        "quant-q4_0-1", "quant-q8_0-1", "quant-q4_k-1", "quant-q6_k-1", "quant-q4_0-512", "quant-q4_k-512", "matmul-f16", "conv2d-canonical", "conv2d-fast",
+        "add", "softmax-f16", "layer_norm-f16"]
+
 # Counted when they are asked for by name, not for the page: what the choices of src/gpu/quant/quant_plan.c were made by.
 ROUTES = [quant(type_, columns, math) for columns in (64, 128, 512, 1024, 2048) for math in ("", "bf16") for type_ in BLOCK_BYTES if math or columns != 512]
 ROUTES += [product("f16", "canonical")]  # beside "matmul-f16" with --dot2: what chips without matrix units gain by that (docs/design/kernels.md)
