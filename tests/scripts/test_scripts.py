@@ -510,6 +510,18 @@ class Floors(unittest.TestCase):
         for floor, verdict in ((0.7, "met"), (1.0, "met"), (1.4, "wrong floor"), (0.1, "missed: ratio")):
             self.assertEqual(page.met(product, {"floor": floor, "seconds": 2.0, "own": {"seconds": 1.0}}, "gfx942"), verdict)
 
+    def test_the_guide_has_the_times_of_the_page(self):
+        table = [line.split("\t") for line in (ROOT / "docs/evidence/amd-performance.tsv").read_text(encoding="utf-8").splitlines()]
+        milliseconds = {(row[0], row[1]): row[2] for row in table if len(row) == 4}
+        cards = re.findall(r'Card\("([^"]+)", "(gfx\w+)"', (ROOT / "tests/codeobjects/cards.py").read_text(encoding="utf-8"))
+        guide = (ROOT / "docs/guide/amd.md").read_text(encoding="utf-8")
+        for name, chip in cards:
+            cells = re.search(rf"^\| {name} \|([^|]+)\|([^|]+)\|([^|]+)\|", guide, flags=re.M).groups()
+            for key, cell in zip(("search-1-128-screened", "search-1-768-screened", "search-1000-128-screened"), cells, strict=True):
+                number, unit = cell.split()
+                told, calculated = float(number) / {"ms": 1, "us": 1000}[unit], float(milliseconds[chip, key])
+                self.assertLess(abs(told - calculated), 0.05 * calculated, f"{name}, {key}: the guide says {cell.strip()}, the page {calculated} ms")
+
 
 if __name__ == "__main__":
     unittest.main()
