@@ -43,7 +43,6 @@ NVIDIA card [below](#how-far-to-trust-it).
 """
 WANTED = {"bandwidth": "at least 80%, coalescing 95%, conflicts under 5%", "bytes": "multiplying kernel at least 65%", "matrix": "at least 60% (CDNA), 65% (RDNA)",
           "": "none"}
-NEAR = 0.7  # a ratio from which the page does not show a workload
 
 
 def time_text(seconds):
@@ -131,6 +130,7 @@ def rates(chips):
         matrix = ", ".join(f"{type_} {macs * card.simds}" for type_, macs in card.matrix.items())
         yield (f"| {card.name} | {card.units}{'' if card.vector_clocks == 4 else ' pairs'} | {card.clock_hz / 1e9:.2f} GHz | {card.memory_bytes / 1e9:.0f} GB/s | "
                f"{card.second_level_bytes} B | {card.line_bytes} B | {1e9 * card.latency_s:.0f} ns | {card.fma_a_clock}; {matrix} |")
+    yield "\n" + SOURCES
 
 
 def measured_rows():
@@ -208,6 +208,18 @@ def goals(results, chips):
         yield textwrap.fill(line, 150, subsequent_indent="  ")
 
 
+def times(results, chips):
+    """The rows of the page; the others are in amd-performance.tsv."""
+    yield "\n## Times\n"
+    yield "Weights of 4096 x 14336, tensors of 8192 x 4096, products of 4096^3, images of 16 x 64 x 56 x 56 with 3 x 3 taps.\n"
+    yield f"| | {' | '.join(CARDS[chip].name for chip in chips)} |"
+    yield "|---|" + "--:|" * len(chips)
+    for workload in WORKLOADS:
+        told = [results[chip].get(workload.key) for chip in chips]
+        if workload.key in PAGE:
+            yield f"| {short_title(workload.title)} | " + " | ".join(f"{short_time(t['seconds'])}, {t['floor'] / t['seconds']:.0%}" if t else "-" for t in told) + " |"
+
+
 def summary(build, results, chips):
     modules = {kernel: module for module, kernel in kernels_of(ROOT)[0]}
     yield SUMMARY.rstrip()
@@ -217,14 +229,7 @@ def summary(build, results, chips):
     if old:
         yield f"\n{old} of the {every} times were counted before their kernels were changed; today's code was not counted."
     yield from goals(results, chips)
-    yield "\n## Times\n"
-    yield "Weights of 4096 x 14336, tensors of 8192 x 4096, products of 4096^3, images of 16 x 64 x 56 x 56 with 3 x 3 taps.\n"
-    yield f"| | {' | '.join(CARDS[chip].name for chip in chips)} |"
-    yield "|---|" + "--:|" * len(chips)
-    for workload in WORKLOADS:
-        told = [results[chip].get(workload.key) for chip in chips]
-        if workload.key in PAGE:
-            yield f"| {short_title(workload.title)} | " + " | ".join(f"{short_time(t['seconds'])}, {t['floor'] / t['seconds']:.0%}" if t else "-" for t in told) + " |"
+    yield from times(results, chips)
     yield ("\n`build/docs/amd-performance.md` has every number behind this page: bound pipes, coalescing, bank conflicts, instructions by kind, rates of the cards"
            + ".\n[amd-performance.tsv](amd-performance.tsv) has more times.")
     if left_out:
@@ -247,7 +252,7 @@ def main():
     lines = [PREAMBLE.rstrip(), *wanted(results, chips)]
     for chip in chips:
         lines += table(build, chip, results[chip])
-    lines += [*trust(), *trust_table(), *rates(chips), "\n" + SOURCES, *instructions(results, chips)]
+    lines += [*trust(), *trust_table(), *rates(chips), *instructions(results, chips)]
     (build / "docs").mkdir(exist_ok=True)
     (build / "docs/amd-performance.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     write_summary(build, results, chips)
