@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes rust/warpwave/UNSAFE.md: where the crates have unsafe code. The reason for each is in the source.
+"""Makes rust/warpwave/UNSAFE.md: how often each file of the crates uses unsafe code. The reasons are in the sources.
 
     scripts/rust-unsafe.py --write    writes it; `--check` compares it with the file in the tree
 
@@ -18,7 +18,7 @@ HEAD = """# Unsafe code
 
 Made from the sources by `scripts/rust-unsafe.py --write`; `make lint` checks it, and fails if an unsafe use has no comment `SAFETY` above it that says why
 it is sound. Miri cannot follow calls into C, so these comments, the tests that make and drop handles under valgrind and the sources that must not compile
-take its place. A macro is listed once, for all that it makes.
+take its place. A macro counts once, for all that it makes.
 
 Every call of C goes through `call()` (`rust/warpwave/src/error.rs`), which refuses it inside of a callback. Three rules make the calls sound:
 
@@ -49,27 +49,23 @@ def reason(lines, number, path):
 
 
 def uses(path):
+    """The reason of each unsafe use of a file."""
     lines = path.read_text(encoding="utf-8").split("\n")
-    where = ""
     for number, line in enumerate(lines):
-        named = re.search(r"\bfn (\$?\w+)|macro_rules! (\w+)|^\s*(?:pub )?(?:unsafe )?(?:impl|trait)\b[^{]*", line)
-        if named:
-            where = f"`{named[1]}()`" if named[1] else f"`{named[2]}!`" if named[2] else f"`{named[0].strip()}`"
         code = re.sub(r"//.*|\"[^\"]*\"|#!?\[.*", "", line)
         if re.search(r"\bunsafe (?:\{|impl|fn|extern|trait)|\bunsafe$", code) and not re.search(r"init: unsafe|: unsafe extern", code):
             if "unsafe extern" in code:
                 continue  # a callback, whose block is listed
-            yield where, reason(lines, number, path)
+            yield reason(lines, number, path)
 
 
 def page():
-    out = [HEAD, "| file | uses | where |\n|---|--:|---|\n"]
+    out = [HEAD, "| file | uses |\n|---|--:|\n"]
     for path in SOURCES:
         listed = list(uses(path))  # each with its reason; one without ends the script
         if listed:
             name = path.relative_to(ROOT / "rust")
-            places = ", ".join(dict.fromkeys(where for where, _ in listed if where))
-            out.append(f"| [{name}](../{name}) | {len(listed)} | {places} |\n")
+            out.append(f"| [{name}](../{name}) | {len(listed)} |\n")
     return "".join(out)
 
 
