@@ -353,6 +353,42 @@ static void an_export_has_no_index_and_an_import_goes_into_the_one_there_is(void
     COMMAND_SAYS(0, "sound", "store", "check", store);
 }
 
+static void an_export_has_the_sparse_vectors_and_an_import_reads_them(void **state)
+{
+    (void)state;
+    static const char LINES[] =
+        "{\"id\": \"a\", \"vector\": [1, 2], \"sparse\": {\"indices\": [9, 4294967295], \"values\": [0.1, -3.5]}}\n"
+        "{\"id\": \"b\", \"vector\": [3, 4]}\n"
+        "{\"id\": \"c\", \"vector\": [5, 6], \"sparse\": {\"indices\": [9, 7], \"values\": [1e-30, 2]}}\n";
+    static const char *const wrong[][2] = {
+        {"{\"indices\": [1, 1], \"values\": [1, 2]}", "index 1 appears twice"},
+        {"{\"indices\": [1], \"values\": [1, 2]}", "line 1: its \"sparse\" is not"},
+        {"{\"indices\": [-1], \"values\": [1]}", "line 1: its \"sparse\" has an index"},
+        {"{\"indices\": [4294967296], \"values\": [1]}", "line 1: its \"sparse\" has an index"},
+        {"{\"indices\": [1], \"values\": [\"1\"]}", "line 1: its \"sparse\" has an index"},
+        {"[1, 2]", "line 1: its \"sparse\" is not"},
+    };
+    char file[SCRATCH_PATH_BYTES], line[256];
+    size_t size[2];
+    COMMAND_SAYS(0, "3 rows", "store", "import", store, "sparse", scratch_write("sparse.jsonl", LINES, sizeof LINES - 1));
+    snprintf(file, sizeof file, "%s", scratch_path("sparse_out.jsonl"));
+    COMMAND_SAYS(0, "wrote 3 rows", "store", "export", store, "sparse", file);
+    char *first = scratch_content(file, &size[0]);
+    assert_non_null(strstr(first, "\"sparse\": {\"indices\": [9, 4294967295], \"values\": [0.100000001, -3.5]}"));
+    COMMAND_SAYS(0, "3 rows", "store", "import", store, "sparse2", file);
+    snprintf(file, sizeof file, "%s", scratch_path("sparse_out2.jsonl"));
+    COMMAND_SAYS(0, "wrote 3 rows", "store", "export", store, "sparse2", file);
+    char *second = scratch_content(file, &size[1]);
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const int length = snprintf(line, sizeof line, "{\"vector\": [1, 2], \"sparse\": %s}\n", wrong[i][0]);
+        COMMAND_SAYS(3, wrong[i][1], "store", "import", store, "sparse", scratch_write("wrong.jsonl", line, (size_t)length));
+    }
+    COMMAND_SAYS(0, "sound", "store", "check", store);
+}
+
 static void wrong_command_lines_are_refused(void **state)
 {
     (void)state;
@@ -449,6 +485,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_index_is_built_used_and_dropped, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_export_has_no_index_and_an_import_goes_into_the_one_there_is, setup,
                                         scratch_teardown),
+        cmocka_unit_test_setup_teardown(an_export_has_the_sparse_vectors_and_an_import_reads_them, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(quiet_writes_and_checks_say_nothing, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(wrong_command_lines_are_refused, setup, scratch_teardown),
     };

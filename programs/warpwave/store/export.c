@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <warpwave/sparse.h>
 
 #include "arithmetic/row_values.h"
 #include "base/integers.h"
@@ -31,10 +32,25 @@ export;
 /* ---- one row --------------------------------------------------------------------------------------------------------------
  */
 
+static void put_sparse(json_writer *w, const ww_sparse_vector *v)
+{
+    json_open(w, "sparse", '{');
+    json_open(w, "indices", '[');
+    for (int64_t i = 0; i < v->count; i++)
+        json_put_integer(w, NULL, v->indices[i]);
+    json_close(w);
+    json_open(w, "values", '[');
+    for (int64_t i = 0; i < v->count; i++)
+        json_put_real(w, NULL, (double)v->values[i]);
+    json_close(w);
+    json_close(w);
+}
+
 static void put_json_line(FILE *to, const hit_of *h)
 {
     json_writer w = {.to = to, .digits = JSON_DIGITS_F32, .compact = true};
     const float *vector = ww_results_vector(h->results, 0, h->hit);
+    ww_sparse_vector sparse;
     json_open(&w, NULL, '{');
     json_put_text(&w, "id", ww_results_id(h->results, 0, h->hit));
     json_open(&w, "vector", '[');
@@ -45,6 +61,8 @@ static void put_json_line(FILE *to, const hit_of *h)
         json_put_json(&w, "payload", ww_results_payload(h->results, 0, h->hit));
     if (ww_results_text(h->results, 0, h->hit))
         json_put_text(&w, "text", ww_results_text(h->results, 0, h->hit));
+    if (ww_results_sparse(h->results, 0, h->hit, &sparse))
+        put_sparse(&w, &sparse);
     json_close(&w); /* also ends the line */
 }
 
@@ -164,7 +182,9 @@ static ww_status write_batch(const export *e, const int64_t *handles, int64_t co
     ww_results *rows = NULL;
     get.count = count;
     get.handles = handles;
-    get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS | (e->format == EXPORT_JSONL ? WW_FETCH_TEXTS : 0);
+    get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS;
+    if (e->format == EXPORT_JSONL)
+        get.fetch |= WW_FETCH_TEXTS | WW_FETCH_SPARSE;
     ww_status status = ww_collection_get(e->call->collection, &get, &rows);
     for (int64_t i = 0; binary && status == WW_OK && i < count; i++) {
         if (ww_results_rows(rows, 0)[i] < 0)

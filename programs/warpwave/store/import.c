@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <warpwave/sparse.h>
 
 #include "base/integers.h"
 #include "base/memory.h"
@@ -28,7 +29,9 @@ typedef struct import {
     float *vectors;
     bool as_stored;                  /* `vectors` has elements of the collection's type, unconverted */
     char **ids, **payloads, **texts; /* `room` pointers each; the struct owns the texts */
+    ww_sparse_vector *sparse;        /* of `room` rows; the struct owns the numbers */
     bool with_texts;                 /* a waiting row has a text */
+    bool with_sparse;                /* a waiting row has a sparse vector */
     bool with_ids;                   /* the waiting rows have ids */
 } import;
 
@@ -85,7 +88,9 @@ static ww_status begin_batches(import *in, int64_t dim)
     in->ids = memory_alloc_zeroed((size_t)in->room, sizeof *in->ids);
     in->payloads = memory_alloc_zeroed((size_t)in->room, sizeof *in->payloads);
     in->texts = memory_alloc_zeroed((size_t)in->room, sizeof *in->texts);
-    return in->vectors && in->ids && in->payloads && in->texts ? WW_OK : memory_failed("rows of the file", BATCH_BYTES);
+    in->sparse = memory_alloc_zeroed((size_t)in->room, sizeof *in->sparse);
+    const bool made = in->vectors && in->ids && in->payloads && in->texts && in->sparse;
+    return made ? WW_OK : memory_failed("rows of the file", BATCH_BYTES);
 }
 
 static void forget_batch(import *in)
@@ -95,9 +100,12 @@ static void forget_batch(import *in)
         memory_free(in->payloads[i]);
         memory_free(in->texts[i]);
         in->ids[i] = in->payloads[i] = in->texts[i] = NULL;
+        memory_free((void *)(uintptr_t)in->sparse[i].indices);
+        memory_free((void *)(uintptr_t)in->sparse[i].values);
+        in->sparse[i] = (ww_sparse_vector){0};
     }
     in->count = 0;
-    in->with_texts = false;
+    in->with_texts = in->with_sparse = false;
 }
 
 static ww_status add_batch(import *in)
@@ -112,6 +120,7 @@ static ww_status add_batch(import *in)
     rows.ids = in->with_ids ? (const char *const *)in->ids : NULL;
     rows.payloads = (const char *const *)in->payloads;
     rows.texts = in->with_texts ? (const char *const *)in->texts : NULL;
+    rows.sparse = in->with_sparse ? in->sparse : NULL;
     in->mark.done = in->read;
     in->batches.mark = in->mark.key[0] ? &in->mark : NULL;
     const ww_status status = batches_add(&in->batches, &rows);
@@ -154,10 +163,37 @@ static ww_status read_payload(char **payload, const json_t *value, const char *p
     return status;
 }
 
+/* Reads {"indices": [...], "values": [...]}; the library checks what they are. */
+static ww_status read_sparse(ww_sparse_vector *sparse, const json_t *value, const char *place)
+{
+    const json_t *indices = json_object_get(value, "indices"), *values = json_object_get(value, "values");
+    const size_t count = json_array_size(indices);
+    if (!json_is_array(indices) || !json_is_array(values) || count != json_array_size(values) || count > WW_SPARSE_MAX)
+        return ww_fail(WW_CORRUPT_FILE,
+                       "%s: its \"sparse\" is not {\"indices\": [...], \"values\": [...]} of equal length, at most %d", place,
+                       WW_SPARSE_MAX);
+    uint32_t *own_indices = memory_alloc((count + 1) * sizeof *own_indices);
+    float *own_values = memory_alloc((count + 1) * sizeof *own_values);
+    *sparse = (ww_sparse_vector){(int64_t)count, own_indices, own_values};
+    if (!own_indices || !own_values)
+        return memory_failed("a sparse vector", count * sizeof *own_indices);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *index = json_array_get(indices, i), *number = json_array_get(values, i);
+        const json_int_t at = json_integer_value(index);
+        if (!json_is_integer(index) || at < 0 || at > UINT32_MAX || !json_is_number(number))
+            return ww_fail(WW_CORRUPT_FILE,
+                           "%s: its \"sparse\" has an index that is not 0 to 4294967295, or a value that is no number", place);
+        own_indices[i] = (uint32_t)at;
+        own_values[i] = (float)json_number_value(number);
+    }
+    return WW_OK;
+}
+
 static ww_status read_object(import *in, const json_t *object, const char *place)
 {
     const json_t *id = json_object_get(object, "id"), *payload = json_object_get(object, "payload"),
-                 *vector = json_object_get(object, "vector"), *text = json_object_get(object, "text");
+                 *vector = json_object_get(object, "vector"), *text = json_object_get(object, "text"),
+                 *sparse = json_object_get(object, "sparse");
     int32_t dim = in->dim;
     float *numbers = NULL;
     if (!json_is_object(object) || !vector)
@@ -180,6 +216,10 @@ static ww_status read_object(import *in, const json_t *object, const char *place
         if (status == WW_OK && json_is_string(text)) {
             status = copy_text(&in->texts[at], json_string_value(text));
             in->with_texts = true;
+        }
+        if (status == WW_OK && sparse && !json_is_null(sparse)) {
+            status = read_sparse(&in->sparse[at], sparse, place);
+            in->with_sparse = true;
         }
     }
     memory_free(numbers);
@@ -396,11 +436,12 @@ import in = {.call = call, .make = make, .batches = {.call = call } };
     } else {
         status = read_vectors(&in);
     }
-    if (in.ids && in.payloads && in.texts)
+    if (in.ids && in.payloads && in.texts && in.sparse)
         forget_batch(&in);
     memory_free(in.vectors);
     memory_free(in.ids);
     memory_free(in.payloads);
     memory_free(in.texts);
+    memory_free(in.sparse);
     return status;
 }

@@ -425,22 +425,22 @@ static exit_code store_run(const char *const *arguments, size_t count)
 const command command_store = {
     .name = "store",
     .summary = "Keep vectors, ids and payloads in a SQLite file, and search them with filters",
-    .notes =
-        "Files to import are .jsonl, with lines {\"id\": ..., \"vector\": [...], \"payload\": ..., \"text\": ...} where only\n"
-        "the vector is required, or vectors as `warpwave search` reads them, with --ids or --id-column and --payloads\n"
-        "beside them. Files to export are .jsonl, .csv (with ids), or .npy, .fbin, .f16bin, .i8bin and .u8bin with\n"
-        "--ids and --payloads beside them. A .npy has the type of the rows, or f32 for bf16. Rows are added in\n"
-        "batches, each whole and on disk before the next; after a failure the message says how many rows are in the\n"
-        "store.\n"
-        "\n"
-        "Texts to add are lines, or in .jsonl files lines {\"text\": ..., \"id\": ..., \"payload\": ...} where only the\n"
-        "text is required. The texts are kept, and searches find them by their words, too. The model's name,\n"
-        "fingerprint, pooling and prefixes are kept with the collection. From then on it finds its model by itself,\n"
-        "and refuses another one. Documents of a folder are cut into chunks at the ends of sentences; a chunk's\n"
-        "payload has its source, number and place.\n"
-        "\n"
-        "A --where is an SQL expression over id, handle and payload. A value of --param is a number if it reads as\n"
-        "one, null, or otherwise a text; in single quotes it is always a text.\n",
+    .notes = "Files to import are .jsonl, with lines {\"id\": ..., \"vector\": [...], \"payload\": ..., \"text\": ...,\n"
+             "\"sparse\": {\"indices\": [...], \"values\": [...]}} where only the vector is required, or vectors as\n"
+             "`warpwave search` reads them, with --ids or --id-column and --payloads beside them. Files to export are\n"
+             ".jsonl, .csv (with ids), or .npy, .fbin, .f16bin, .i8bin and .u8bin with --ids and --payloads beside them.\n"
+             "Only .jsonl has texts and sparse vectors. A .npy has the type of the rows, or f32 for bf16. Rows are added in\n"
+             "batches, each whole and on disk before the next; after a failure the message says how many rows are in the\n"
+             "store.\n"
+             "\n"
+             "Texts to add are lines, or in .jsonl files lines {\"text\": ..., \"id\": ..., \"payload\": ...} where only the\n"
+             "text is required. The texts are kept, and searches find them by their words, too. The model's name,\n"
+             "fingerprint, pooling and prefixes are kept with the collection. From then on it finds its model by itself,\n"
+             "and refuses another one. Documents of a folder are cut into chunks at the ends of sentences; a chunk's\n"
+             "payload has its source, number and place.\n"
+             "\n"
+             "A --where is an SQL expression over id, handle and payload. A value of --param is a number if it reads as\n"
+             "one, null, or otherwise a text; in single quotes it is always a text.\n",
     .actions = actions,
     .action_count = sizeof actions / sizeof *actions,
     .run = store_run,
