@@ -182,7 +182,8 @@ static ww_status read_sparse(ww_sparse_vector *sparse, const json_t *value, cons
         const json_int_t at = json_integer_value(index);
         if (!json_is_integer(index) || at < 0 || at > UINT32_MAX || !json_is_number(number))
             return ww_fail(WW_CORRUPT_FILE,
-                           "%s: its \"sparse\" has an index that is not 0 to 4294967295, or a value that is not a number", place);
+                           "%s: its \"sparse\" has an index that is not 0 to 4294967295, or a value that is not a number",
+                           place);
         own_indices[i] = (uint32_t)at;
         own_values[i] = (float)json_number_value(number);
     }
