@@ -23,7 +23,7 @@ static ww_store *store;
 static ww_collection *docs;
 
 typedef struct row_of_test {
-    char id[16], payload[32];
+    char id[24], payload[32];
     uint32_t indices[ENTRIES];
     float values[ENTRIES];
 } row_of_test;
