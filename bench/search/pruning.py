@@ -4,7 +4,7 @@ leading part of its codes excludes it. usage: python3 bench/search/pruning.py
 The rest of a row is bounded by Cauchy-Schwarz, |tail of the query| |tail of the row|. Tried with the elements as they come and
 after a rotation by the principal directions of a sample, which gathers the length of the rows in front. Thresholds are the
 final ones, so a search would save less. Hardware skips blocks, not pairs: with one query 16 rows at a time, in a batch 16
-rows by 16 queries, and a block is finished if one of its pairs needs it. The numbers are in docs/design/exactness.md.
+rows by 16 queries, and a block is finished if one of its pairs needs it. docs/design/exactness.md has the bound.
 """
 import numpy as np
 

@@ -3,8 +3,8 @@
  * The sum of the products of all codes is at most the sum of the leading ones plus, by Cauchy-Schwarz, the length of the
  * query's other codes times the length of the row's. That length is known without reading the codes: the norm and the residual
  * give the length of all codes, and the leading codes are known. The bound is tested like a sum. This is faster if queries have
- * near neighbours and most rows are far from them, as in clustered rows, and if rows are long; docs/design/exactness.md says by
- * how much. A few queries are tested one by one; in a batch, one group of queries is tested with one unit of rows.
+ * near neighbours and most rows are far from them, as in clustered rows, and if rows are long (docs/design/exactness.md). A few
+ * queries are tested one by one; in a batch, one group of queries is tested with one unit of rows.
  */
 #ifndef WW_CPU_SEARCH_SCREEN_LEAD_H
 #define WW_CPU_SEARCH_SCREEN_LEAD_H
