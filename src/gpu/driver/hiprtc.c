@@ -36,8 +36,15 @@ static bool rtc_looked;
     "#define INT" #bits "_MIN (-__INT" #bits "_MAX__ - 1)\n"                                                                   \
     "#define INT" #bits "_MAX __INT" #bits "_MAX__\n#define UINT" #bits "_MAX __UINT" #bits "_MAX__\n"
 
+/* ROCm 5's compiler lacks it. Each element is one fused operation, as in the compiler's own. */
+#define ELEMENTWISE_FMA                                                                                                        \
+    "#if !__has_builtin(__builtin_elementwise_fma)\n#define __builtin_elementwise_fma(a, b, c) ({ "                            \
+    "__typeof__(a) fma_a = (a), fma_b = (b), fma_c = (c); "                                                                    \
+    "for (unsigned fma_i = 0; fma_i < sizeof(fma_a) / sizeof(fma_a[0]); fma_i++) "                                             \
+    "fma_c[fma_i] = __builtin_fmaf(fma_a[fma_i], fma_b[fma_i], fma_c[fma_i]); fma_c; })\n#endif\n"
+
 static const embedded_source standard_headers[] = {
-    {"stdint.h", "#pragma once\n#ifndef NULL\n#define NULL __null\n#endif\n" INTEGER(8) INTEGER(16) INTEGER(32)
+    {"stdint.h", "#pragma once\n#ifndef NULL\n#define NULL __null\n#endif\n" ELEMENTWISE_FMA INTEGER(8) INTEGER(16) INTEGER(32)
                      INTEGER(64) "typedef __UINTPTR_TYPE__ ww_uintptr;\n"
                                  "#define uintptr_t ww_uintptr\n"
                                  "#undef INT64_C\n#undef UINT64_C\n"
@@ -128,6 +135,17 @@ static int number_of(rtc_result result)
     return result == RTC_DONE ? AMD_SUCCESS : result == RTC_NO_MEMORY ? AMD_ERROR_OUT_OF_MEMORY : AMD_ERROR_NO_BINARY_FOR_GPU;
 }
 
+/* LLVM in ROCm 5.7 ends the process ("Not supported instr") when it optimizes this module for RDNA 3. */
+static bool ends_in_its_compiler(const hiprtc_job *job)
+{
+    enum { ROCM_6 = 60000000 }; /* as HIP numbers its versions */
+    int (*runtime_version)(int *version);
+    int version = 0;
+    *(void **)&runtime_version = dlsym(job->hip_library, "hipRuntimeGetVersion");
+    return strcmp(job->module, "attention_tile") == 0 && strncmp(job->arch, "gfx11", 5) == 0 && runtime_version != NULL &&
+           runtime_version(&version) == AMD_SUCCESS && version < ROCM_6;
+}
+
 int hiprtc_compile(const hiprtc_job *job, driver_compiled *out)
 {
     char target[64], name[128];
@@ -145,6 +163,8 @@ int hiprtc_compile(const hiprtc_job *job, driver_compiled *out)
     snprintf(name, sizeof name, "%s-%s", job->arch, job->module);
     add_options(&text, target);
     (void)rtc_add_option(&text, "-w");
+    if (ends_in_its_compiler(job))
+        (void)rtc_add_option(&text, "-O1");
     return number_of(rtc_compile_or_read(&rtc, &text, out, &report));
 }
 
