@@ -14,6 +14,7 @@ from ._calls import Handle
 from ._errors import CorruptFile
 from ._optional import needed
 from ._numpy import FloatArray, IntArray
+from ._sparse import SparseVector, sparse_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,9 +41,9 @@ class _NotFetched:
 NOT_FETCHED = _NotFetched()
 
 
-def _fetched(value: Any, what: str) -> Any:
+def _fetched(value: Any, what: str, option: str) -> Any:
     if value is NOT_FETCHED:
-        raise ValueError(f"the {what} was not fetched; ask for it with {what}s=True")
+        raise ValueError(f"the {what} was not fetched; ask for it with {option}=True")
     return value
 
 
@@ -53,19 +54,28 @@ class _RowFields(NamedTuple):
 
 
 class Row(_RowFields):
-    """A row of a collection: id, vector, payload."""
+    """A row of a collection: id, vector, payload; its sparse vector, too, if that was requested."""
 
-    __slots__ = ()
+    _sparse: Any = NOT_FETCHED
+
+    def __repr__(self) -> str:
+        shown = super().__repr__()
+        return shown if self._sparse is NOT_FETCHED else f"{shown[:-1]}, sparse={self._sparse!r})"
 
     @property
     def vector(self) -> FloatArray:
         """The vector; raises ValueError if it was not requested."""
-        return _fetched(self[1], "vector")  # type: ignore[no-any-return]
+        return _fetched(self[1], "vector", "vectors")  # type: ignore[no-any-return]
 
     @property
     def payload(self) -> Any:
         """The payload or None; raises ValueError if it was not requested."""
-        return _fetched(self[2], "payload")
+        return _fetched(self[2], "payload", "payloads")
+
+    @property
+    def sparse(self) -> Optional[SparseVector]:
+        """The sparse vector or None; raises ValueError if it was not requested."""
+        return _fetched(self._sparse, "sparse vector", "sparse")  # type: ignore[no-any-return]
 
 
 class _HitFields(NamedTuple):
@@ -76,27 +86,34 @@ class _HitFields(NamedTuple):
 
 
 class Hit(_HitFields):
-    """A row that a query found: id, score, row, payload; its vector, too, if that was requested."""
+    """A row that a query found: id, score, row, payload; its vector and its sparse vector, too, if that was requested."""
 
     _vector: Any = NOT_FETCHED
+    _sparse: Any = NOT_FETCHED
     _read = False
 
     def __repr__(self) -> str:
         """A row that was read, and not searched, has no score."""
         if not self._read:
             return super().__repr__()
-        shown = {"id": self.id, "row": self.row, "vector": self._vector, "payload": self[3], "text": getattr(self, "text", NOT_FETCHED)}
+        shown = {"id": self.id, "row": self.row, "vector": self._vector, "payload": self[3], "text": getattr(self, "text", NOT_FETCHED),
+                 "sparse": self._sparse}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items() if value is not NOT_FETCHED)})"
 
     @property
     def vector(self) -> FloatArray:
         """The vector; raises ValueError if the search was not called with `vectors=True`."""
-        return _fetched(self._vector, "vector")  # type: ignore[no-any-return]
+        return _fetched(self._vector, "vector", "vectors")  # type: ignore[no-any-return]
+
+    @property
+    def sparse(self) -> Optional[SparseVector]:
+        """The sparse vector or None; raises ValueError if the search was not called with `sparse=True`."""
+        return _fetched(self._sparse, "sparse vector", "sparse")  # type: ignore[no-any-return]
 
     @property
     def payload(self) -> Any:
         """The payload or None; raises ValueError if the search was not called with `payloads=True`."""
-        return _fetched(self[3], "payload")
+        return _fetched(self[3], "payload", "payloads")
 
 
 class TextHit(Hit):
@@ -202,7 +219,7 @@ class Results:
     array([0.9939, 0.8614], dtype=float32)
     """
 
-    __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_proven", "_id_places", "_payload_places", "_text", "_vectors", "_parts", "_texts",
+    __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_proven", "_id_places", "_payload_places", "_text", "_vectors", "_parts", "_texts", "_sparse",
                  "_ids", "_payload_texts", "_payloads", "_fetch", "stats")
 
     _found: Handle
@@ -224,6 +241,7 @@ class Results:
     _payloads: Optional[list[Any]]
     _parts: Any
     _texts: Optional[ObjectArray]
+    _sparse: Optional[list[Optional[SparseVector]]]
     _fetch: int
     stats: Optional[SearchStats]
 
@@ -252,9 +270,12 @@ class Results:
         def __getattr__(self, name: str) -> Any:
             """Copy a column on first access."""
             load = _COLUMNS.get(name)
-            if load is None:
+            if name == "_sparse":
+                value = sparse_of(self._found.pointer, self._starts) if self._fetch & FETCH_SPARSE else None
+            elif load is None:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            value = load(self._columns)
+            else:
+                value = load(self._columns)
             setattr(self, name, value)
             return value
 
@@ -343,6 +364,14 @@ class Results:
         return self._by_query(self._texts)
 
     @property
+    def sparse(self) -> list[Any]:
+        """The sparse vectors, None for rows without one, if requested with `sparse=True`: a list, or one list per query."""
+        if self._sparse is None:
+            raise ValueError("sparse vectors were not fetched; ask for them with sparse=True")
+        found = self._sparse
+        return found if self._single else [found[first:end] for first, end in zip(self._starts[:-1], self._starts[1:])]
+
+    @property
     def vector_ranks(self) -> Any:
         """For searches by words: each hit's rank in the vector search, from 1; 0 if that search did not find it."""
         return self._by_query(self._part("vector_rank"))
@@ -394,6 +423,8 @@ class Results:
             hit.text = self._texts[i]
         if self._vectors is not None:
             hit._vector = self._vectors[i]
+        if self._sparse is not None:
+            hit._sparse = self._sparse[i]
         hit._read = bool(self._fetch & READ)
         return hit
 
@@ -435,6 +466,7 @@ class Results:
         some._vectors = None if self._vectors is None else self._vectors[hits]
         some._parts = None if self._parts is None else self._parts[hits]
         some._texts = None if self._texts is None else self._texts[hits]
+        some._sparse = None if self._sparse is None else [self._sparse[hit] for hit in hits]
         return some
 
     def _has(self, what: int, column: Any) -> bool:
@@ -442,7 +474,7 @@ class Results:
         return bool(self._fetch & what) or column is not None
 
     def _base_columns(self, scores: bool) -> dict[str, Any]:
-        """Return the columns of a table: query (if several), id, score, text and vector."""
+        """Return the columns of a table: query (if several), id, score, text, vector and sparse vector."""
         columns: dict[str, Any] = {} if self._single else {"query": np.repeat(np.arange(len(self)), np.diff(self._starts))}
         if self._has(FETCH_IDS, self._id_places):
             columns["id"] = self._all_ids()
@@ -453,6 +485,8 @@ class Results:
             columns["text"] = texts
         if self._has(FETCH_VECTORS, self._vectors):
             columns["vector"] = [] if self._vectors is None else list(self._vectors)
+        if self._sparse is not None:
+            columns["sparse"] = [None if one is None else {name: array.tolist() for name, array in one._asdict().items()} for one in self._sparse]
         return columns
 
     def _columns_of(self, scores: bool) -> dict[str, list[Any]]:
@@ -499,13 +533,16 @@ class Results:
         return needed("polars", "to_polars()").DataFrame(self._columns_of(not self._fetch & READ), strict=False)
 
     def to_arrow(self) -> Any:
-        """Return the hits as a pyarrow.Table: query (if several), id, score, text, vector, and payloads as JSON texts."""
+        """Return the hits as a pyarrow.Table: query (if several), id, score, text, vector, sparse vector, and payloads as JSON texts."""
         pyarrow = needed("pyarrow", "to_arrow()")
         columns = self._base_columns(not self._fetch & READ)
         for name in {"id", "text"} & set(columns):
             columns[name] = pyarrow.array(columns[name], pyarrow.string())
         if self._vectors is not None:
             columns["vector"] = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(self._vectors.ravel()), self._vectors.shape[1])
+        if self._sparse is not None:
+            kind = pyarrow.struct([("indices", pyarrow.list_(pyarrow.uint32())), ("values", pyarrow.list_(pyarrow.float32()))])
+            columns["sparse"] = pyarrow.array(columns["sparse"], kind)
         if self._has(FETCH_PAYLOADS, self._payload_places):
             columns["payload"] = pyarrow.array(self._all_payload_texts(), pyarrow.string())
         return pyarrow.table(columns)
@@ -523,7 +560,7 @@ class Results:
         return {name: getattr(self, name) for name in self.__slots__ if name not in ("_found", "_columns")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._columns = None
+        self._columns = self._sparse = None  # pickles of older versions have no sparse vectors
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -566,5 +603,5 @@ def stats_of(value: Any) -> SearchStats:
                        value.repeated_queries, value.lists_read, value.list_rows_read, value.list_bytes_read)
 
 
-FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS = c.WW_FETCH_IDS, c.WW_FETCH_PAYLOADS, c.WW_FETCH_VECTORS
+FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, FETCH_SPARSE = c.WW_FETCH_IDS, c.WW_FETCH_PAYLOADS, c.WW_FETCH_VECTORS, c.WW_FETCH_SPARSE
 READ = 1 << 30  # beside what was fetched: rows were read, and have no scores

@@ -27,7 +27,8 @@ from ._names import METRIC_NAMES, METRICS, PLACES, SCREENS, TYPE_NAMES, TYPES, c
 from ._numpy import FloatArray, IntArray, address
 from ._records import are_records, split_records
 from ._select import Where, selected
-from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, NOT_FETCHED, READ, Results, Row, SearchStats, stats_of
+from ._sparse import Sparse, as_sparse, sparse_query
+from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_SPARSE, FETCH_VECTORS, NOT_FETCHED, READ, Results, Row, SearchStats, stats_of
 
 __all__ = ["Collection", "CollectionInfo", "score"]
 
@@ -121,7 +122,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
 
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
-    def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress, texts: Any = None) -> None:
+    def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress, texts: Any = None, sparse: Any = None) -> None:
         """Write rows; `texts` has the texts of a store's rows, None for no text. Ids, payloads and texts may be those of a table (_arrow.py)."""
         tensor = device_tensor(vectors, ("f32", self.type))
         if tensor is not None:
@@ -147,6 +148,11 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         if payloads is not None:
             payload_texts = payloads if hasattr(payloads, "pointers") else as_payloads(payloads, count)
             rows.payloads = payload_texts.pointers
+        if sparse is not None:
+            sparse = as_sparse(sparse)
+            if sparse.count != count:
+                raise ValueError(f"there {'is' if sparse.count == 1 else 'are'} {sparse.count} sparse vector{'' if sparse.count == 1 else 's'} for {count} vectors")
+            rows.sparse = sparse.pointer
         with self._handle as pointer, self._writing:
             if count * dim < _LONG_ADD and not progress:
                 check(write(pointer, byref(rows)))
@@ -158,7 +164,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
 
             interruptible(call, progress, what)
 
-    def add(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, progress: Progress = None) -> None:
+    def add(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, sparse: Any = None, progress: Progress = None) -> None:
         """Add all vectors; if one is refused, add none.
 
         Takes a matrix, a single vector, lists, columns of pandas, polars or Arrow, or anything with `__dlpack__`; data on the collection's GPU
@@ -167,14 +173,18 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         ids rows are numbered. Payloads are JSON values, None for no payload, or one dict for one row. `texts` are kept with the rows of a
         store; without vectors the function `embed` makes these of them. `progress` is True for a progress bar (by tqdm), or a function of
         (done, total).
+
+        `sparse` has a sparse vector for each row of a store, which `search(sparse=...)` finds: a list of dicts {index: value}, of pairs
+        (indices, values), and of None for none; a dict or a pair for one row; or a matrix of scipy.sparse. Rows that have only a sparse
+        vector get a dense one of zeros, in a collection with dim=1 and metric="dot".
         """
-        self._add(c.ww_collection_add, "add", vectors, ids, payloads, texts, progress)
+        self._add(c.ww_collection_add, "add", vectors, ids, payloads, texts, sparse, progress)
 
-    def upsert(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, progress: Progress = None) -> None:
-        """Add like `add`, but a vector whose id exists replaces that row, including its payload."""
-        self._add(c.ww_collection_upsert, "upsert", vectors, ids, payloads, texts, progress)
+    def upsert(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, sparse: Any = None, progress: Progress = None) -> None:
+        """Add like `add`, but a vector whose id exists replaces that row, including its payload and its sparse vector."""
+        self._add(c.ww_collection_upsert, "upsert", vectors, ids, payloads, texts, sparse, progress)
 
-    def _add(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, texts: Any, progress: Progress) -> None:
+    def _add(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, texts: Any, sparse: Any, progress: Progress) -> None:
         if are_records(vectors):
             if ids is not None or payloads is not None or texts is not None:
                 raise ValueError(f"{what}: the rows are records, which have their ids, payloads and texts")
@@ -182,10 +192,11 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         listed = None if texts is None else [texts] if isinstance(texts, str) else list(texts)
         if vectors is None:
             if listed is None:
-                raise ValueError(f"{what}: give vectors, or texts")
+                more = "; rows that have only a sparse vector get dense vectors of zeros" if sparse is not None else ""
+                raise ValueError(f"{what}: give vectors, or texts{more}")
             vectors = self._embedded(listed)
             listed = listed if self._stored else None  # a collection in memory keeps no texts
-        self._write(write, what, vectors, ids, payloads, progress, listed)
+        self._write(write, what, vectors, ids, payloads, progress, listed, sparse)
 
     embed: Optional[Embed] = None
     """A function that takes a list of texts and returns their vectors, for `add(texts=...)`, `update(texts=...)` and `search(text=...)`. It is
@@ -200,12 +211,14 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             raise ValueError(f"embed() returned vectors of shape {array.shape} for {len(texts)} texts; {(len(texts), self.dim)} is needed")
         return array
 
-    def update(self, ids: Any = None, vectors: Any = None, payloads: Any = None, *, texts: Any = None, where: Optional[Where] = None,
+    def update(self, ids: Any = None, vectors: Any = None, payloads: Any = None, *, texts: Any = None, sparse: Any = None, where: Optional[Where] = None,
                parameters: Any = None, merge: bool = False) -> int:
         """Change vectors, payloads or texts of existing rows; what is not given stays. Return how many rows were changed.
 
-        New texts without vectors get the vectors that the model, or the function `embed`, makes of them. If one of the ids does not exist, raises `NotFound`, a KeyError, and changes nothing. With `merge`, the fields of a payload replace
-        those of the old one, and the others stay. With `where` instead of ids, every row that matches gets the one payload.
+        New texts without vectors get the vectors that the model, or the function `embed`, makes of them. New sparse vectors need new vectors
+        or texts; None in the list takes a row's sparse vector away. If one of the ids does not exist, raises `NotFound`, a KeyError, and
+        changes nothing. With `merge`, the fields of a payload replace those of the old one, and the others stay. With `where` instead of ids,
+        every row that matches gets the one payload.
 
         >>> c = warpwave.Collection(2, device="cpu")
         >>> c.add([[1, 2], [3, 4]], ids=["a", "b"], payloads=[{"lang": "de", "year": 1999}, {"lang": "en"}])
@@ -215,7 +228,9 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         (1, {'lang': 'en', 'seen': True})
         """
         if texts is not None:
-            return self._update_texts(ids, vectors, payloads, [texts] if isinstance(texts, str) else list(texts), where is not None or merge)
+            return self._update_texts(ids, vectors, payloads, [texts] if isinstance(texts, str) else list(texts), sparse, where is not None or merge)
+        if sparse is not None and vectors is None:
+            raise ValueError("update: sparse vectors are given without vectors; give both")
         if vectors is None and payloads is None:
             raise ValueError("update: neither vectors nor payloads nor texts were given")
         if (ids is None) == (where is None):
@@ -232,17 +247,17 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
                 put = c.ww_collection_merge_payloads if merge else c.ww_collection_set_payloads
                 check(put(pointer, texts.pointers, new.pointers, texts.count))
             else:
-                self._write(c.ww_collection_update, "update", vectors, [ids] if one else ids, [payloads] if one and payloads is not None else payloads, None)
+                self._write(c.ww_collection_update, "update", vectors, [ids] if one else ids, [payloads] if one and payloads is not None else payloads, None, None, sparse)
         return texts.count  # type: ignore[no-any-return]
 
-    def _update_texts(self, ids: Any, vectors: Any, payloads: Any, texts: list[Any], other: bool) -> int:
+    def _update_texts(self, ids: Any, vectors: Any, payloads: Any, texts: list[Any], sparse: Any, other: bool) -> int:
         if ids is None or other:
             raise ValueError("update: texts are given with ids, and without where and merge")
         listed = [ids] if is_one_id(ids) else list(ids)
         if len(texts) != len(listed):
             raise ValueError(f"update: there are {len(texts)} texts for {len(listed)} ids")
         self._write(c.ww_collection_update, "update", self._embedded(texts) if vectors is None else vectors, listed, payloads, None,
-                    texts if self._stored else None)
+                    texts if self._stored else None, sparse)
         return len(listed)
 
     def _set_selected(self, where: Where, parameters: Any, payload: Any, merge: bool) -> int:
@@ -316,7 +331,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
     def search(self, queries: Any = None, k: Optional[int] = None, *, text: Any = None, radius: Optional[float] = None, where: Optional[Where] = None, parameters: Any = None, mask: Any = None,
                ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None,
                nprobe: int = 0, recall: float = 0.0, mmr: Optional[float] = None, candidates: Optional[int] = None, group_by: Optional[str] = None, groups: int = 10,
-               group_size: int = 1, texts: bool = False) -> Results:
+               group_size: int = 1, texts: bool = False, sparse: Any = None, modifier: Optional[str] = None) -> Results:
         """Find the `k` nearest rows of each query (10 by default), exactly.
 
         `text`, a text or a list of them, is searched for by the vectors that the function `embed` makes of it.
@@ -333,19 +348,34 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         `mmr`, from 0 to 1, prefers hits that differ from each other (maximal marginal relevance): it chooses `k` of the `candidates`
         nearest rows; 1 orders by nearness only. `group_by` names a payload field: the result has the best `group_size` hits for each of the
         best `groups` values, group by group. `texts` fetches the texts of a store's rows.
+
+        `sparse`, in a store, is one sparse vector or several (see `add`) to search by instead of `queries`: rows with a common index, by
+        their dot product. Queries may have fewer than `k` hits then, so the results of several are lists of arrays. `modifier="idf"`
+        multiplies the values of the query by the inverse document frequency of their indices, as BM25 needs. In a search by vectors,
+        `sparse=True` fetches the sparse vectors of the hits.
         """
+        if modifier is not None and (sparse is None or isinstance(sparse, bool)):
+            raise ValueError("modifier is for a search by sparse vectors")
+        given = None if sparse is None or isinstance(sparse, bool) else as_sparse(sparse)
+        if given is not None and (queries is not None or text is not None):
+            raise ValueError("give vectors, a text or sparse vectors, and only one of them")
+        if given is not None and mmr is not None:
+            raise ValueError("mmr is for a search by vectors")
         if text is not None:
             if queries is not None:
                 raise ValueError("give vectors or a text, and not both")
             found = self._embedded([text] if isinstance(text, str) else list(text))
             queries = found[0] if isinstance(text, str) else found
         tensor = None
-        if type(queries) is np.ndarray and queries.shape == (self.dim,) and queries.dtype is _F32 and queries.strides == (4,):
+        at: Optional[int] = None
+        if given is not None:
+            count, dim, stride, single = given.count, self.dim, self.dim, given.single
+        elif type(queries) is np.ndarray and queries.shape == (self.dim,) and queries.dtype is _F32 and queries.strides == (4,):
             at, count, dim, stride, single = address(queries), 1, self.dim, self.dim, True
         else:
             tensor = device_tensor(queries, _QUERY_TYPES)
             if tensor is not None:
-                at, stride, single = None, self.dim, tensor.ndim == 1
+                stride, single = self.dim, tensor.ndim == 1
                 count, dim = tensor.shape[0] if tensor.ndim == 2 else 1, self.dim
             else:
                 array, stride, single = as_rows(queries, self.dim, "queries")
@@ -356,10 +386,14 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             asked.k = width = K_DEFAULT if k is None else integer(k, "k", c_int32)
         else:
             asked.mode, asked.bound, asked.limit = c.WW_QUERY_RANGE, radius, c.WW_ROWS_MAX if k is None else integer(k, "k")
-        asked.fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) | (c.WW_FETCH_TEXTS if texts else 0)
+        asked.fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) | (
+            c.WW_FETCH_TEXTS if texts else 0) | (FETCH_SPARSE if sparse is True else 0)
         ranking = Ranking(mmr, candidates, group_by, groups, group_size) if mmr is not None or group_by is not None else None
-        if group_by is not None:
+        if group_by is not None or given is not None:
             width = None
+        if given is not None:
+            by_sparse = sparse_query(given, modifier)
+            asked.sparse = addressof(by_sparse)
         if nprobe:
             asked.nprobe = integer(nprobe, "nprobe")
         if recall:
@@ -370,11 +404,14 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             with self._selected(where, parameters) as selection:
                 asked.filter, asked.where, asked.parameters, asked.parameter_count = (selection.filter, selection.where, selection.parameters,
                                                                                        selection.parameter_count)
-                return self._ask(asked, single, width, mask, stats, progress, ranking)
-        return self._ask(asked, single, width, mask, stats, progress, ranking)
+                return self._ask(asked, single, width, mask, stats, progress, ranking, given)
+        return self._ask(asked, single, width, mask, stats, progress, ranking, given)
 
-    def _ask(self, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress, ranking: Optional[Ranking] = None) -> Results:
+    def _ask(self, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress, ranking: Optional[Ranking],
+             sparse: Optional[Sparse]) -> Results:
         """Run the query and return its results."""
+        cold = self._cold and sparse is None  # a search by sparse vectors does not load the others
+        numbers = asked.query_count * asked.dim if sparse is None else sparse.entries
         query = ranking.run if ranking else c.ww_collection_query
         if mask is not None:
             words, asked.mask_rows = self._mask(mask)
@@ -385,7 +422,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             asked.stats = addressof(counted)
         found = c_void_p()
         with self._handle as pointer:
-            if not progress and not self._cold and asked.query_count * asked.dim * c.ww_collection_count(pointer) < _LONG_SEARCH:
+            if not progress and not cold and numbers * c.ww_collection_count(pointer) < _LONG_SEARCH:
                 status = query(pointer, asked, byref(found))
                 if status:
                     check(status)
@@ -398,7 +435,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
                     return int(query(pointer, asked, byref(found)))
 
                 interruptible(call, progress, "search", token=token)
-                self._cold = False
+                self._cold = self._cold and not cold
         results = _taken(found, single, width, int(asked.fetch))
         if counted is not None:
             results.stats = stats_of(counted)
@@ -449,20 +486,21 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             raise NotFound(f"id {id_text(first)!r} is not in the collection{more}")
 
     @overload
-    def get(self, ids: Union[str, int, uuid.UUID], *, vectors: bool = ..., payloads: bool = ...) -> Row:
+    def get(self, ids: Union[str, int, uuid.UUID], *, vectors: bool = ..., payloads: bool = ..., sparse: bool = ...) -> Row:
         ...
 
     @overload
     def get(self, ids: Any = ..., *, where: Optional[Where] = ..., parameters: Any = ..., limit: Optional[int] = ..., after: Optional[int] = ...,
-            vectors: bool = ..., payloads: bool = ...) -> Results:
+            vectors: bool = ..., payloads: bool = ..., sparse: bool = ...) -> Results:
         ...
 
     def get(self, ids: Any = None, *, where: Optional[Where] = None, parameters: Any = None, limit: Optional[int] = None, after: Optional[int] = None,
-            vectors: bool = True, payloads: bool = True) -> Union[Row, Results]:
+            vectors: bool = True, payloads: bool = True, sparse: bool = False) -> Union[Row, Results]:
         """Return rows by id, or the rows that match `where` (see `search`), or all rows.
 
         A single id returns a `Row`; a list of ids returns its rows in that order. An unknown id raises `NotFound`, a KeyError. Without ids,
-        `limit` is the page size, in order of handles, and `after` is the handle of the last row of the previous page.
+        `limit` is the page size, in order of handles, and `after` is the handle of the last row of the previous page. `sparse` fetches the
+        sparse vectors of a store's rows, too.
 
         >>> c = warpwave.Collection(2, device="cpu")
         >>> c.add([[1, 2], [3, 4]], ids=["a", "b"], payloads=[{"lang": "de"}, {"lang": "en"}])
@@ -474,7 +512,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         >>> c.get(where={"lang": "en"}).ids
         array(['b'], dtype=object)
         """
-        fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
+        fetch = _fetch(vectors, payloads, sparse)
         if where is not None or parameters is not None or limit is not None or after is not None:
             if ids is not None:
                 raise ValueError("get: ids, and where, limit or after, are given; give one or the other")
@@ -484,8 +522,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         found = self._get(as_texts(ids), fetch)
         self._refuse_missing(found, ids)
         if is_one_id(ids):
-            return Row(found._all_ids()[0], found._vectors[0] if vectors and found._vectors is not None else NOT_FETCHED,
-                       found._all_payloads()[0] if payloads else NOT_FETCHED)
+            return _row(found, 0, vectors, payloads)
         return found
 
     def _select(self, where: Optional[Where], parameters: Any, fetch: int, limit: Optional[int] = None, after: Optional[int] = None) -> Results:
@@ -552,18 +589,16 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         for batch in self._live(FETCH_IDS):
             yield from (identifier for identifier in batch._all_ids() if identifier is not None)
 
-    def iterate(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True, payloads: bool = True) -> Iterator[Row]:
+    def iterate(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True, payloads: bool = True, sparse: bool = False) -> Iterator[Row]:
         """Iterate over the rows that match `where`, or all, as they are when the iteration begins, whatever is written meanwhile.
 
         Only some of them are in memory at a time, but a collection without a store copies the rest when one of its rows is changed. A store
         cannot be compacted until the iteration ends.
         """
-        fetch = FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0)
-        for batch in self._live(fetch, where, parameters):
-            loaded, found = batch._all_payloads(), batch._vectors
+        for batch in self._live(_fetch(vectors, payloads, sparse), where, parameters):
             for i, identifier in enumerate(batch._all_ids()):
                 if identifier is not None:
-                    yield Row(identifier, NOT_FETCHED if not vectors or found is None else found[i], loaded[i] if payloads else NOT_FETCHED)
+                    yield _row(batch, i, vectors, payloads)
 
     items = iterate
 
@@ -635,12 +670,13 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
     def _copy_into(self, store: int, copied: Collection) -> None:
         """Copy all rows, and the model's description, to an empty collection of an open file."""
         self._copy_model(store, copied.name)
-        for page in self._live(self._everything(True)):
+        for page in self._live(self._everything(True) | (FETCH_SPARSE if self._stored else 0)):
             there = np.flatnonzero(page._rows >= 0)
             if len(there) and page._vectors is not None:
                 payloads, texts = page._all_payloads(), page._row_texts()[there]
+                sparse = [page._sparse[i] for i in there] if page._sparse is not None else []
                 copied._write(c.ww_collection_add, "save", page._vectors[there], page._all_ids()[there], [payloads[i] for i in there], None,
-                              texts if any(text is not None for text in texts) else None)
+                              texts if any(text is not None for text in texts) else None, sparse if any(one is not None for one in sparse) else None)
 
     def _copy_model(self, store: int, name: str) -> None:
         """Copy the model's description; only collections of texts have one."""
@@ -676,6 +712,19 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
                 lines.append(f"<tr><td>{html.escape(row.id)}</td><td>{vector}</td><td>{html.escape(payload)}</td></tr>")
         return (f"<table><caption>{html.escape(repr(self).strip('<>'))}</caption><thead><tr><th>id</th><th>vector</th><th>payload</th></tr></thead>"
                 f"<tbody>{''.join(lines)}</tbody></table>")
+
+
+def _fetch(vectors: bool, payloads: bool, sparse: bool) -> int:
+    return FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) | (FETCH_SPARSE if sparse else 0)
+
+
+def _row(found: Results, i: int, vectors: bool, payloads: bool) -> Row:
+    """Return a row of results that has what was fetched."""
+    row = Row(found._all_ids()[i], found._vectors[i] if vectors and found._vectors is not None else NOT_FETCHED,
+              found._all_payloads()[i] if payloads else NOT_FETCHED)
+    if found._sparse is not None:
+        row._sparse = found._sparse[i]
+    return row
 
 
 def _taken(found: c_void_p, single: bool, width: Optional[int], fetch: int = 0) -> Results:

@@ -76,8 +76,10 @@ def blocks(path, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / path).read_text(encoding="utf-8"), flags=re.M | re.S)
 
 
-@pytest.mark.parametrize("page, printed", [("docs/guide/from-python.md", "['east' 'northeast']\n"), ("docs/guide/languages.md", "east 0.9939\nnortheast 0.8614\n")])
-def test_the_first_python_of_a_page_runs(page, printed):
+@pytest.mark.parametrize("page, printed", [("docs/guide/from-python.md", "['east' 'northeast']\n"), ("docs/guide/languages.md", "east 0.9939\nnortheast 0.8614\n"),
+                                           ("docs/guide/sparse-vectors.md", "['b' 'a']\n")])
+def test_the_first_python_of_a_page_runs(page, printed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert run_python(blocks(page, "python")[0]) == printed
 
 
