@@ -24,6 +24,7 @@ DECLARED = {
     "save": "ww_rows rows = ww_rows_default(); ww_results *saved = NULL; FILE *ids = stdout; int32_t dim = 2;",
     "search": "const char **ids = NULL, **payloads = NULL; const float *vectors = NULL, *queries = NULL; int64_t n = 1, m = 1;"
               " ww_tensor embeddings = {0}, x = {0}; ww_results *results = NULL;",
+    "sparse-vectors": "ww_collection *docs = collection; ww_rows rows = ww_rows_default(); ww_query query = ww_query_default(); ww_results *results = NULL;",
     "tensors": "void give_back(void *object); void *address = NULL, *object = NULL, *stream = NULL; int64_t rows = 1, columns = 1;"
                " ww_tensor x = {0};",
 }
@@ -133,7 +134,7 @@ def test_what_the_guide_names_is_there():
 def function_of(page, number, block):
     """A block in a function of its own. What the block declares itself is in an inner scope, and hides what is declared around it."""
     body = re.sub(r"^#include.*\n", "", block, flags=re.M)
-    return f"void {page}_{number}({', '.join(PARAMETERS.values())})\n{{\n{DECLARED.get(page, '')}\n{{\n{body}}}\n}}\n"
+    return f"void {page.replace('-', '_')}_{number}({', '.join(PARAMETERS.values())})\n{{\n{DECLARED.get(page, '')}\n{{\n{body}}}\n}}\n"
 
 
 def compile_c(source, compiler="cc"):
