@@ -186,6 +186,8 @@ static void compile_module(void *library, const known_chip *chip, const char *mo
     skip_without_compiler(detail);
     if (failed != 0)
         fprintf(stderr, "%s for %s: %s\n", module, chip->name, detail);
+    if (failed != 0 && hip_version(library) < 600 && strstr(detail, "the compiler of ROCm 5 crashes") != NULL)
+        return;
     EXPECT(failed == 0 && code.bytes > 0);
     check_code(&code, chip);
     memory_free(code.image);

@@ -135,15 +135,28 @@ static int number_of(rtc_result result)
     return result == RTC_DONE ? AMD_SUCCESS : result == RTC_NO_MEMORY ? AMD_ERROR_OUT_OF_MEMORY : AMD_ERROR_NO_BINARY_FOR_GPU;
 }
 
-/* LLVM in ROCm 5.7 ends the process ("Not supported instr") when it optimizes this module for RDNA 3. */
-static bool ends_in_its_compiler(const hiprtc_job *job)
+static bool is_of_rocm_5(void *hip_library)
 {
     enum { ROCM_6 = 60000000 }; /* as HIP numbers its versions */
     int (*runtime_version)(int *version);
     int version = 0;
-    *(void **)&runtime_version = dlsym(job->hip_library, "hipRuntimeGetVersion");
-    return strcmp(job->module, "attention_tile") == 0 && strncmp(job->arch, "gfx11", 5) == 0 && runtime_version != NULL &&
-           runtime_version(&version) == AMD_SUCCESS && version < ROCM_6;
+    *(void **)&runtime_version = dlsym(hip_library, "hipRuntimeGetVersion");
+    return runtime_version != NULL && runtime_version(&version) == AMD_SUCCESS && version < ROCM_6;
+}
+
+/* ROCm 5.7's compiler ends the process with attention_tile for gfx1100, unless it optimizes little, and with conv_shared for
+ * gfx90a in any case. */
+static bool avoid_a_crash(const hiprtc_job *job, rtc_text *text)
+{
+    if (!is_of_rocm_5(job->hip_library))
+        return true;
+    if (strcmp(job->module, "attention_tile") == 0)
+        (void)rtc_add_option(text, "-O1");
+    if (strcmp(job->module, "conv_shared") != 0 || strncmp(job->arch, "gfx90", 5) != 0)
+        return true;
+    snprintf(job->detail, job->detail_capacity, "the compiler of ROCm 5 crashes with '%s' for %s; ROCm 6 compiles it",
+             job->module, job->arch);
+    return false;
 }
 
 int hiprtc_compile(const hiprtc_job *job, driver_compiled *out)
@@ -163,8 +176,8 @@ int hiprtc_compile(const hiprtc_job *job, driver_compiled *out)
     snprintf(name, sizeof name, "%s-%s", job->arch, job->module);
     add_options(&text, target);
     (void)rtc_add_option(&text, "-w");
-    if (ends_in_its_compiler(job))
-        (void)rtc_add_option(&text, "-O1");
+    if (!avoid_a_crash(job, &text))
+        return AMD_ERROR_NO_BINARY_FOR_GPU;
     return number_of(rtc_compile_or_read(&rtc, &text, out, &report));
 }
 
