@@ -33,6 +33,7 @@ class _Part(NamedTuple):
     ids: Any = None
     payloads: Any = None
     texts: Any = None
+    sparse: Any = None
 
 
 class _Source(NamedTuple):
@@ -51,7 +52,7 @@ class Files:
         _stored: bool
         _file_handle: Optional[Handle]
 
-        def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Any, texts: Any = None) -> None: ...
+        def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Any, texts: Any = None, sparse: Any = None) -> None: ...
 
     def add_file(self, path: Any, *, vector: str = "vector", id: Optional[str] = "id", payload: str = "payload", ids: Any = None, payloads: Any = None,
                  upsert: bool = False, resume: bool = False, progress: Progress = None) -> int:
@@ -75,7 +76,8 @@ class Files:
             if upsert and part.ids is None:
                 raise ValueError(f"upsert needs ids, and {file} has none")
             done += part.rows
-            self._write(mark.marking(write, done) if mark else write, "add_file", part.vectors, part.ids, part.payloads, None, part.texts)
+            self._write(mark.marking(write, done) if mark else write, "add_file", part.vectors, part.ids, part.payloads, None, part.texts,
+                        part.sparse)
             if tell is not None:
                 tell(done, max(source.rows, done))
         return done - begin

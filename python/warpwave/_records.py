@@ -1,11 +1,11 @@
 """Rows that come as records or as Arrow columns, and records of rows."""
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-_KNOWN = ("id", "vector", "payload", "text")
+_KNOWN = ("id", "vector", "payload", "text", "sparse")
 
 
 def is_arrow(value: Any) -> bool:
@@ -37,10 +37,21 @@ def are_records(value: Any) -> bool:
     return isinstance(value, dict) or isinstance(value, list) and len(value) > 0 and isinstance(value[0], dict)
 
 
-def split_records(records: Any) -> tuple[list[Any], Optional[list[Any]], Optional[list[Any]], Optional[list[Any]]]:
-    """Return vectors, ids, payloads and texts of records; None for what no record has.
+class Split(NamedTuple):
+    """What records have; None for what none of them has."""
 
-    A record has "vector", and maybe "id", "text" and "payload". Without "payload", all other fields are the payload.
+    vectors: list[Any]
+    ids: Optional[list[Any]]
+    payloads: Optional[list[Any]]
+    texts: Optional[list[Any]]
+    sparse: Optional[list[Any]]
+
+
+def split_records(records: Any) -> Split:
+    """Return the parts of records.
+
+    A record has "vector", and maybe "id", "text", "sparse" and "payload". Without "payload", all other fields are the payload. Exports to
+    JSON lines have sparse vectors as {"indices": [...], "values": [...]}.
     """
     listed = [records] if isinstance(records, dict) else records
     for number, record in enumerate(listed):
@@ -54,5 +65,10 @@ def split_records(records: Any) -> tuple[list[Any], Optional[list[Any]], Optiona
     payloads = [record["payload"] if "payload" in record else {name: value for name, value in record.items() if name not in _KNOWN} or None
                 for record in listed]
     texts = [record.get("text") for record in listed]
-    return ([record["vector"] for record in listed], None if not ids or ids[0] is None else ids, payloads if any(one is not None for one in payloads) else None,
-            texts if any(one is not None for one in texts) else None)
+    sparse = [(one.get("indices"), one.get("values")) if isinstance(one, dict) and "indices" in one else one
+              for one in (record.get("sparse") for record in listed)]
+    return Split([record["vector"] for record in listed], None if not ids or ids[0] is None else ids, *map(_or_none, (payloads, texts, sparse)))
+
+
+def _or_none(values: list[Any]) -> Optional[list[Any]]:
+    return values if any(one is not None for one in values) else None

@@ -186,9 +186,9 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
 
     def _add(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, texts: Any, sparse: Any, progress: Progress) -> None:
         if are_records(vectors):
-            if ids is not None or payloads is not None or texts is not None:
-                raise ValueError(f"{what}: the rows are records, which have their ids, payloads and texts")
-            vectors, ids, payloads, texts = split_records(vectors)
+            if any(one is not None for one in (ids, payloads, texts, sparse)):
+                raise ValueError(f"{what}: the rows are records, which have their ids, payloads, texts and sparse vectors")
+            vectors, ids, payloads, texts, sparse = split_records(vectors)
         listed = None if texts is None else [texts] if isinstance(texts, str) else list(texts)
         if vectors is None:
             if listed is None:

@@ -111,10 +111,11 @@ ww_status sparse_column(const sparse_tables *t, sparse_cell from, sparse_buffer 
         !checksum_agrees(bytes, (size_t)size, handle, from.place, sqlite3_column_int64(from.row, from.column + 2)))
         return row_damaged(t->name, "the sparse vector at place", from.place);
     const ww_status status = array_reserve(&space->words, &space->room, 2 * count, sizeof *space->words, "sparse vectors");
-    if (status != WW_OK)
+    uint32_t *words = space->words;
+    if (status != WW_OK || !words)
         return status;
-    memcpy(space->words, bytes, (size_t)size);
-    *vector = (ww_sparse_vector){count, space->words, (const float *)(const void *)(space->words + count)};
+    memcpy(words, bytes, (size_t)size);
+    *vector = (ww_sparse_vector){count, words, (const float *)(const void *)(words + count)};
     return is_valid(vector) ? WW_OK : row_damaged(t->name, "the sparse vector at place", from.place);
 }
 

@@ -70,6 +70,19 @@ def test_lines_of_json_are_records(tmp_path: pathlib.Path) -> None:
         c.add_file(tmp_path / "r.jsonl", ids=tmp_path / "r.jsonl")
 
 
+def test_sparse_vectors_of_exported_lines_come_back(tmp_path: pathlib.Path) -> None:
+    rows = [{"id": "a", "vector": [1, 0], "sparse": {"indices": [9, 4294967295], "values": [0.5, -2]}, "payload": {"n": 1}}, {"id": "b", "vector": [0, 1]}]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    c = collection(tmp_path)
+    assert c.add_file(tmp_path / "s.jsonl") == 2
+    c.add([{"id": "c", "vector": [1, 1], "sparse": {9: 1.5}}])
+    a, b, d = c.get(["a", "b", "c"], sparse=True)
+    assert a.sparse.indices.tolist() == [9, 4294967295] and a.sparse.values.tolist() == [0.5, -2] and a.payload == {"n": 1}
+    assert b.sparse is None and b.payload is None and d.sparse.values.tolist() == [1.5] and d.payload is None
+    with pytest.raises(ValueError, match="their ids, payloads, texts and sparse vectors"):
+        c.add([{"id": "e", "vector": [1, 1]}], sparse=[{1: 1.0}])
+
+
 @pytest.mark.check
 def test_tables_are_read_in_batches(tmp_path: pathlib.Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="SKIP: no pyarrow")
