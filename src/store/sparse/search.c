@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cancel.h"
 #include "base/integers.h"
 #include "base/memory.h"
 #include "store/sparse/sparse.h"
@@ -210,6 +211,8 @@ static ww_status make_terms(searching *s, const ww_sparse_vector *v, int64_t num
         if (status == WW_OK && s->query->sparse->modifier == WW_SPARSE_IDF)
             s->weights[i] = sparse_idf(v->values[i], s->rows, with + pending_with(s, v->indices[i]));
         s->terms[i] = (sparse_term){.weight = s->weights[i], .block_count = s->head_count - s->starts[i]};
+        if (status == WW_OK && cancel_asked())
+            status = ww_fail(WW_CANCELLED, "the search was cancelled");
     }
     for (int64_t i = 0; status == WW_OK && i < v->count; i++)
         s->terms[i].blocks = s->blocks + s->starts[i];
