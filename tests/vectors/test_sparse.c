@@ -260,6 +260,38 @@ static void blocks_that_cannot_reach_the_kth_score_are_not_read(void **state)
 
 /* ---- refusals ------------------------------------------------------------------------------------------------------------ */
 
+/* A chain of sums that rounds up each time comes out above the exact sum of its products. Such a row, behind one whose score
+ * lies between the two, is the best. */
+static void a_sum_that_rounds_up_is_not_excluded(void **state)
+{
+    (void)state;
+    enum { LAST = 3000 }; /* in the second window */
+    static const uint32_t indices[] = {0, 1, 2, 3, 4}, asked_indices[] = {0, 1, 2, 3, 4, 50}, other[] = {50}, none[] = {70};
+    const float first = 1.0f + 3 * 0x1p-23f, filler = 1.0f;
+    const float values[] = {1.0f, 0.75f * 0x1p-23f, 0.75f * 0x1p-23f, 0.75f * 0x1p-23f, 0.75f * 0x1p-23f};
+    const float ones[] = {1, 1, 1, 1, 1, 1};
+    const ww_sparse_vector asked = {6, asked_indices, ones};
+    ww_sparse_vector *vectors = malloc((LAST + 1) * sizeof *vectors);
+    ww_sparse_query sparse = ww_sparse_query_default();
+    ww_query query = ww_query_default();
+    ww_sparse_index *index = NULL;
+    ww_results *results = NULL;
+    for (int64_t i = 0; i < LAST; i++)
+        vectors[i] = (ww_sparse_vector){1, i < 4 ? other : none, i == 0 ? &first : &filler};
+    vectors[LAST] = (ww_sparse_vector){5, indices, values};
+    CHECK_OK(ww_sparse_create(&index));
+    CHECK_OK(ww_sparse_add(index, vectors, LAST + 1));
+    sparse.vectors = &asked;
+    query.sparse = &sparse, query.query_count = 1, query.k = 1;
+    CHECK_OK(ww_sparse_search(index, &query, &results));
+    assert_int_equal(ww_results_count(results, 0), 1);
+    assert_int_equal(ww_results_rows(results, 0)[0], LAST);
+    assert_true(ww_results_scores(results, 0)[0] == 1.0f + 4 * 0x1p-23f);
+    ww_results_destroy(results);
+    ww_sparse_destroy(index);
+    free(vectors);
+}
+
 static void what_is_no_sparse_vector_is_refused(void **state)
 {
     (void)state;
@@ -387,6 +419,7 @@ int main(void)
         cmocka_unit_test(equal_scores_come_in_the_order_of_rows),
         cmocka_unit_test(sums_that_cancel_and_underflow_are_searched_exactly),
         cmocka_unit_test(blocks_that_cannot_reach_the_kth_score_are_not_read),
+        cmocka_unit_test(a_sum_that_rounds_up_is_not_excluded),
         cmocka_unit_test(what_is_no_sparse_vector_is_refused),
         cmocka_unit_test(a_collection_in_memory_has_no_sparse_vectors),
         cmocka_unit_test(every_allocation_may_fail),
