@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,11 +150,53 @@ static void completed(void *cls, struct MHD_Connection *connection, void **con_c
     *con_cls = NULL;
 }
 
+int http_first_line_check(const char *bytes, size_t length)
+{
+    while (length > 0 && (*bytes == '\r' || *bytes == '\n')) { /* empty lines before a request are permitted */
+        bytes++;
+        length--;
+    }
+    const char *end = memchr(bytes, '\n', length);
+    if (!end)
+        return 200; /* not all of it is here yet */
+    end -= end > bytes && end[-1] == '\r';
+    const char *version = memrchr(bytes, ' ', (size_t)(end - bytes));
+    const size_t version_length = version ? (size_t)(end - ++version) : 0;
+    if (version_length < 6 || memcmp(version, "HTTP/", 5) != 0)
+        return 400;
+    return version_length > 6 && memcmp(version + 5, "1.", 2) == 0 ? 200 : 505;
+}
+
+/* The HTTP library answers lines that it does not understand with HTML, and has no hook for that. So the first line of each
+ * connection, which is here when the connection is (TCP_DEFER_ACCEPT), is looked at before; the library then finds the end. */
+static void check_first_line(int socket)
+{
+    char bytes[4096];
+    const ssize_t count = recv(socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    const int status = count > 0 ? http_first_line_check(bytes, (size_t)count) : 200;
+    if (status == 200)
+        return;
+    const char *body = status == 505
+                           ? "{\"status\":{\"error\":\"this server speaks HTTP/1.0 and 1.1\"},\"time\":0}"
+                           : "{\"status\":{\"error\":\"the request must begin with METHOD PATH HTTP/1.1\"},\"time\":0}";
+    char answer[512];
+    const int length = snprintf(answer, sizeof answer,
+                                "HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %zu\r\n"
+                                "connection: close\r\n\r\n%s",
+                                status, status == 505 ? "HTTP Version Not Supported" : "Bad Request", strlen(body), body);
+    (void)recv(socket, bytes, sizeof bytes, MSG_DONTWAIT); /* closing with unread bytes would drop the answer */
+    (void)send(socket, answer, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)shutdown(socket, SHUT_RDWR);
+}
+
 static void connected(void *cls, struct MHD_Connection *connection, void **context, enum MHD_ConnectionNotificationCode code)
 {
+    server *s = cls;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        *context = info ? watch_client(cls, (int)info->connect_fd) : NULL;
+        if (info && !s->config.certificate)
+            check_first_line((int)info->connect_fd);
+        *context = info ? watch_client(s, (int)info->connect_fd) : NULL;
     } else if (*context) {
         watch_client_end(*context);
         *context = NULL;
@@ -475,6 +518,7 @@ static ww_status listen_at(server *s, int *listening)
         return ww_fail(WW_INVALID_ARGUMENT, "cannot listen on the address '%s': %s", s->config.address, gai_strerror(code));
     const int one = 1;
     const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &one, sizeof one); /* see check_first_line() */
     bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
                 bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0;
     freeaddrinfo(found);

@@ -3,6 +3,7 @@
 #define WW_SERVER_HTTP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* How long a connection may stay without a complete request, and the maximum size of a header. */
@@ -17,5 +18,8 @@ typedef struct http_framing {
 
 /* Returns 200, or the status of the refusal and why. */
 int http_framing_check(const http_framing *f, int64_t body_bytes_max, const char **why);
+
+/* Returns 200 if the bytes begin with a line of HTTP/1, or with no whole line; otherwise 400 or 505. */
+int http_first_line_check(const char *bytes, size_t length);
 
 #endif

@@ -102,6 +102,40 @@ static void hosts_that_were_not_named_are_refused(void **state)
     assert_true(http_raw_status(port, "GET /collections HTTP/1.1\r\n\r\n") % 400 == 0);
 }
 
+/* Sends it on a connection of its own. */
+static http_answer answer_raw(const char *bytes)
+{
+    const int connection = http_connect(port);
+    http_send(connection, bytes, strlen(bytes));
+    http_answer a = http_receive(connection);
+    close(connection);
+    return a;
+}
+
+static void first_lines_that_are_not_http_1_are_refused_in_json(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int status;
+    } cases[] = {{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
+                 {"GET /collections HTTP/2\r\n\r\n", 505},
+                 {"GET /collections HTTP/0.9\r\n\r\n", 505},
+                 {"GET /collections\r\n", 400},
+                 {"\r\n\r\nhello\n", 400},
+                 {"\x16\x03\x01 a ClientHello\n", 400}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        http_answer a = answer_raw(cases[i].line);
+        if (a.status != cases[i].status || !strstr(a.head, "application/json"))
+            fail_msg("case %zu: %d %s", i, a.status, a.head ? a.head : "");
+        json_t *body = json_loads(a.body, 0, NULL);
+        assert_non_null(json_string_value(json_object_get(json_object_get(body, "status"), "error")));
+        json_decref(body);
+        http_free(&a);
+    }
+    assert_int_equal(http_raw_status(port, "\r\nGET /healthz HTTP/1.0\r\n\r\n"), 200);
+}
+
 static void header_lines_without_end_are_cut_off(void **state)
 {
     (void)state;
@@ -211,6 +245,7 @@ int main(void)
         SERVED(bodies_that_are_too_large_or_cut_short_are_not_obeyed),
         SERVED(texts_that_are_no_json_are_refused),
         SERVED(hosts_that_were_not_named_are_refused),
+        SERVED(first_lines_that_are_not_http_1_are_refused_in_json),
         SERVED(header_lines_without_end_are_cut_off),
         SERVED(a_million_headers_are_cut_off),
         SERVED(a_chunked_body_without_end_is_not_kept),
