@@ -28,7 +28,7 @@ help:
 	@echo "make bench      measure, beside the peers, into bench/results"
 	@echo "make lint       formatting, static analysis, layering, exported symbols"
 	@echo "make format     formats the C sources"
-	@echo "make docs       $(BUILD)/docs/api.md, the API reference"
+	@echo "make docs       $(BUILD)/docs/site: all documents and the APIs of C, Python and HTTP as pages with search; $(BUILD)/docs/api.md"
 	@echo "make install    into PREFIX (now $(PREFIX)), under DESTDIR if that is set; CHIPS as for build"
 	@echo "make uninstall  removes it"
 	@echo "make package    $(BUILD)-package/*.deb (library, development files, command) and a .tar.zst, with kernels for every GPU"
@@ -84,8 +84,11 @@ format:
 	git ls-files '*.c' '*.h' | xargs clang-format-19 -i
 
 docs:
-	@scripts/setup.sh docs
+	$(setup_here) build docs
+	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
+	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
 	scripts/api-reference.py '$(BUILD)/docs/api.md'
+	scripts/docs/run '$(BUILD)'
 
 install:
 	$(setup_here) build

@@ -120,7 +120,7 @@ def source_words(files):
         text = (ROOT / file).read_bytes().decode("utf-8", errors="replace")
         if file.endswith((".c", ".h", ".def", ".S")):
             text = re.sub(r"//.*", "", re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
-        elif not file.endswith((".1", ".txt", ".in")):
+        elif not file.endswith((".txt", ".in")):
             text = re.sub(r"^\s*#(?!include|define|if|elif).*$", "", text, flags=re.M)
         texts.append(text)
         words.update(re.findall(r"\w+", text))
@@ -252,19 +252,18 @@ def check_command_lines(path, text, known):
                 offend(path, number, f"`warpwave {name} {word.group(1)}`: there is no such command")
 
 
-def check_command_pages(known):
-    """Each command has a section with exactly its options, in the page and in the manual."""
-    for path, head, option in (("docs/reference/command.md", r"^## `warpwave {}`$", r"^\| `(--?[\w-]+)"),
-                               ("docs/reference/warpwave.1", r"^\.Ss warpwave {}$", r"^\.It Fl (-?[\w-]+)")):
-        text = read(path)
-        for name, (options, _) in known.items():
-            section = re.search(head.format(name) + r"(.*?)(?=^## |^\.S[sh] |\Z)", text, flags=re.M | re.S)
-            if not section:
-                offend(path, 1, f"has no section on `warpwave {name}`")
-                continue
-            named = {("-" if path.endswith(".1") else "") + word for word in re.findall(option, section.group(1), flags=re.M)}
-            for word in sorted(options ^ named):
-                offend(path, 1, f"`warpwave {name}`: {'lacks' if word in options else 'the command does not have'} {word}")
+def check_command_page(known):
+    """Each command has a section with exactly its options."""
+    path = "docs/reference/command.md"
+    text = read(path)
+    for name, (options, _) in known.items():
+        section = re.search(rf"^## `warpwave {name}`$(.*?)(?=^## |\Z)", text, flags=re.M | re.S)
+        if not section:
+            offend(path, 1, f"has no section on `warpwave {name}`")
+            continue
+        named = set(re.findall(r"^\| `(--?[\w-]+)", section.group(1), flags=re.M))
+        for word in sorted(options ^ named):
+            offend(path, 1, f"`warpwave {name}`: {'lacks' if word in options else 'the command does not have'} {word}")
 
 
 def check_targets(path, text, targets):
@@ -370,7 +369,7 @@ def main():
     check_rooms(files)
     check_kernel_words()
     check_chip_tables(known_chips)
-    check_command_pages(known_commands)
+    check_command_page(known_commands)
     check_readme()
     check_figures(files)
     check_messages(["docs/reference/errors.md", "docs/reference/files.md"])

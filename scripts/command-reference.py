@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """What is written about the options of `warpwave` and `warpwave-mpi`, made from the tables that the commands parse by: the tables of
-docs/reference/command.md, the synopsis and the lists of docs/reference/warpwave.1 and warpwave-mpi.1, and the completions of shells.
+docs/reference/command.md, from which scripts/docs/man-page.py makes the manual pages, and the completions of shells.
 `warpwave help --json` prints the tables.
-    scripts/command-reference.py COMMAND           says what differs in the documents, and exits 1 if anything does
+    scripts/command-reference.py COMMAND           says what differs in the page, and exits 1 if anything does
     scripts/command-reference.py COMMAND --write   writes it
     scripts/command-reference.py --completions DIR <TABLES    writes the completions for bash, zsh and fish; the build does
 COMMAND is the path of either.
-In the documents the generated part of a command's section is between two comments; the text around it is written by hand.
+The generated part of a command's section is between two comments; the text around it is written by hand.
 """
 import json
 import pathlib
@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/reference/command.md"
 DEVICES = ("auto", "cpu", "cuda:0", "rocm:0")
 
 
@@ -94,55 +95,6 @@ def page_table(command, known=None):
     if again:
         lines += ["", f"As for `warpwave-mpi {known.name}`: " + ", ".join(code(one.name) for one in again) + "."]
     return "\n".join(lines) + "\n" if lines else ""
-
-
-# ---- the manual page -------------------------------------------------------------------------------------------------------------
-
-
-def manual_text(text):
-    escaped = text.replace("\\", r"\e").replace("-", r"\-")
-    return r"\&" + escaped if escaped[:1] in (".", "'") else escaped
-
-
-def manual_words(option):
-    if not option.argument:
-        return f"Fl {option.name[1:]}"
-    if option.kind == "choice":
-        return f"Fl {option.name[1:]} " + " Ns | Ns ".join("Cm " + one for one in option.choices)
-    return f"Fl {option.name[1:]} Ar {option.argument}"
-
-
-def manual_list(command):
-    if not command.options and not command.actions:
-        return ""
-    lines = []
-    if command.actions:
-        lines += [".Bl -tag -width Ds"]
-        for action in command.actions:
-            lines += [f".It Cm {action.name} Ar {action.operands}".rstrip(), manual_text(action.summary[:1].upper() + action.summary[1:]) + "."]
-        lines += [".El", ".Pp", "Options:"]
-    if command.options:
-        lines += [".Bl -tag -width Ds"]
-        for option in command.options:
-            of = ", ".join(option.actions)
-            text = f"{of}: {option.help}" if of else option.help[:1].upper() + option.help[1:]
-            lines += [".It " + manual_words(option), manual_text(text) + ("; required." if option.required else ".")]
-        lines += [".El"]
-    return "\n".join(lines) + "\n"
-
-
-def manual_synopsis(commands):
-    lines = []
-    for command in commands:
-        for action in command.actions or [None]:
-            options = action.options if action else command.options
-            lines += [".Nm", ".Cm " + command.name + (" " + action.name if action else "")]
-            if action and action.operands:
-                lines.append(".Ar " + action.operands)
-            lines += [("." if option.required else ".Op ") + manual_words(option) for option in sorted(options, key=lambda one: not one.required)]
-            if command.operand:
-                lines.append(".Op Ar " + command.operand.replace("[", "").replace("]", ""))
-    return "\n".join(lines) + "\n"
 
 
 # ---- completions -----------------------------------------------------------------------------------------------------------------
@@ -267,25 +219,15 @@ def replaced(text, name, made, comment):
     return before + begin + made + end + rest.split(end, 1)[1]
 
 
-def made_for_mpi(commands):
-    """The files about warpwave-mpi, whose sections have its name in front, and no completions."""
-    page_path, manual_path = ROOT / "docs/reference/command.md", ROOT / "docs/reference/warpwave-mpi.1"
-    page, manual = page_path.read_text(encoding="utf-8"), manual_path.read_text(encoding="utf-8")
+def made_page(commands, of_mpi):
+    """The reference with the tables of these commands. Sections of warpwave-mpi have its name in front."""
+    page = PAGE.read_text(encoding="utf-8")
     for command in commands:
-        page = replaced(page, f"mpi {command.name}", page_table(command, commands[0] if command is not commands[0] else None), "<!-- {} -->")
-        manual = replaced(manual, command.name, manual_list(command), '.\\" {}')
-    return {page_path: page, manual_path: manual}
-
-
-def made_for_one(commands):
-    page_path, manual_path = ROOT / "docs/reference/command.md", ROOT / "docs/reference/warpwave.1"
-    page, manual = page_path.read_text(encoding="utf-8"), manual_path.read_text(encoding="utf-8")
-    manual = replaced(manual, "synopsis", manual_synopsis(commands), '.\\" {}')
-    for command in commands:
-        if command.options or command.actions:
+        if of_mpi:
+            page = replaced(page, f"mpi {command.name}", page_table(command, commands[0] if command is not commands[0] else None), "<!-- {} -->")
+        elif command.options or command.actions:
             page = replaced(page, command.name, page_table(command), "<!-- {} -->")
-            manual = replaced(manual, command.name, manual_list(command), '.\\" {}')
-    return {page_path: page, manual_path: manual}
+    return page
 
 
 def write_completions(folder, commands):
@@ -299,15 +241,14 @@ def main():
         return write_completions(pathlib.Path(sys.argv[2]), [Command(one) for one in json.load(sys.stdin)["commands"]])
     told = json.loads(subprocess.run([sys.argv[1], "help", "--json"], check=True, capture_output=True, text=True).stdout)
     commands = [Command(one) for one in told["commands"]]
-    made = made_for_mpi(commands) if pathlib.Path(sys.argv[1]).name.startswith("warpwave-mpi") else made_for_one(commands)
-    old = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    if "--write" in sys.argv:
-        for path in old:
-            path.write_text(made[path], encoding="utf-8")
+    made = made_page(commands, pathlib.Path(sys.argv[1]).name.startswith("warpwave-mpi"))
+    if made == PAGE.read_text(encoding="utf-8"):
         return 0
-    for path in old:
-        print(f"{path.relative_to(ROOT)} is not what the command's tables say: run scripts/command-reference.py {sys.argv[1]} --write")
-    return 1 if old else 0
+    if "--write" in sys.argv:
+        PAGE.write_text(made, encoding="utf-8")
+        return 0
+    print(f"{PAGE.relative_to(ROOT)} is not what the command's tables say: run scripts/command-reference.py {sys.argv[1]} --write")
+    return 1
 
 
 if __name__ == "__main__":
