@@ -15,7 +15,7 @@
  * copies any other layout (src/gpu/tensor/matmul_fast.c). Lines beyond the last repeat the last one; their results are not
  * written.
  *
- * The matrix units are the limit: docs/design/kernels.md has the count.
+ * The matrix units are the limit: docs/evidence/amd-performance.md has the count.
  */
 #ifndef WW_KERNELS_MATMUL_MATMUL_FAST_H
 #define WW_KERNELS_MATMUL_MATMUL_FAST_H
