@@ -1,11 +1,13 @@
 /* Any bytes as a sparse vector and a block of a store's file, with checksums that agree, as somebody who wrote the file on
- * purpose would have them: both are refused, or are sound, and a search of the block stays within its rows.
+ * purpose would have them: both are refused, or are sound, and a search of the block stays within its rows. And as the JSON
+ * text of a vector.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checksum.h"
+#include "base/json/json_sparse.h"
 #include "base/memory.h"
 #include "store/sparse/sparse.h"
 
@@ -94,10 +96,27 @@ static void check_block(const sparse_tables *t, const uint8_t *bytes, size_t siz
     sqlite3_finalize(s);
 }
 
+static void check_text(const uint8_t *bytes, size_t size)
+{
+    char *text = memory_copy_text((const char *)bytes, size);
+    json_sparse read;
+    if (!text)
+        abort();
+    if (json_sparse_read_text(text, WW_SPARSE_MAX, &read) == WW_OK) {
+        const ww_sparse_vector vector = {read.count, read.indices, read.values};
+        sparse_sorted sorted;
+        if (sparse_sort("row", 0, &vector, &sorted) == WW_OK)
+            sparse_sorted_free(&sorted);
+    }
+    json_sparse_free(&read);
+    memory_free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     const sparse_tables t = {NULL, "main", "docs"};
     check_vector(&t, bytes, size);
+    check_text(bytes, size);
     if (size >= HEAD_BYTES)
         check_block(&t, bytes, size);
     return 0;

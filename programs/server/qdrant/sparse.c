@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json/json_sparse.h"
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/message.h"
@@ -17,48 +18,19 @@ bool is_sparse(const char *value)
     return value && json_type_of(value) == JSON_OBJECT && json_given(value, "indices");
 }
 
-static bool read_indices(request *r, const char *list, const char *what, uint32_t *indices)
-{
-    int64_t count = 0;
-    for (const char *at = json_first(list); at; at = json_next(at), count++) {
-        const json_number number = json_type_of(at) == JSON_NUMBER ? json_number_of(at) : (json_number){0};
-        if (!number.is_integer || number.integer < 0 || number.integer > UINT32_MAX)
-            return request_fail(r, 400, "%s.indices[%lld]: an integer of 0 to 4294967295 is needed", what, (long long)count);
-        indices[count] = (uint32_t)number.integer;
-    }
-    return true;
-}
-
-/* The library says what is wrong with a vector, and so before anything is queued. */
-static bool check(request *r, const char *what, const ww_sparse_vector *vector)
-{
-    char message[512];
-    float score = 0.0f;
-    if (ww_sparse_score(vector, vector, &score, NULL) == WW_OK)
-        return true;
-    text_without_calls(message, sizeof message, ww_error_message());
-    return request_fail(r, 400, "%s: %s", what, message);
-}
-
 bool sparse_value_read(request *r, const char *value, const char *what, ww_sparse_vector *vector)
 {
-    const char *indices = json_given(value, "indices"), *values = json_given(value, "values");
-    *vector = (ww_sparse_vector){0};
-    if (!indices || json_type_of(indices) != JSON_LIST || !values || json_type_of(values) != JSON_LIST)
-        return request_fail(r, 400, "%s: the lists indices and values are needed", what);
-    const int64_t count = json_first(indices) ? json_numbers_count(indices) : 0;
-    if (count != (json_first(values) ? json_numbers_count(values) : 0) || count > WW_SPARSE_MAX)
-        return request_fail(r, 400, "%s: indices and values must be equally many, at most %d", what, WW_SPARSE_MAX);
-    uint32_t *own_indices = memory_alloc((size_t)(count + 1) * sizeof *own_indices);
-    float *own_values = memory_alloc((size_t)(count + 1) * sizeof *own_values);
-    *vector = (ww_sparse_vector){count, own_indices, own_values};
-    if (!own_indices || !own_values)
-        return request_fail_status(r, memory_failed("a sparse vector", (size_t)count * sizeof *own_indices));
-    if (!read_indices(r, indices, what, own_indices))
-        return false;
-    if (count > 0 && !json_numbers_read(values, own_values))
-        return request_fail(r, 400, "%s.values: a list of numbers is needed", what);
-    return check(r, what, vector);
+    char message[512];
+    json_sparse read;
+    float score = 0.0f;
+    ww_status status = json_sparse_read(value, WW_SPARSE_MAX, &read);
+    *vector = (ww_sparse_vector){read.count, read.indices, read.values};
+    if (status == WW_OK) /* the library says what is wrong with a vector, and so before anything is queued */
+        status = ww_sparse_score(vector, vector, &score, NULL);
+    if (status == WW_OK || status == WW_OUT_OF_MEMORY)
+        return status == WW_OK ? true : request_fail_status(r, status);
+    text_without_calls(message, sizeof message, ww_error_message());
+    return request_fail(r, 400, "%s: %s", what, message);
 }
 
 void sparse_value_free(ww_sparse_vector *vector)

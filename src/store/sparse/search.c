@@ -301,6 +301,7 @@ static ww_status find(searching *s, const view_places *only, key_list *lists)
 
 ww_status view_sparse(view *v, const ww_query *query, const view_places *only, ww_results **results)
 {
+    v->index_reads++; /* its statements are prepared each time */
     searching s = {.v = v, .query = query, .t = {v->db, v->schema, v->record.name}};
     ww_results *made = NULL;
     key_list *lists = memory_alloc_zeroed((size_t)query->query_count + 1, sizeof *lists);

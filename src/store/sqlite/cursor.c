@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/float_guard.h"
+#include "base/integers.h"
 #include "base/memory.h"
 #include "store/sqlite/request.h"
 
@@ -62,7 +63,8 @@ int cursor_close(sqlite3_vtab_cursor *base)
 static uint32_t fetch_of(unsigned plan)
 {
     return (plan & PLAN_WANTS_ID ? WW_FETCH_IDS : 0u) | (plan & PLAN_WANTS_PAYLOAD ? WW_FETCH_PAYLOADS : 0u) |
-           (plan & PLAN_WANTS_VECTOR ? WW_FETCH_VECTORS : 0u) | (plan & PLAN_WANTS_TEXT ? WW_FETCH_TEXTS : 0u);
+           (plan & PLAN_WANTS_VECTOR ? WW_FETCH_VECTORS : 0u) | (plan & PLAN_WANTS_TEXT ? WW_FETCH_TEXTS : 0u) |
+           (plan & PLAN_WANTS_SPARSE ? WW_FETCH_SPARSE : 0u);
 }
 
 /* Looks up the places of the request's handles. */
@@ -126,6 +128,24 @@ static bool is_ordered(const cursor *c)
     return c->request.k < 0 && !c->request.has_bound;
 }
 
+/* A search by sparse vectors. An ordered one finds the hits that SQLite already got again, which cursor_more() leaves out. */
+static ww_status ask_sparse(cursor *c, view *v, const view_places *only)
+{
+    const search_request *request = &c->request;
+    const ww_sparse_query sparse = {.struct_size = sizeof sparse,
+                                    .vectors = &request->sparse.sorted.vector,
+                                    .modifier = request->idf ? WW_SPARSE_IDF : WW_SPARSE_PLAIN};
+    ww_query query = {.query_count = 1, .fetch = fetch_of(c->plan), .sparse = &sparse};
+    if (request->has_bound || is_ordered(c)) {
+        query.mode = WW_QUERY_RANGE;
+        query.bound = request->has_bound ? request->bound : -INFINITY;
+        query.limit = is_ordered(c) ? c->piece_count : request->k >= 0 ? request->k : WW_ROWS_MAX;
+    } else {
+        query.k = (int32_t)request->k;
+    }
+    return view_sparse(v, &query, only, &c->results);
+}
+
 static ww_status ask(cursor *c, view *v, const view_places *only)
 {
     const search_request *request = &c->request;
@@ -177,14 +197,14 @@ static ww_status cursor_search(cursor *c)
     if (status == WW_OK && filtered)
         only = (view_places){filtered->places.places, filtered->places.count, filtered->number};
     if (status == WW_OK)
-        status = view_begin(v, true);
+        status = view_begin(v, !c->request.by_sparse);
     if (status != WW_OK)
         return table_reading_ended(t, status);
     status = table_check_record(t, view_record(v));
     if (status == WW_OK)
         status = admit(c, v, filtered ? &filtered->places : NULL, &own, &only);
     if (status == WW_OK)
-        status = ask(c, v, filtered || c->request.has_handles ? &only : NULL);
+        status = (c->request.by_sparse ? ask_sparse : ask)(c, v, filtered || c->request.has_handles ? &only : NULL);
     view_end(v);
     filter_places_free(&own);
     return table_reading_ended(t, status);
@@ -215,7 +235,7 @@ static bool is_behind(const cursor *c, int64_t at)
         return true;
     if (score == c->last_score)
         return place > c->last_place;
-    return table_of(c)->arguments.metric == WW_L2 ? score > c->last_score : score < c->last_score;
+    return c->request.metric == WW_L2 ? score > c->last_score : score < c->last_score;
 }
 
 /* Gets the next piece of an ordered search or of a scan; an empty piece is the end. */
@@ -239,9 +259,9 @@ static ww_status cursor_more(cursor *c)
     c->has_more = c->count == (scan ? SCAN_ROWS : c->piece_count);
     if (scan)
         return WW_OK;
-    c->piece_first += c->count;
+    c->piece_first += c->request.by_sparse ? 0 : c->count;
     c->changes = sqlite3_total_changes64(table_of(c)->db);
-    c->piece_count = c->piece_count * PIECE_GROWTH > PIECE_MAX ? PIECE_MAX : c->piece_count * PIECE_GROWTH;
+    c->piece_count = min_i64(c->piece_count * PIECE_GROWTH, c->request.by_sparse ? WW_ROWS_MAX : PIECE_MAX);
     while (c->at < c->count && !is_behind(c, c->at))
         c->at++;
     return WW_OK;
@@ -333,15 +353,16 @@ static void give_text(sqlite3_context *context, const char *text)
  * the rows. */
 static bool is_given(const cursor *c, int column)
 {
-    const unsigned bit = column == COLUMN_QUERY    ? PLAN_QUERY
-                         : column == COLUMN_K      ? PLAN_K
-                         : column == COLUMN_RADIUS ? PLAN_RADIUS
-                         : column == COLUMN_FILTER ? PLAN_FILTER
-                         : column == COLUMN_NPROBE ? PLAN_NPROBE
-                         : column == COLUMN_RECALL ? PLAN_RECALL
-                                                   : PLAN_PARAMETERS;
+    const unsigned bit = column == COLUMN_QUERY      ? PLAN_QUERY
+                         : column == COLUMN_K        ? PLAN_K
+                         : column == COLUMN_RADIUS   ? PLAN_RADIUS
+                         : column == COLUMN_FILTER   ? PLAN_FILTER
+                         : column == COLUMN_NPROBE   ? PLAN_NPROBE
+                         : column == COLUMN_RECALL   ? PLAN_RECALL
+                         : column == COLUMN_MODIFIER ? PLAN_MODIFIER
+                                                     : PLAN_PARAMETERS;
     const bool is_argument = column >= COLUMN_QUERY && column <= COLUMN_PARAMETERS;
-    return !(is_argument || column == COLUMN_NPROBE || column == COLUMN_RECALL) || c->plan & bit;
+    return !(is_argument || column == COLUMN_NPROBE || column == COLUMN_RECALL || column == COLUMN_MODIFIER) || c->plan & bit;
 }
 
 static void give_vector(sqlite3_context *context, const table *t, const float *vector)
@@ -354,6 +375,19 @@ static void give_vector(sqlite3_context *context, const table *t, const float *v
         sqlite3_result_error_nomem(context);
     else
         sqlite3_result_blob64(context, vector, (sqlite3_uint64)dim * sizeof *vector, SQLITE_TRANSIENT);
+}
+
+/* A row without a sparse vector has NULL. */
+static void give_sparse(sqlite3_context *context, const cursor *c)
+{
+    ww_sparse_vector vector;
+    if (!ww_results_sparse(c->results, 0, c->at, &vector))
+        return;
+    char *json = sparse_text_json(&vector);
+    if (json)
+        sqlite3_result_text(context, json, -1, sqlite3_free);
+    else
+        sqlite3_result_error_nomem(context);
 }
 
 /* Columns that are not set are NULL: query, k, radius and filter are arguments, and a row that was not searched for has no
@@ -374,18 +408,20 @@ int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int colum
         give_text(context, ww_results_text(c->results, 0, c->at));
     else if (vector)
         give_vector(context, t, vector);
+    else if (column == COLUMN_SPARSE)
+        give_sparse(context, c);
     else if (c->plan & PLAN_MATCH && !is_given(c, column))
-        sqlite3_result_error(
-            context,
-            "query, k, radius, filter, parameters, nprobe and recall must stand beside MATCH as k = ..., not in an expression",
-            -1);
+        sqlite3_result_error(context,
+                             "query, k, radius, filter, parameters, nprobe, recall and modifier must stand beside MATCH as k = "
+                             "..., not in an expression",
+                             -1);
     else if (c->plan & PLAN_MATCH && column == COLUMN_SCORE)
         sqlite3_result_double(context, (double)ww_results_scores(c->results, 0)[c->at]);
     else if (c->plan & PLAN_MATCH && column == COLUMN_PROVEN) /* an exact search proves all that it finds */
         sqlite3_result_int(context,
                            c->request.nprobe == 0 && c->request.recall == 0.0f ? 1 : c->at < ww_results_proven(c->results, 0));
     else if (c->plan & PLAN_MATCH && column == COLUMN_DISTANCE)
-        sqlite3_result_double(context, distance_of_score(t->arguments.metric, ww_results_scores(c->results, 0)[c->at]));
+        sqlite3_result_double(context, distance_of_score(c->request.metric, ww_results_scores(c->results, 0)[c->at]));
     return SQLITE_OK;
 }
 

@@ -2,8 +2,8 @@
  *
  * SQLite calls plan_choose() (xBestIndex) several times for each statement, with the terms of WHERE that it could pass in this
  * join order, and takes the cheapest answer. What a query means must not depend on that order. So everything that defines the
- * search (MATCH, k, radius, filter, parameters, nprobe, recall, a list of rowids) is an argument of the search, or the plan is
- * refused. The steps:
+ * search (MATCH, k, radius, filter, parameters, nprobe, recall, modifier, a list of rowids) is an argument of the search, or
+ * the plan is refused. The steps:
  *
  *   look_at()         each term, by its column: take it as an argument (take_argument(), take_rowid(), take_bound()), leave
  *                     it to SQLite, or note what is `wrong` or missing
@@ -76,15 +76,17 @@ int plan_values(unsigned plan, unsigned bit)
  * evaluates IS NULL and IS NOT NULL itself: the columns read as NULL. */
 static void take_argument(choice *c, unsigned bit, int i)
 {
-    const bool match = c->info->aConstraint[i].iColumn == COLUMN_VECTOR;
+    const int column = c->info->aConstraint[i].iColumn;
+    const bool match = column == COLUMN_VECTOR || column == COLUMN_SPARSE;
     const int op = c->info->aConstraint[i].op;
     if (op == SQLITE_INDEX_CONSTRAINT_ISNULL || op == SQLITE_INDEX_CONSTRAINT_ISNOTNULL)
         return;
     if (op != (match ? SQLITE_INDEX_CONSTRAINT_MATCH : SQLITE_INDEX_CONSTRAINT_EQ) || sqlite3_vtab_in(c->info, i, -1))
-        c->wrong = "query, k, radius, filter, parameters, nprobe and recall take = and nothing else, and one value";
+        c->wrong = "query, k, radius, filter, parameters, nprobe, recall and modifier take = and nothing else, and one value";
     else if (c->place[bit_number(bit)] >= 0)
-        c->wrong = bit == PLAN_MATCH ? "the query is given twice; join the queries, or use UNION ALL"
-                                     : "k, radius, filter, parameters, nprobe and recall can be given once each";
+        c->wrong = bit == PLAN_MATCH
+                       ? "the query is given twice; join the queries, use UNION ALL, or use hybrid() for vector and sparse"
+                       : "k, radius, filter, parameters, nprobe, recall and modifier can be given once each";
     else
         take(c, bit, i);
     if (!c->info->aConstraint[i].usable)
@@ -129,8 +131,15 @@ static void look_at(choice *c, int i)
         if (c->info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_MATCH)
             take_argument(c, PLAN_MATCH, i);
         break;
+    case COLUMN_SPARSE:
+        if (c->info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_MATCH)
+            take_argument(c, PLAN_MATCH, i);
+        break;
     case COLUMN_QUERY:
         take_argument(c, PLAN_MATCH, i);
+        break;
+    case COLUMN_MODIFIER:
+        take_argument(c, PLAN_MODIFIER, i);
         break;
     case COLUMN_K:
         take_argument(c, PLAN_K, i);
@@ -218,7 +227,7 @@ static void choose_rows(choice *c)
     }
     c->plan &= c->plan & PLAN_ROWID ? PLAN_ROWID : PLAN_ID;
     const bool one = c->plan != 0;
-    const double factor = c->info->colUsed & 1u << COLUMN_VECTOR ? COST_FACTOR_OF_BRANCH : 1.0;
+    const double factor = c->info->colUsed & (1u << COLUMN_VECTOR | 1u << COLUMN_SPARSE) ? COST_FACTOR_OF_BRANCH : 1.0;
     c->info->estimatedCost = (one ? COST_ROW : COST_SCAN) * factor;
     c->info->estimatedRows = one ? 1 : 100000;
     if (one)
@@ -235,25 +244,41 @@ static int choose_refusal(sqlite3_index_info *info, const char *why)
     return SQLITE_OK;
 }
 
+/* Is there a term `sparse MATCH ...`? Then scores are dot products. */
+static bool is_by_sparse(const sqlite3_index_info *info)
+{
+    for (int i = 0; i < info->nConstraint; i++)
+        if (info->aConstraint[i].iColumn == COLUMN_SPARSE && info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_MATCH)
+            return true;
+    return false;
+}
+
 int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
 {
     choice c = {.info = info, .metric = metric};
     for (int bit = 0; bit < PLAN_ARGUMENTS; bit++)
         c.place[bit] = -1;
+    if (is_by_sparse(info))
+        c.metric = WW_DOT;
     for (int i = 0; i < info->nConstraint; i++)
         if (!is_limit(info->aConstraint[i].op))
             look_at(&c, i);
     if (!c.wrong && !(c.plan & PLAN_MATCH) &&
-        c.plan & (PLAN_K | PLAN_RADIUS | PLAN_FILTER | PLAN_PARAMETERS | PLAN_NPROBE | PLAN_RECALL))
+        c.plan & (PLAN_K | PLAN_RADIUS | PLAN_FILTER | PLAN_PARAMETERS | PLAN_NPROBE | PLAN_RECALL | PLAN_MODIFIER))
         c.wrong =
-            "k, radius, filter, parameters, nprobe and recall need a query: vector MATCH ..., or docs(QUERY, K) for the table "
-            "docs";
+            "k, radius, filter, parameters, nprobe, recall and modifier need a query: vector MATCH ..., sparse MATCH ..., or "
+            "docs(QUERY, K) for the table docs";
     if (!c.wrong && c.plan & PLAN_PARAMETERS && !(c.plan & PLAN_FILTER))
         c.wrong = "there are parameters, but no filter";
     if (!c.wrong && c.plan & (PLAN_NPROBE | PLAN_RECALL) && (!(c.plan & PLAN_K) || c.plan & PLAN_RADIUS))
         c.wrong = "nprobe and recall are for the k nearest: they need k = ..., and no radius";
     if (!c.wrong && c.plan & PLAN_NPROBE && c.plan & PLAN_RECALL)
         c.wrong = "nprobe and recall are both given; give one of them";
+    const int asked = c.plan & PLAN_MATCH ? info->aConstraint[c.place[bit_number(PLAN_MATCH)]].iColumn : COLUMN_ID;
+    if (!c.wrong && asked == COLUMN_SPARSE && c.plan & (PLAN_NPROBE | PLAN_RECALL))
+        c.wrong = "nprobe and recall are for vectors; a search by sparse vectors is always exact";
+    if (!c.wrong && c.plan & PLAN_MATCH && asked != COLUMN_SPARSE && c.plan & PLAN_MODIFIER)
+        c.wrong = "modifier is for a search by sparse vectors: sparse MATCH ...";
     if (!c.wrong && c.rowids_are_left_out && c.plan & PLAN_MATCH)
         c.wrong = "there are more than 31 terms on rowid, or 32 terms before one; put the rowids into one list, and that first";
     if (c.wrong && c.plan & PLAN_MATCH) {
@@ -269,11 +294,11 @@ int plan_choose(ww_metric metric, sqlite3_index_info *info, char **message)
     else
         choose_rows(&c);
     assign(&c);
-    if (c.plan & PLAN_MATCH && info->aConstraint[c.place[bit_number(PLAN_MATCH)]].iColumn == COLUMN_QUERY)
-        c.plan |= PLAN_QUERY;
+    c.plan |= asked == COLUMN_QUERY ? PLAN_QUERY : asked == COLUMN_SPARSE ? PLAN_SPARSE : 0;
     const uint64_t used = info->colUsed;
     c.plan |= (used & 1u << COLUMN_ID ? PLAN_WANTS_ID : 0) | (used & 1u << COLUMN_VECTOR ? PLAN_WANTS_VECTOR : 0) |
-              (used & 1u << COLUMN_PAYLOAD ? PLAN_WANTS_PAYLOAD : 0) | (used & 1u << COLUMN_TEXT ? PLAN_WANTS_TEXT : 0);
+              (used & 1u << COLUMN_PAYLOAD ? PLAN_WANTS_PAYLOAD : 0) | (used & 1u << COLUMN_TEXT ? PLAN_WANTS_TEXT : 0) |
+              (used & 1u << COLUMN_SPARSE ? PLAN_WANTS_SPARSE : 0);
     info->idxNum = (int)c.plan;
     return SQLITE_OK;
 }

@@ -12,6 +12,8 @@
  * SQLite also asks for plans of parts of a WHERE, the branches of an OR. Arguments may stand alone there although the whole is
  * fine, so xBestIndex gives a refused plan the highest cost instead of failing.
  *
+ * `sparse MATCH` finds rows by their sparse vectors: scores are dot products then, whatever the table's metric is.
+ *
  * With MATCH, `filter` and all terms `rowid IN (...)` and `rowid = ...` admit rows before the search: a row must meet all of
  * them. Bounds on distance or score end a search early; SQLite checks them again.
  */
@@ -37,6 +39,8 @@ enum table_column {
     COLUMN_NPROBE,
     COLUMN_RECALL,
     COLUMN_PROVEN,
+    COLUMN_SPARSE,
+    COLUMN_MODIFIER,
     COLUMN_COMMAND /* named as the table; missing if another column has that name */
 };
 
@@ -44,7 +48,7 @@ enum table_column {
 #define TABLE_DECLARATION                                                                                                      \
     "CREATE TABLE x(id TEXT, vector BLOB, payload TEXT, query HIDDEN, k INTEGER HIDDEN, radius REAL HIDDEN, "                  \
     "filter TEXT HIDDEN, parameters TEXT HIDDEN, score REAL HIDDEN, distance REAL HIDDEN, text TEXT HIDDEN, "                  \
-    "nprobe INTEGER HIDDEN, recall REAL HIDDEN, proven INTEGER HIDDEN"
+    "nprobe INTEGER HIDDEN, recall REAL HIDDEN, proven INTEGER HIDDEN, sparse TEXT HIDDEN, modifier TEXT HIDDEN"
 
 /* The number of a plan: which arguments xFilter gets, in the order of the bits, and which columns are wanted. */
 enum plan_bit {
@@ -60,7 +64,9 @@ enum plan_bit {
     PLAN_SCORE_BOUND = 1 << 9,  /* score on its better side of the value */
     PLAN_NPROBE = 1 << 10,
     PLAN_RECALL = 1 << 11,
-    PLAN_ARGUMENTS = 12, /* the bits that are arguments */
+    PLAN_MODIFIER = 1 << 12,
+    PLAN_ARGUMENTS = 13, /* the bits that are arguments */
+    PLAN_WANTS_SPARSE = 1 << 13,
     PLAN_WANTS_TEXT = 1 << 14,
     PLAN_QUERY = 1 << 15, /* the query is given as query = ..., as docs(...) does, not by MATCH */
     PLAN_WANTS_ID = 1 << 16,
@@ -70,6 +76,7 @@ enum plan_bit {
     PLAN_LISTS_SHIFT = 20,  /* from this bit on: the number of lists of rowids */
     PLAN_ROWIDS_SHIFT = 25, /* and of single rowids of a search, in PLAN_COUNT_BITS bits each */
     PLAN_COUNT_BITS = 5,
+    PLAN_SPARSE = 1 << 30, /* with PLAN_MATCH: the query is a sparse vector */
     PLAN_COUNT_MAX = (1 << PLAN_COUNT_BITS) - 1
 };
 

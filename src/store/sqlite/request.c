@@ -68,6 +68,7 @@ static bool bound_of_score(ww_metric metric, double score, float *bound)
 void request_free(search_request *request)
 {
     vector_buffer_free(&request->query);
+    sparse_text_free(&request->sparse);
     memory_free(request->filter);
     parameters_free(&request->parameters);
     filter_places_free(&request->handles);
@@ -82,6 +83,23 @@ ww_status request_query(const table *t, sqlite3_value *value, search_request *re
     if (status != WW_OK || vector_is_finite(request->query.values, request->query.dim))
         return status;
     return ww_fail(WW_INVALID_ARGUMENT, "the values of the query are so large that its squared norm is not finite");
+}
+
+ww_status request_sparse(sqlite3_value *value, search_request *request)
+{
+    if (sqlite3_value_type(value) == SQLITE_NULL)
+        return ww_fail(WW_INVALID_ARGUMENT, "sparse is NULL; a query is {\"indices\": [3, 7], \"values\": [0.5, 1]}");
+    request->by_sparse = true;
+    return sparse_text_read(value, &request->sparse);
+}
+
+ww_status request_modifier(sqlite3_value *value, search_request *request)
+{
+    const char *name = sqlite3_value_type(value) == SQLITE_NULL ? NULL : (const char *)sqlite3_value_text(value);
+    if (name && strcmp(name, "idf") != 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "modifier is '%s'; it must be idf, or be left out", name);
+    request->idf = name != NULL;
+    return WW_OK;
 }
 
 ww_status request_k(sqlite3_value *value, search_request *request)
@@ -133,9 +151,9 @@ static ww_status read_recall(sqlite3_value *value, search_request *request)
     return WW_OK;
 }
 
-static ww_status read_radius(const table *t, sqlite3_value *value, search_request *request)
+static ww_status read_radius(sqlite3_value *value, search_request *request)
 {
-    const ww_metric metric = t->arguments.metric;
+    const ww_metric metric = request->metric;
     if (!is_number(value))
         return ww_fail(WW_INVALID_ARGUMENT, "radius is %s; it must be a number", value_kind(value));
     const double radius = sqlite3_value_double(value);
@@ -148,15 +166,15 @@ static ww_status read_radius(const table *t, sqlite3_value *value, search_reques
 }
 
 /* SQLite checks the term again, so a value that is not a number is ignored here. */
-static void read_term(const table *t, unsigned bit, sqlite3_value *value, search_request *request)
+static void read_term(unsigned bit, sqlite3_value *value, search_request *request)
 {
     float bound = 0.0f;
     if (!is_number(value))
         return;
     const double number = sqlite3_value_double(value);
-    const bool possible = bit == PLAN_DISTANCE_MAX ? bound_of_distance(t->arguments.metric, number, &bound)
-                                                   : bound_of_score(t->arguments.metric, number, &bound);
-    tighten(request, t->arguments.metric, possible, bound);
+    const bool possible = bit == PLAN_DISTANCE_MAX ? bound_of_distance(request->metric, number, &bound)
+                                                   : bound_of_score(request->metric, number, &bound);
+    tighten(request, request->metric, possible, bound);
 }
 
 ww_status request_filter_text(sqlite3_value *value, search_request *request)
@@ -242,11 +260,11 @@ static ww_status read_argument(const table *t, unsigned bit, sqlite3_value *valu
 {
     switch (bit) {
     case PLAN_MATCH:
-        return request_query(t, value, request);
+        return request->by_sparse ? request_sparse(value, request) : request_query(t, value, request);
     case PLAN_K:
         return request_k(value, request);
     case PLAN_RADIUS:
-        return read_radius(t, value, request);
+        return read_radius(value, request);
     case PLAN_FILTER:
         return request_filter_text(value, request);
     case PLAN_PARAMETERS:
@@ -255,11 +273,13 @@ static ww_status read_argument(const table *t, unsigned bit, sqlite3_value *valu
         return read_nprobe(value, request);
     case PLAN_RECALL:
         return read_recall(value, request);
+    case PLAN_MODIFIER:
+        return request_modifier(value, request);
     case PLAN_ROWID_IN:
     case PLAN_ROWID:
         return read_handles(bit, value, request);
     default:
-        read_term(t, bit, value, request);
+        read_term(bit, value, request);
         return WW_OK;
     }
 }
@@ -268,6 +288,8 @@ ww_status request_read(const table *t, unsigned plan, sqlite3_value **values, se
 {
     ww_status status = WW_OK;
     int next = 0;
+    request->by_sparse = plan & PLAN_SPARSE;
+    request->metric = request->by_sparse ? WW_DOT : t->arguments.metric;
     for (int i = 0; i < PLAN_ARGUMENTS; i++)
         for (int j = 0; status == WW_OK && j < plan_values(plan, 1u << i); j++)
             status = read_argument(t, 1u << i, values[next++], request);

@@ -3,10 +3,14 @@
 #define WW_STORE_SQLITE_REQUEST_H
 
 #include "store/sqlite/parameters.h"
+#include "store/sqlite/sparse_text.h"
 #include "store/sqlite/table.h"
 
 typedef struct search_request {
+    ww_metric metric; /* of scores and bounds: WW_DOT for sparse vectors */
     vector_buffer query;
+    sparse_text sparse; /* instead of the query */
+    bool by_sparse, idf;
     int64_t k;                 /* -1: not given */
     int64_t nprobe;            /* 0: all lists */
     float recall;              /* 0: exact */
@@ -21,8 +25,11 @@ typedef struct search_request {
 
 void request_free(search_request *request);
 
-/* Each reads one argument: the query, which must be finite, like its squared norm; k; the text of the filter. */
+/* Each reads one argument: the query, which must be finite, like its squared norm; a sparse query, which must not be NULL; its
+ * modifier, `idf` or NULL; k; the text of the filter. */
 ww_status request_query(const table *t, sqlite3_value *value, search_request *request);
+ww_status request_sparse(sqlite3_value *value, search_request *request);
+ww_status request_modifier(sqlite3_value *value, search_request *request);
 ww_status request_k(sqlite3_value *value, search_request *request);
 ww_status request_filter_text(sqlite3_value *value, search_request *request);
 

@@ -13,8 +13,8 @@
 #include "store/texts/texts.h"
 
 /* Suffixes of the tables behind it: NAME_rows, ... */
-static const char *const SUFFIXES[] = {"rows",      "vectors",       "removed",  "ivf",
-                                       "ivf_lists", "ivf_centroids", "ivf_rows", "ivf_rules"};
+static const char *const SUFFIXES[] = {"rows",     "vectors",   "removed", "ivf",           "ivf_lists",     "ivf_centroids",
+                                       "ivf_rows", "ivf_rules", "sparse",  "sparse_blocks", "sparse_pending"};
 
 enum { MESSAGE_BYTES = 1024 };
 
@@ -65,6 +65,7 @@ static void table_free(table *t)
 {
     table_release(t);
     vector_buffer_free(&t->vector);
+    sparse_text_free(&t->sparse);
     memory_free(t->schema);
     memory_free(t->name);
     sqlite3_free(t->base.zErrMsg);
@@ -242,8 +243,8 @@ static int refuse_new(ww_status status, char **message)
 /* The last column, for commands, has the table's name. It is left out if another column has that name. */
 static int declare(sqlite3 *db, const char *name)
 {
-    static const char *const NAMES[] = {"id",         "vector", "payload",  "query", "k",      "radius", "filter",
-                                        "parameters", "score",  "distance", "text",  "nprobe", "recall", "proven"};
+    static const char *const NAMES[] = {"id",    "vector",   "payload", "query",  "k",      "radius", "filter", "parameters",
+                                        "score", "distance", "text",    "nprobe", "recall", "proven", "sparse", "modifier"};
     bool taken = false;
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
         taken = taken || sqlite3_stricmp(name, NAMES[i]) == 0;

@@ -22,6 +22,7 @@
 #include "store/filter/kept_filters.h"
 #include "store/sqlite/arguments.h"
 #include "store/sqlite/plan.h"
+#include "store/sqlite/sparse_text.h"
 #include "store/view/view.h"
 #include "store/writer/writer.h"
 
@@ -40,6 +41,7 @@ typedef struct table {
     int64_t changes; /* the connection's change count after our last change: unchanged if nobody has written since */
     kept_filters filters;
     vector_buffer vector;            /* the vector of the row that is being written */
+    sparse_text sparse;              /* and its sparse vector */
     const struct embedder *embedder; /* the connection's model */
 } table;
 

@@ -51,10 +51,12 @@ static ww_status check_hidden(sqlite3_value **columns)
                                         [COLUMN_RADIUS] = "radius",         [COLUMN_FILTER] = "filter",
                                         [COLUMN_PARAMETERS] = "parameters", [COLUMN_SCORE] = "score",
                                         [COLUMN_DISTANCE] = "distance",     [COLUMN_NPROBE] = "nprobe",
-                                        [COLUMN_RECALL] = "recall",         [COLUMN_PROVEN] = "proven"};
-    for (int column = COLUMN_QUERY; column <= COLUMN_PROVEN; column++)
-        if (column != COLUMN_TEXT && !is_unchanged(columns[column]) && sqlite3_value_type(columns[column]) != SQLITE_NULL)
-            return ww_fail(WW_INVALID_ARGUMENT, "%s cannot be written; a row has id, vector, payload and text", NAMES[column]);
+                                        [COLUMN_RECALL] = "recall",         [COLUMN_PROVEN] = "proven",
+                                        [COLUMN_MODIFIER] = "modifier"};
+    for (int column = COLUMN_QUERY; column <= COLUMN_MODIFIER; column++)
+        if (NAMES[column] && !is_unchanged(columns[column]) && sqlite3_value_type(columns[column]) != SQLITE_NULL)
+            return ww_fail(WW_INVALID_ARGUMENT, "%s cannot be written; a row has id, vector, payload, text and sparse",
+                           NAMES[column]);
     return WW_OK;
 }
 
@@ -67,6 +69,17 @@ static ww_status read_vector(table *t, sqlite3_value *value, new_row *new)
         status = table_check_model(t, value);
     new->row.vector = t->vector.values;
     new->changed |= WRITER_VECTOR;
+    return status;
+}
+
+/* A row's vectors are written together. */
+static ww_status read_sparse(table *t, sqlite3_value *value, new_row *new)
+{
+    if (!(new->changed &WRITER_VECTOR))
+        return ww_fail(WW_INVALID_ARGUMENT, "sparse cannot be written without vector: SET vector = vector, sparse = ...");
+    const ww_status status = sparse_text_read(value, &t->sparse);
+    new->row.sparse = t->sparse.sorted.vector.count > 0 ? &t->sparse.sorted.vector : NULL;
+    new->changed |= WRITER_SPARSE;
     return status;
 }
 
@@ -102,6 +115,8 @@ static ww_status read_row(table *t, sqlite3_value **columns, new_row *new)
         status = ww_fail(WW_INVALID_ARGUMENT, "text is not UTF-8");
     if (status == WW_OK && !is_unchanged(columns[COLUMN_VECTOR]))
         status = read_vector(t, columns[COLUMN_VECTOR], new);
+    if (status == WW_OK && !is_unchanged(columns[COLUMN_SPARSE]))
+        status = read_sparse(t, columns[COLUMN_SPARSE], new);
     return status == WW_OK ? check_row(t, new) : status;
 }
 
@@ -142,7 +157,7 @@ static ww_status insert_at(table *t, writer *w, new_row *new, bool replace)
         status = make_way(w, new->row.id, new->row.handle);
     if (status != WW_OK)
         return status;
-    return live ? writer_update(w, &new->row, WRITER_ID | WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT)
+    return live ? writer_update(w, &new->row, WRITER_ID | WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT | WRITER_SPARSE)
                 : writer_insert(w, &new->row);
 }
 

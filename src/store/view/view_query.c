@@ -115,6 +115,7 @@ static ww_status fetch_sparse(view *v, ww_results *results)
     sparse_buffer space = {0};
     bool exist = false;
     ww_status status = sparse_exist(&tables, &exist);
+    v->index_reads += exist; /* its statement is prepared each time */
     for (int64_t i = 0; status == WW_OK && exist && i < results_hits(results); i++) {
         sparse_row row;
         status = view_look(i);

@@ -73,7 +73,7 @@ static void wrong_arguments_are_refused(void **state)
     sql_fails(db, "SELECT * FROM hybrid('docs', '[1,0,3]', 'x')", "3");
     sql_fails(db, "SELECT * FROM hybrid('docs', '[1,0]', 'x', -1)", "k is -1");
     sql_fails(db, "SELECT * FROM hybrid('docs', '[1,0]', 'x', 99999)", "16384");
-    sql_fails(db, "SELECT * FROM hybrid('docs', NULL, 'x', 1, 'hybrid')", "vector is missing");
+    sql_fails(db, "SELECT * FROM hybrid('docs', NULL, 'x', 1, 'hybrid')", "two of vector, query and sparse");
     sql_fails(db, "SELECT * FROM hybrid('docs', '[1,0]', NULL, 1, 'text')", "query is missing");
     sql_fails(db, "SELECT * FROM hybrid('docs', '[1,0]', 'x', 1, 'magic')", "mode is 'magic'");
     sql_fails(db, "SELECT * FROM hybrid('docs', '[1,0]', 'x', 1, 'hybrid', 'magic')", "fusion is 'magic'");
