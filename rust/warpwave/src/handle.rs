@@ -89,6 +89,7 @@ opaque! {
     ww_filter by ww_filter_destroy locks false is Shared;
     ww_results by ww_results_destroy locks false is Shared;
     ww_map by ww_map_destroy locks false is Shared;
+    ww_sparse_index by ww_sparse_destroy locks false is Shared;
     ww_quant by ww_quant_destroy locks true is Shared;
     ww_gguf by ww_gguf_close locks false is Shared;
     ww_matrix by ww_matrix_close locks false is Shared;

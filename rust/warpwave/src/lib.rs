@@ -70,6 +70,8 @@ mod rows;
 mod selection;
 #[cfg(feature = "model")]
 mod session;
+mod sparse;
+mod sparse_index;
 #[cfg(feature = "store")]
 mod store;
 mod tensor;
@@ -98,6 +100,8 @@ pub use rows::Rows;
 pub use selection::Selection;
 #[cfg(feature = "model")]
 pub use session::{Canceller, Generation, GenerationEnd, Grammar, GrammarKind, Sampling, Session};
+pub use sparse::{SparseModifier, SparseVector};
+pub use sparse_index::SparseIndex;
 #[cfg(feature = "store")]
 pub use store::{Store, StoreConfig, StoreInfo, StoreModel, Synchronous};
 pub use tensor::{Tensor, View, ViewMut};

@@ -8,6 +8,7 @@ use crate::error::{number, Error, Result, Status};
 use crate::handle::Handle;
 use crate::ranking::Fuse;
 use crate::results::Fetch;
+use crate::sparse::{SparseModifier, SparseVector};
 use crate::tensor::Tensor;
 use crate::text::Texts;
 
@@ -176,6 +177,7 @@ pub struct Query<'a> {
     nprobe: usize,
     recall: f32,
     words: Option<Words>,
+    sparse: Option<(&'a [SparseVector<'a>], SparseModifier)>,
 }
 
 impl<'a> Query<'a> {
@@ -192,6 +194,7 @@ impl<'a> Query<'a> {
             nprobe: 0,
             recall: 0.0,
             words: None,
+            sparse: None,
         }
     }
 
@@ -221,6 +224,17 @@ impl<'a> Query<'a> {
     pub fn words<T: AsRef<str>>(texts: &[T]) -> Self {
         let words = Words { texts: Texts::of(texts), mode: sys::WW_MATCH_TEXT, fuse: None, candidates: 0 };
         Query { words: Some(words), ..Query::of(Vectors::None(texts.len())) }
+    }
+
+    /// Queries by sparse vectors, in a collection of a store whose rows have them ([`Rows::sparse`](crate::Rows::sparse)).
+    /// Scores are dot products; so is the bound of [`Query::within`].
+    pub fn sparse(vectors: &'a [SparseVector<'a>]) -> Self {
+        Query::sparse_with(vectors, SparseModifier::Plain)
+    }
+
+    /// Queries by sparse vectors whose values are multiplied first.
+    pub fn sparse_with(vectors: &'a [SparseVector<'a>], modifier: SparseModifier) -> Self {
+        Query { sparse: Some((vectors, modifier)), ..Query::of(Vectors::None(vectors.len())) }
     }
 
     /// Also finds rows by words: one text per query. The best of both are fused into one list by rank, and
@@ -313,6 +327,13 @@ impl<'a> Query<'a> {
             raw.mask_rows = number(mask.rows, "the number of rows of the mask")?;
         }
         raw.fetch = self.fetch.0;
+        let vectors = SparseVector::raw_list(self.sparse.map_or(&[], |(vectors, _)| vectors))?;
+        let sparse = self.sparse.map(|(_, modifier)| sys::ww_sparse_query {
+            vectors: vectors.as_ptr(),
+            modifier: modifier.raw(),
+            ..Default::default()
+        });
+        raw.sparse = sparse.as_ref().map_or(ptr::null(), |sparse| sparse);
         self.conditions.with_raw(|conditions| {
             (raw.filter, raw.r#where) = (conditions.filter, conditions.filter_sql);
             (raw.parameters, raw.parameter_count) = (conditions.parameters, conditions.parameter_count);

@@ -4,6 +4,7 @@ use warpwave_sys as sys;
 use crate::callback::{with_progress, Progress};
 use crate::element::{bytes_of, VectorElement};
 use crate::error::{number, Error, Result, Status};
+use crate::sparse::SparseVector;
 use crate::tensor::Tensor;
 use crate::text::Texts;
 
@@ -30,11 +31,12 @@ pub struct Rows<'a> {
     ids: Option<Texts>,
     payloads: Option<Texts>,
     texts: Option<Texts>,
+    sparse: Option<&'a [SparseVector<'a>]>,
 }
 
 impl<'a> Rows<'a> {
     fn of(vectors: Vectors<'a>) -> Self {
-        Rows { vectors, ids: None, payloads: None, texts: None }
+        Rows { vectors, ids: None, payloads: None, texts: None, sparse: None }
     }
 
     /// Vectors of `dim` numbers, one after the other. They are rounded to the collection's type.
@@ -76,6 +78,13 @@ impl<'a> Rows<'a> {
     /// by words ([`Query::words`](crate::Query::words), [`Query::hybrid`](crate::Query::hybrid)).
     pub fn texts<T: AsRef<str>>(mut self, texts: &[Option<T>]) -> Self {
         self.texts = Some(Texts::new(texts.iter().map(Option::as_ref)));
+        self
+    }
+
+    /// Sets the sparse vectors, for a collection in a store; [`SparseVector::NONE`] for rows without one. A search finds them by
+    /// [`Query::sparse`](crate::Query::sparse).
+    pub fn sparse(mut self, vectors: &'a [SparseVector<'a>]) -> Self {
+        self.sparse = Some(vectors);
         self
     }
 
@@ -131,6 +140,14 @@ impl<'a> Rows<'a> {
         }
         if self.payloads.is_some() {
             raw.payloads = payloads.as_ptr();
+        }
+        let sparse = SparseVector::raw_list(self.sparse.unwrap_or_default())?;
+        if self.sparse.is_some() {
+            if sparse.len() != count {
+                let message = format!("{count} rows and {} sparse vectors; each row needs one, or NONE", sparse.len());
+                return Err(Error::new(Status::InvalidArgument, message));
+            }
+            raw.sparse = sparse.as_ptr();
         }
         with_progress(progress, |function_pointer, user| {
             (raw.progress, raw.progress_user) = (function_pointer, user);
