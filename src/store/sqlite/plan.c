@@ -128,9 +128,6 @@ static void look_at(choice *c, int i)
 {
     switch (c->info->aConstraint[i].iColumn) {
     case COLUMN_VECTOR:
-        if (c->info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_MATCH)
-            take_argument(c, PLAN_MATCH, i);
-        break;
     case COLUMN_SPARSE:
         if (c->info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_MATCH)
             take_argument(c, PLAN_MATCH, i);

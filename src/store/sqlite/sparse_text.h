@@ -3,8 +3,8 @@
 #define WW_STORE_SQLITE_SPARSE_TEXT_H
 
 #include "base/json/json_sparse.h"
+#include "store/sparse/sparse.h"
 #include "store/sqlite_api.h"
-#include "vectors/sparse/sparse.h"
 
 /* Starts zeroed. */
 typedef struct sparse_text {
