@@ -469,6 +469,43 @@ static void a_file_without_bytes_gets_a_note(void **state)
     command_free(&full);
 }
 
+static void a_search_finds_rows_by_sparse_vectors_alone_and_fused(void **state)
+{
+    (void)state;
+    static const char Q[] = "{\"indices\": [9, 2], \"values\": [1, 1]}";
+    const char *const rows[][3] = {{"s", "[5, 0, 0]", "{\"indices\": [9], \"values\": [1]}"},
+                                   {"t", "[0, 5, 0]", "{\"indices\": [2, 9], \"values\": [0.5, 2]}"},
+                                   {"u", "[0, 0, 5]", "{\"indices\": [2], \"values\": [1.5]}"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        COMMAND_SAYS(0, "", "store", "add", store, "docs", "--id", rows[i][0], "--vector", rows[i][1], "--sparse", rows[i][2]);
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--sparse", Q, "--json"), "t,u,s");
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--sparse", Q, "--min-score", "1.5", "--json"), "t,u");
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--sparse", Q, "--where", "id <> 't'", "--json"), "u,s");
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--sparse", "{\"indices\": [1], \"values\": [1]}", "--json"),
+                 "");
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--sparse", Q, "--modifier", "idf", "-k", "1", "--json"), "t");
+    json_t *fused = COMMAND_JSON("store", "search", store, "docs", "--sparse", Q, "--vector", "[0, 0, 5]", "-k", "1", "--json");
+    json_t *hit = json_array_get(json_array_get(json_object_get(fused, "results"), 0), 0);
+    assert_int_equal(json_integer_value(json_object_get(hit, "vector_rank")), 1);
+    assert_int_equal(json_integer_value(json_object_get(hit, "sparse_rank")), 2);
+    assert_found(fused, "u");
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--sparse", Q, "--vector", "[0, 0, 5]", "-k", "1", "--weights",
+                              "0,1", "--json"),
+                 "t");
+    json_t *got = COMMAND_JSON("store", "get", store, "docs", "--id", "t", "--vectors", "--json");
+    json_t *sparse = json_object_get(json_array_get(got, 0), "sparse");
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(sparse, "indices"), 1)), 9);
+    json_decref(got);
+    COMMAND_SAYS(2, "--sparse goes with --vector", "store", "add", store, "docs", "--sparse", Q);
+    COMMAND_SAYS(2, "1 indices and 0 values", "store", "search", store, "docs", "--sparse",
+                 "{\"indices\": [1], \"values\": []}");
+    COMMAND_SAYS(2, "--modifier goes with --sparse", "store", "search", store, "docs", "--vector", "[1, 0, 0]", "--modifier",
+                 "idf");
+    COMMAND_SAYS(2, "--sparse does not go with --mmr", "store", "search", store, "docs", "--sparse", Q, "--mmr", "0.5");
+    COMMAND_SAYS(2, "must be two numbers", "store", "search", store, "docs", "--sparse", Q, "--vector", "[0, 0, 5]",
+                 "--weights", "1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -486,6 +523,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_export_has_no_index_and_an_import_goes_into_the_one_there_is, setup,
                                         scratch_teardown),
         cmocka_unit_test_setup_teardown(an_export_has_the_sparse_vectors_and_an_import_reads_them, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_search_finds_rows_by_sparse_vectors_alone_and_fused, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(quiet_writes_and_checks_say_nothing, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(wrong_command_lines_are_refused, setup, scratch_teardown),
     };

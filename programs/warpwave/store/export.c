@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <warpwave/sparse.h>
 
 #include "arithmetic/row_values.h"
 #include "base/integers.h"
@@ -12,6 +11,7 @@
 #include "warpwave/command.h"
 #include "warpwave/file_rows.h"
 #include "warpwave/file_uses.h"
+#include "warpwave/store/sparse.h"
 #include "warpwave/store/store.h"
 #include "warpwave/terminal.h"
 
@@ -32,20 +32,6 @@ export;
 /* ---- one row --------------------------------------------------------------------------------------------------------------
  */
 
-static void put_sparse(json_writer *w, const ww_sparse_vector *v)
-{
-    json_open(w, "sparse", '{');
-    json_open(w, "indices", '[');
-    for (int64_t i = 0; i < v->count; i++)
-        json_put_integer(w, NULL, v->indices[i]);
-    json_close(w);
-    json_open(w, "values", '[');
-    for (int64_t i = 0; i < v->count; i++)
-        json_put_real(w, NULL, (double)v->values[i]);
-    json_close(w);
-    json_close(w);
-}
-
 static void put_json_line(FILE *to, const hit_of *h)
 {
     json_writer w = {.to = to, .digits = JSON_DIGITS_F32, .compact = true};
@@ -62,7 +48,7 @@ static void put_json_line(FILE *to, const hit_of *h)
     if (ww_results_text(h->results, 0, h->hit))
         json_put_text(&w, "text", ww_results_text(h->results, 0, h->hit));
     if (ww_results_sparse(h->results, 0, h->hit, &sparse))
-        put_sparse(&w, &sparse);
+        sparse_put(&w, &sparse);
     json_close(&w); /* also ends the line */
 }
 

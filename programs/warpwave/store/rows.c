@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "warpwave/command.h"
 #include "warpwave/ids.h"
+#include "warpwave/store/sparse.h"
 #include "warpwave/store/store.h"
 #include "warpwave/terminal.h"
 
@@ -118,9 +119,14 @@ static ww_status add_one(store_call *call)
     ww_rows rows = ww_rows_default();
     int32_t dim = call->info.dim;
     float *vector = NULL;
+    json_sparse sparse = {0};
     if (s->id.count > 1)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--vector is one row; give one --id"));
     ww_status status = command_line_wrong(vector_parse(s->vector, "--vector", &dim, &vector));
+    if (status == WW_OK && s->sparse)
+        status = sparse_parse(s->sparse, &sparse);
+    const ww_sparse_vector given = {sparse.count, sparse.indices, sparse.values};
+    rows.sparse = s->sparse ? &given : NULL;
     rows.count = 1;
     rows.dim = dim;
     rows.vectors = vector;
@@ -128,6 +134,7 @@ static ww_status add_one(store_call *call)
     rows.payloads = s->payload ? &s->payload : NULL;
     if (status == WW_OK)
         status = batches_add(&batches, &rows);
+    json_sparse_free(&sparse);
     memory_free(vector);
     return status;
 }
@@ -147,6 +154,8 @@ ww_status store_add(store_call *call)
 {
     const store_settings *s = &call->settings;
     int64_t before = call->info.rows_live;
+    if (s->sparse && !s->vector)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--sparse goes with --vector, which every row has"));
     if (s->text && s->resume)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--resume goes with --in"));
     if (s->text) {
@@ -225,10 +234,13 @@ void hit_put(json_writer *w, const hit_of *h)
     if (ww_results_text(h->results, h->query, h->hit))
         json_put_text(w, "text", ww_results_text(h->results, h->query, h->hit));
     const ww_hit_parts *parts = ww_results_parts(h->results, h->query);
+    ww_sparse_vector sparse;
+    if (ww_results_sparse(h->results, h->query, h->hit, &sparse))
+        sparse_put(w, &sparse);
     if (parts && parts[h->hit].ranks[0] > 0)
-        json_put_integer(w, "vector_rank", parts[h->hit].ranks[0]);
+        json_put_integer(w, h->ranks[0], parts[h->hit].ranks[0]);
     if (parts && parts[h->hit].ranks[1] > 0)
-        json_put_integer(w, "text_rank", parts[h->hit].ranks[1]);
+        json_put_integer(w, h->ranks[1], parts[h->hit].ranks[1]);
     if (vector) {
         json_open(w, "vector", '[');
         for (int32_t i = 0; i < h->dim; i++)
@@ -316,7 +328,8 @@ ww_status store_get(store_call *call)
     }
     get.count = list.count;
     get.ids = list.texts;
-    get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_TEXTS | (call->settings.vectors ? WW_FETCH_VECTORS : 0);
+    get.fetch =
+        WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_TEXTS | (call->settings.vectors ? WW_FETCH_VECTORS | WW_FETCH_SPARSE : 0);
     status = ww_collection_get(call->collection, &get, &found);
     if (status == WW_OK && call->settings.json)
         status = check_all_found(found, &list);

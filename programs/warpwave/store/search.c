@@ -12,6 +12,7 @@
 #include "warpwave/command.h"
 #include "warpwave/search/search.h"
 #include "warpwave/store/parameters.h"
+#include "warpwave/store/sparse.h"
 #include "warpwave/store/store.h"
 #include "warpwave/terminal.h"
 
@@ -29,9 +30,10 @@ typedef struct asked {
     parameters parameters;
     ww_search_stats stats;
     double seconds;
-    ww_text *text;     /* for --text, except in words-only mode */
-    ww_model *ranker;  /* for --rerank */
-    const char *words; /* the current query text */
+    ww_text *text;      /* for --text, except in words-only mode */
+    ww_model *ranker;   /* for --rerank */
+    const char *words;  /* the current query text */
+    json_sparse sparse; /* for --sparse */
 } asked;
 
 ww_status store_read_queries(const store_call *call, float **queries, int64_t *count)
@@ -62,8 +64,6 @@ ww_status store_read_queries(const store_call *call, float **queries, int64_t *c
     ww_matrix_close(matrix);
     return status;
 }
-
-enum { MODE_VECTOR, MODE_TEXT, MODE_HYBRID }; /* in the order of --mode */
 
 static ww_status open_ranker(asked *a)
 {
@@ -96,9 +96,10 @@ static ww_status check_text_options(const asked *a)
     const store_settings *s = &a->call->settings;
     if (!s->text && (s->model || s->mode != MODE_VECTOR || s->expand > 0 || s->rerank))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--model, --mode, --rerank and --expand go with --text"));
-    if (s->mode != MODE_HYBRID && (s->fusion != 0 || s->weights))
-        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--fusion and --weights go with --mode hybrid"));
-    if (s->mode != MODE_HYBRID && !s->mmr && !s->rerank && s->candidates > 0)
+    if (s->mode != MODE_HYBRID && !sparse_is_fused(s) && (s->fusion != 0 || s->weights))
+        return command_line_wrong(ww_fail(
+            WW_INVALID_ARGUMENT, "--fusion and --weights go with --mode hybrid, or with --sparse beside another query"));
+    if (s->mode != MODE_HYBRID && !sparse_is_fused(s) && !s->mmr && !s->rerank && s->candidates > 0)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--candidates goes with --rerank, --mode hybrid or --mmr"));
     if (s->mmr && s->group_by)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--mmr and --group-by: give one of them"));
@@ -109,7 +110,7 @@ static ww_status check_text_options(const asked *a)
     if (a->ranged && (s->mmr || s->group_by || s->rerank || s->mode != MODE_VECTOR))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--radius and --min-score go with none of --mode, --mmr, "
                                                                "--rerank and --group-by"));
-    return WW_OK;
+    return sparse_check_options(s, a->ranged);
 }
 
 /* --nprobe and --recall. */
@@ -127,10 +128,15 @@ static ww_status read_queries(asked *a)
 {
     const store_settings *s = &a->call->settings;
     int32_t dim = a->call->info.dim;
-    if ((s->vector != NULL) + (s->queries != NULL) + (s->text != NULL) != 1)
-        return command_line_wrong(
-            ww_fail(WW_INVALID_ARGUMENT,
-                    "give one of --vector, for one query, --text, for one in words, and --queries, for those of a file"));
+    const int given = (s->vector != NULL) + (s->queries != NULL) + (s->text != NULL);
+    if (given > 1 || (given == 0 && !s->sparse))
+        return command_line_wrong(ww_fail(
+            WW_INVALID_ARGUMENT,
+            "give one of --vector, for one query, --text, for one in words, and --queries, for those of a file, or --sparse"));
+    ww_status status = s->sparse ? sparse_parse(s->sparse, &a->sparse) : WW_OK;
+    a->count = 1;
+    if (status != WW_OK || given == 0)
+        return status;
     if (s->text)
         return take_words(a, s->text);
     if (s->queries)
@@ -142,7 +148,7 @@ static ww_status read_queries(asked *a)
 static ww_status read_bound(asked *a)
 {
     store_settings *s = &a->call->settings;
-    const bool l2 = a->call->info.metric == WW_L2;
+    const bool l2 = a->call->info.metric == WW_L2 && !s->sparse;
     const char *text = s->radius ? s->radius : s->min_score, *name = s->radius ? "--radius" : "--min-score";
     char *end = NULL;
     if (s->radius && s->min_score)
@@ -154,7 +160,8 @@ static ww_status read_bound(asked *a)
         return WW_OK;
     if ((s->radius != NULL) != l2)
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "%s does not go with a collection ranked by %s; give %s", name,
-                                          ww_metric_name(a->call->info.metric), l2 ? "--radius" : "--min-score"));
+                                          s->sparse ? "--sparse" : ww_metric_name(a->call->info.metric),
+                                          l2 ? "--radius" : "--min-score"));
     a->bound = strtof(text, &end);
     if (end == text || *end != '\0' || isnan(a->bound) || (l2 && a->bound < 0.0f))
         return command_line_wrong(
@@ -163,25 +170,6 @@ static ww_status read_bound(asked *a)
     if (s->limit < 0)
         s->limit = LIMIT_DEFAULT;
     return WW_OK;
-}
-
-/* Parses "0.7,0.3". */
-static ww_status read_weights(const store_settings *s, ww_fuse *fuse, double weights[2])
-{
-    char *end = NULL;
-    *fuse = ww_fuse_default();
-    fuse->fusion = (ww_fusion)s->fusion;
-    if (!s->weights)
-        return WW_OK;
-    fuse->weights = weights;
-    weights[0] = strtod(s->weights, &end);
-    const bool first = end != s->weights && *end == ',';
-    const char *second = first ? end + 1 : s->weights;
-    weights[1] = strtod(second, &end);
-    if (first && end != second && *end == '\0')
-        return WW_OK;
-    return command_line_wrong(
-        ww_fail(WW_INVALID_ARGUMENT, "--weights '%s': it must be two numbers, as in 0.7,0.3", s->weights));
 }
 
 static ww_status read_lambda(const store_settings *s, ww_diversity *diversity)
@@ -195,7 +183,7 @@ static ww_status read_lambda(const store_settings *s, ww_diversity *diversity)
 }
 
 /* Runs the query by vectors, by words, or by both; then diversifies or groups the results. */
-static ww_status run_query(const asked *a, ww_query *query, ww_results **results)
+static ww_status run_text(const asked *a, int mode, ww_query *query, ww_results **results)
 {
     static const ww_text_mode MODES[] = {
         [MODE_VECTOR] = WW_TEXT_VECTOR, [MODE_TEXT] = WW_TEXT_WORDS, [MODE_HYBRID] = WW_TEXT_HYBRID};
@@ -206,7 +194,7 @@ static ww_status run_query(const asked *a, ww_query *query, ww_results **results
     ww_diversity diversity;
     ww_fuse fuse;
     double weights[2];
-    ww_status status = read_weights(s, &fuse, weights);
+    ww_status status = mode == MODE_HYBRID ? read_weights(s, 2, weights, &fuse) : WW_OK;
     if (status == WW_OK && s->mmr)
         status = read_lambda(s, &diversity);
     if (status != WW_OK)
@@ -219,21 +207,50 @@ static ww_status run_query(const asked *a, ww_query *query, ww_results **results
     if (!a->text) {
         match.texts = &a->words;
         match.mode = WW_MATCH_TEXT;
-        query->match = a->words ? &match : NULL;
+        query->match = mode == MODE_TEXT ? &match : NULL;
         return s->mmr || s->group_by
                    ? ww_collection_rank(a->call->collection, query, by_text.diversity, by_text.grouping, s->candidates, results)
                    : ww_collection_query(a->call->collection, query, results);
     }
     by_text.texts = &a->words;
     by_text.count = 1;
-    by_text.mode = MODES[s->mode];
+    by_text.mode = MODES[mode];
     by_text.query = query;
-    by_text.fuse = &fuse;
-    by_text.candidates = s->mode == MODE_HYBRID || s->mmr ? s->candidates : 0;
+    by_text.fuse = mode == MODE_HYBRID ? &fuse : NULL;
+    by_text.candidates = mode == MODE_HYBRID || s->mmr ? s->candidates : 0;
     by_text.rerank = a->ranker;
     by_text.reranked = a->ranker ? s->candidates : 0;
     by_text.expand = (int32_t)s->expand;
     return ww_text_search(a->text, &by_text, results);
+}
+
+/* One part of a search with --sparse. */
+static ww_status run_part(void *user, search_part part, ww_query *query, ww_results **results)
+{
+    const asked *a = user;
+    ww_query own = *query;
+    return part == PART_SPARSE ? sparse_search_alone(a->call, &a->sparse, query, results)
+                               : run_text(a, part == PART_TEXT ? MODE_TEXT : MODE_VECTOR, &own, results);
+}
+
+static ww_status run_query(asked *a, ww_query *query, ww_results **results)
+{
+    const store_settings *s = &a->call->settings;
+    if (sparse_is_fused(s))
+        return sparse_search_fused(a->call, &(search_parts){run_part, a}, query, results);
+    return s->sparse ? sparse_search_alone(a->call, &a->sparse, query, results) : run_text(a, s->mode, query, results);
+}
+
+/* The names of the ranks of a hit that is in one of two lists. */
+static void name_ranks(const store_settings *s, hit_of *hit)
+{
+    static const char *const NAMES[] = {
+        [PART_VECTOR] = "vector_rank", [PART_TEXT] = "text_rank", [PART_SPARSE] = "sparse_rank"};
+    search_part parts[SEARCH_PARTS] = {PART_VECTOR, PART_TEXT};
+    if (s->sparse)
+        (void)sparse_parts(s, parts);
+    hit->ranks[0] = NAMES[parts[0]];
+    hit->ranks[1] = NAMES[parts[1]];
 }
 
 static ww_status ask(asked *a, progress *bar, ww_results **results)
@@ -301,8 +318,11 @@ static void report_json(const asked *a, const ww_results *results)
     for (int64_t q = 0; q < a->count; q++) {
         json_open(&w, NULL, '[');
         w.compact = true;
-        for (int64_t i = 0; i < ww_results_count(results, q); i++)
-            hit_put(&w, &(hit_of){.results = results, .query = q, .hit = i, .scored = true});
+        for (int64_t i = 0; i < ww_results_count(results, q); i++) {
+            hit_of hit = {.results = results, .query = q, .hit = i, .scored = true};
+            name_ranks(&call->settings, &hit);
+            hit_put(&w, &hit);
+        }
         json_close(&w);
         w.compact = false;
     }
@@ -385,13 +405,14 @@ ww_status store_search(store_call *call)
         status = read_lists(&a);
     if (status == WW_OK)
         status = given_parameters_read(&a.parameters, &call->settings);
-    if (status == WW_OK && talks && !call->settings.vector && !call->settings.queries)
+    if (status == WW_OK && talks && !call->settings.vector && !call->settings.queries && !call->settings.sparse)
         status = converse(&a);
     else if (status == WW_OK && (status = read_queries(&a)) == WW_OK)
         status = answer(&a);
     ww_text_close(a.text);
     ww_model_close(a.ranker);
     given_parameters_free(&a.parameters);
+    json_sparse_free(&a.sparse);
     memory_free(a.queries);
     return status;
 }

@@ -172,8 +172,11 @@ static ww_status upgrade_run(store_call *call)
 #define DEVICE  TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
 #define VECTORS FLAG(vectors, "--vectors", "also print the vectors")
 #define MODE    CHOICE(mode, false, "--mode", "vector|text|hybrid", "with --text: by vectors, words or both; default: vector")
-#define FUSION  CHOICE(fusion, false, "--fusion", "ranks|scores", "with --mode hybrid: how both become one list; default: ranks")
-#define FORCE   FLAG(force, "--force", "replace an existing store")
+#define FUSION                                                                                                                 \
+    CHOICE(fusion, false, "--fusion", "ranks|scores",                                                                          \
+           "with --mode hybrid, and beside --sparse: how the lists become one; default: ranks")
+#define SPARSE TEXT(sparse, false, "--sparse", "JSON", "a sparse vector: '{\"indices\": [3, 7], \"values\": [0.5, 1]}'")
+#define FORCE  FLAG(force, "--force", "replace an existing store")
 
 #define SEED_OF(what) INTEGER(seed, false, "--seed", "N", 0, INT64_MAX, what)
 
@@ -191,6 +194,7 @@ static const option add_options[] = {
     ID_COLUMN,
     PAYLOADS,
     VECTOR,
+    SPARSE,
     ID,
     TEXT(payload, false, "--payload", "JSON", "the payload of the one row"),
     TEXT(text, false, "--text", "FILE",
@@ -240,10 +244,13 @@ static const option search_options[] = {
     MODEL,
     MODE,
     FUSION,
-    TEXT(weights, false, "--weights", "V,T", "with --mode hybrid: the weights of vectors and of words; default: 1,1"),
+    TEXT(weights, false, "--weights", "W,...",
+         "the weights of the lists of vectors, words and --sparse, as far as they are fused; "
+         "default: 1 each"),
     TEXT(rerank, false, "--rerank", "MODEL", "with --text: rerank the best hits with this model"),
     INTEGER(candidates, false, "--candidates", "N", 1, WW_K_MAX,
-            "with --rerank, --mode hybrid or --mmr: number of hits to rank again; default with --rerank: 100"),
+            "with --rerank, --mode hybrid, --mmr or beside --sparse: number of hits to rank again; default with --rerank and "
+            "--sparse: 100"),
     TEXT(mmr, false, "--mmr", "L", "prefer hits that differ from each other: 0 to 1; 1 ranks by relevance only"),
     TEXT(group_by, false, "--group-by", "F", "group hits by a field of their payloads"),
     INTEGER(groups, false, "--groups", "N", 1, WW_K_MAX, "with --group-by: at most N groups; default: 10"),
@@ -251,6 +258,9 @@ static const option search_options[] = {
     INTEGER(expand, false, "--expand", "N", 0, WW_EXPAND_MAX,
             "with --text: print N more chunks of the document before and after each hit"),
     VECTOR,
+    SPARSE,
+    CHOICE(modifier, false, "--modifier", "none|idf",
+           "with --sparse: multiply by the inverse document frequency; default: none"),
     FORMAT,
     QUIET,
     JSON};
@@ -311,7 +321,8 @@ static const action actions[] = {
     {"info", "STORE", "list the collections, with the figures of the file",
      TAKES(none_options, store_print_info, .reads = true)},
     {"add", "STORE NAME",
-     "add one row (--vector, --id, --payload), the rows of a file (--in, --ids, --payloads), or texts (--text, --model); "
+     "add one row (--vector, --sparse, --id, --payload), the rows of a file (--in, --ids, --payloads), or texts (--text, "
+     "--model); "
      "for texts it makes the collection if it does not exist",
      TAKES(add_options, store_add, .on_collection = true)},
     {"import", "STORE NAME FILE", "add the rows of a file; make the collection if it does not exist",
@@ -326,7 +337,8 @@ static const action actions[] = {
      TAKES(remove_options, store_remove, .on_collection = true)},
     {"count", "STORE NAME", "count all rows, or those that meet conditions (--where, --filter)",
      TAKES(count_options, store_count, .reads = true, .on_collection = true)},
-    {"search", "STORE NAME", "find the rows nearest to --vector, to --text or to each row of --queries",
+    {"search", "STORE NAME",
+     "find the rows nearest to --vector, to --text, to --sparse, to several of these, or to each row of --queries",
      TAKES(search_options, store_search, .reads = true, .on_collection = true)},
     {"map", "STORE NAME", "draw all rows as points in a plane, similar rows close together; the map is kept in the file",
      TAKES(map_options, store_map, .on_collection = true)},

@@ -13,11 +13,13 @@
 #include "warpwave/options.h"
 #include "warpwave/text/lines.h"
 
+enum { MODE_VECTOR, MODE_TEXT, MODE_HYBRID }; /* in the order of --mode */
+
 typedef struct store_settings {
     const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *filter, *radius, *min_score,
-        *text, *model, *query_prefix, *document_prefix, *rerank, *mmr, *group_by, *weights, *out, *color, *recall_text;
+        *text, *model, *query_prefix, *document_prefix, *rerank, *mmr, *group_by, *weights, *out, *color, *recall_text, *sparse;
     text_list id, params;
-    int metric, type, synchronous, mode, fusion;
+    int metric, type, synchronous, mode, fusion, modifier;
     int64_t chunk, overlap, candidates, groups, group_size, expand; /* chunk 0, overlap -1: not given */
     int64_t neighbours, steps, seed;                                /* for a map; 0, 0, -1: not given */
     int64_t nlist, sample_rows, iterations, query_count, nprobe;    /* 0: not given */
@@ -108,6 +110,7 @@ typedef struct hit_of {
     int64_t query, hit;
     int32_t dim; /* 0: leave the vector out */
     bool scored;
+    const char *ranks[2]; /* the names of the ranks in the two lists that were fused */
 } hit_of;
 
 void hit_put(json_writer *w, const hit_of *hit);
