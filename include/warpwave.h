@@ -19,6 +19,7 @@
 #include <warpwave/ivf.h>
 #include <warpwave/kernel.h>
 #include <warpwave/map.h>
+#include <warpwave/multi.h>
 #include <warpwave/quant.h>
 #include <warpwave/ranking.h>
 #include <warpwave/results.h>

@@ -55,7 +55,7 @@ ARROWS = {
     "vectors": ["tensor/tensor.h", "device", "arithmetic", "base"],  # rows and queries may come as tensors
     "vectors/query/score.c": ["cpu/isa/.", "vectors", "arithmetic", "base"],  # ww_score() is defined as what the CPU computes
     "map": ["vectors/collection.h", "arithmetic", "base"],
-    "store": ["vectors/collection.h", "vectors/internal", "vectors/filter", "vectors/sparse", "vectors/query/results.h", "vectors/write/payloads.h", "device/share.h", "arithmetic", "base"],
+    "store": ["vectors/collection.h", "vectors/internal", "vectors/filter", "vectors/multi", "vectors/sparse", "vectors/query/results.h", "vectors/write/payloads.h", "device/share.h", "arithmetic", "base"],
     "store/maps": ["store/.", "vectors/operations.h", "arithmetic", "base"],
     "store/sqlite": ["store", "vectors/collection.h", "vectors/internal", "vectors/query/results.h", "vectors/write/payloads.h", "arithmetic", "base"],
     "tensor": ["device", "arithmetic", "base"],

@@ -21,7 +21,8 @@ typedef enum ww_fetch {
     WW_FETCH_PAYLOADS = 2,
     WW_FETCH_VECTORS = 4, /* dim floats per hit, bit for bit as added, or rounded to the rows' type */
     WW_FETCH_TEXTS = 8,   /* the texts of rows in a store (ww_rows.texts); a collection in memory has none */
-    WW_FETCH_SPARSE = 16  /* the sparse vectors of rows in a store (ww_rows.sparse); a collection in memory has none */
+    WW_FETCH_SPARSE = 16, /* the sparse vectors of rows in a store (ww_rows.sparse); a collection in memory has none */
+    WW_FETCH_MULTI = 32   /* the multivectors of rows in a store (ww_rows.multi); a collection in memory has none */
 } ww_fetch;
 
 typedef struct ww_results ww_results;
@@ -63,6 +64,10 @@ WW_API const float *ww_results_vector(const ww_results *results, int64_t query, 
  * vector if it was not fetched, if there is no such hit, or if the row has none. */
 struct ww_sparse_vector; /* sparse.h */
 WW_API int ww_results_sparse(const ww_results *results, int64_t query, int64_t hit, struct ww_sparse_vector *vector);
+
+/* The same for a hit's multivector. */
+struct ww_multivector; /* multi.h */
+WW_API int ww_results_multi(const ww_results *results, int64_t query, int64_t hit, struct ww_multivector *vector);
 
 /* How a hit of two fused lists was found (ww_query.match, ranking.h): [0] by its vector, or in the first results, [1] by its
  * text, or in the second. A rank counts from 1; 0 means that this part did not find the hit, and its score is NaN then. */

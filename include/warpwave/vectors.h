@@ -68,6 +68,8 @@ typedef struct ww_collection ww_collection;
 struct ww_tensor;        /* tensor.h */
 struct ww_sparse_vector; /* sparse.h */
 struct ww_sparse_query;  /* sparse.h */
+struct ww_multivector;   /* multi.h */
+struct ww_multi_query;   /* multi.h */
 
 typedef struct ww_collection_config {
     size_t struct_size;
@@ -115,6 +117,9 @@ typedef struct ww_rows {
     /* Only for a collection in a store, otherwise refused: count sparse vectors (sparse.h), which are kept with the rows and
      * found by ww_query.sparse. One without indices means none. NULL: no sparse vectors. */
     const struct ww_sparse_vector *sparse;
+    /* Only for a collection in a store with the metric cosine or dot, otherwise refused: count multivectors (multi.h), which
+     * are kept with the rows and found by ww_query.multi. One without vectors means none. NULL: no multivectors. */
+    const struct ww_multivector *multi;
 } ww_rows;
 
 /* What a search did, over all its queries; a row counts once for each query. It may differ from run to run and from device to
@@ -235,6 +240,9 @@ typedef struct ww_query {
      * `queries`, which are not read. Scores are dot products, larger is better, for any metric; so is the bound of a range.
      * `mask`, `where` and `filter` hold. Not with nprobe, recall or match. NULL: dense vectors. */
     const struct ww_sparse_query *sparse;
+    /* The same with multivectors (ww_rows.multi). Scores are those of MaxSim (multi.h). Not with sparse. The first such search
+     * copies the multivectors of all rows to the device; later ones read what was written since. */
+    const struct ww_multi_query *multi;
 } ww_query;
 
 /* Rows to get at once: by ids, by handles, or, with neither, all live rows in order. */
@@ -377,9 +385,9 @@ WW_API ww_status ww_collection_add(ww_collection *collection, const ww_rows *row
  * Refuses an id that appears twice in one batch. Waits for readers. */
 WW_API ww_status ww_collection_upsert(ww_collection *collection, const ww_rows *rows);
 
-/* Gives existing rows, by their ids, new vectors, payloads, texts, or all of them. What is not given stays as it is. New texts
- * and new sparse vectors need new vectors. With new vectors it replaces rows as upsert does. All or nothing: an id that does
- * not exist is WW_NOT_FOUND, and nothing changes. Waits for readers. */
+/* Gives existing rows, by their ids, new vectors, payloads, texts, or all of them. What is not given stays as it is. New texts,
+ * sparse vectors and multivectors need new vectors. With new vectors it replaces rows as upsert does. All or nothing: an id
+ * that does not exist is WW_NOT_FOUND, and nothing changes. Waits for readers. */
 WW_API ww_status ww_collection_update(ww_collection *collection, const ww_rows *rows);
 
 /* Removes the rows with these ids, all or none: an id that does not exist is WW_NOT_FOUND, an id that appears twice is
@@ -424,11 +432,11 @@ WW_API ww_status ww_collection_move(ww_collection *collection, ww_device *device
 WW_API int64_t ww_collection_count(ww_collection *collection);
 
 /* Returns in `digest` a number by which two collections are compared: the sum, modulo 2^64, of a checksum of each row's id,
- * vector (its bits), sparse vector, payload and text. It does not depend on the order of the rows, on their handles, or on
- * where they are kept. Equal rows have equal digests; collections that differ have equal ones only by an accident of 1 in 2^64,
- * not against an attacker. A store keeps it up to date with every write. In memory all rows are read. Refuses NULL, and a
- * collection of a store that an earlier version wrote and no one has written to or upgraded since (WW_UNSUPPORTED). May wait
- * for a writer. */
+ * vector (its bits), sparse vector, multivector, payload and text. It does not depend on the order of the rows, on their
+ * handles, or on where they are kept. Equal rows have equal digests; collections that differ have equal ones only by an
+ * accident of 1 in 2^64, not against an attacker. A store keeps it up to date with every write. In memory all rows are read.
+ * Refuses NULL, and a collection of a store that an earlier version wrote and no one has written to or upgraded since
+ * (WW_UNSUPPORTED). May wait for a writer. */
 WW_API ww_status ww_collection_digest(ww_collection *collection, uint64_t *digest);
 
 /* Describes the collection into `info`. Refuses NULL. May wait for a writer. */

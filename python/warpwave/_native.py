@@ -694,6 +694,7 @@ WW_FETCH_PAYLOADS = 2
 WW_FETCH_VECTORS = 4
 WW_FETCH_TEXTS = 8
 WW_FETCH_SPARSE = 16
+WW_FETCH_MULTI = 32
 
 
 @struct
@@ -736,6 +737,7 @@ ww_results_payload = function("", "ww_results_payload", c_char_p, c_void_p, ("qu
 ww_results_text = function("", "ww_results_text", c_char_p, c_void_p, ("query", c_int64), ("hit", c_int64))
 ww_results_vector = function("", "ww_results_vector", c_void_p, c_void_p, ("query", c_int64), ("hit", c_int64))
 ww_results_sparse = function("", "ww_results_sparse", c_int, c_void_p, ("query", c_int64), ("hit", c_int64), c_void_p)
+ww_results_multi = function("", "ww_results_multi", c_int, c_void_p, ("query", c_int64), ("hit", c_int64), c_void_p)
 ww_results_parts = function("", "ww_results_parts", c_void_p, c_void_p, ("query", c_int64))
 ww_results_columns_init = function("", "ww_results_columns_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_results_describe = function("", "ww_results_describe", c_int, c_void_p, POINTER(ww_results_columns))
@@ -803,7 +805,8 @@ class ww_rows(Structure):
                 ("texts", c_void_p),
                 ("discard_ids", c_void_p),
                 ("discard_count", c_int64),
-                ("sparse", c_void_p)]
+                ("sparse", c_void_p),
+                ("multi", c_void_p)]
 
 
 @struct
@@ -864,7 +867,8 @@ class ww_query(Structure):
                 ("match", c_void_p),
                 ("recall", c_float),
                 ("cancel", c_void_p),
-                ("sparse", c_void_p)]
+                ("sparse", c_void_p),
+                ("multi", c_void_p)]
 
 
 @struct
@@ -1239,6 +1243,33 @@ ww_session_generate = function("model", "ww_session_generate", c_int, c_void_p, 
 ww_conversion_init = function("model", "ww_conversion_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_conversion_report_init = function("model", "ww_conversion_report_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_model_convert = function("model", "ww_model_convert", c_int, POINTER(ww_conversion), POINTER(ww_conversion_report))
+
+# ---- warpwave/multi.h ----------------------------------------------------------------------------------------------------
+WW_MULTI_MAX = 1024
+
+
+@struct
+class ww_multivector(Structure):
+    _fields_ = [("count", c_int32),
+                ("dim", c_int32),
+                ("vectors", c_void_p)]
+
+
+@struct
+class ww_multi_query(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("vectors", c_void_p)]
+
+
+ww_multi_query_init = function("", "ww_multi_query_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_multi_create = function("", "ww_multi_create", c_int, c_void_p, ("dim", c_int32), ("metric", c_int), c_void_p)
+ww_multi_destroy = function("", "ww_multi_destroy", None, c_void_p)
+ww_multi_add = function("", "ww_multi_add", c_int, c_void_p, POINTER(ww_multivector), ("count", c_int64))
+ww_multi_remove = function("", "ww_multi_remove", c_int, c_void_p, ("row", c_int64))
+ww_multi_count = function("", "ww_multi_count", c_int64, c_void_p)
+ww_multi_search = function("", "ww_multi_search", c_int, c_void_p, POINTER(ww_query), c_void_p)
+ww_multi_score = function("", "ww_multi_score", c_int, ("metric", c_int), POINTER(ww_multivector), POINTER(ww_multivector),
+                          c_void_p)
 
 # ---- warpwave/ranking.h --------------------------------------------------------------------------------------------------
 WW_DIVERSITY_MAX = 2048

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "store/ivf/follow.h"
+#include "store/multi/multi.h"
 #include "store/sparse/sparse.h"
 #include "store/store_state.h"
 #include "store/texts/texts.h"
@@ -140,19 +141,21 @@ static uint64_t check_entry(checking *k, const collection_record *record, sqlite
     return entry;
 }
 
-/* Reads the checksums of sparse vectors, which the digest has, too. */
+/* Reads the checksums of sparse vectors and multivectors, which the digest has, too. */
 typedef struct sparse_sums {
     sparse_tables tables;
-    bool exist;
-    sqlite3_stmt *read;
+    bool exist, multi_exist;
+    sqlite3_stmt *read, *read_multi;
 } sparse_sums;
 
-/* The checksum of the statement's current row. Damaged sparse vectors are reported by check_sparse(). */
+/* The checksum of the statement's current row. Damage is reported by check_sparse(). */
 static uint64_t check_row(checking *k, const collection_record *record, sqlite3_stmt *s, sparse_sums *sums)
 {
     uint64_t vector = 0;
     const uint64_t entry = check_entry(k, record, s, &vector);
     (void)sparse_checksum_at(&sums->tables, sums->exist, &sums->read, sqlite3_column_int64(s, 1), &vector);
+    const multi_table multi = {k->db, "main", record->name};
+    (void)multi_checksum_at(&multi, sums->multi_exist, &sums->read_multi, sqlite3_column_int64(s, 1), &vector);
     return checksum_row(entry, vector);
 }
 
@@ -170,6 +173,8 @@ static ww_status check_rows(checking *k, const collection_record *record)
     sparse_sums sums = {.tables = {k->db, "main", record->name}};
     if (status == WW_OK)
         status = sparse_exist(&sums.tables, &sums.exist);
+    if (status == WW_OK)
+        status = multi_table_exists(&(multi_table){k->db, "main", record->name}, &sums.multi_exist);
     if (status != WW_OK) {
         sqlite3_finalize(s);
         return unreadable(k, record, status);
@@ -198,6 +203,7 @@ static ww_status check_rows(checking *k, const collection_record *record)
         fault(k, "'%s': reading its rows: %s", record->name, sqlite3_errmsg(k->db));
     sqlite3_finalize(s);
     sqlite3_finalize(sums.read);
+    sqlite3_finalize(sums.read_multi);
     if (digest != record->digest && k->faults == 0)
         fault(k,
               "'%s': the sum of its rows' checksums is not the one that the list of collections says; compacting corrects it",
@@ -253,11 +259,13 @@ static void index_fault(void *user, const char *reason)
     fault(user, "%s", reason);
 }
 
-/* Checks the sparse vectors and their index. */
+/* Checks the sparse vectors and their index, and the multivectors. */
 static ww_status check_sparse(checking *k, const collection_record *record)
 {
     const sparse_tables tables = {k->db, "main", record->name};
-    const ww_status status = sparse_check(&tables, record->next_place, index_fault, k);
+    ww_status status = sparse_check(&tables, record->next_place, index_fault, k);
+    if (status == WW_OK)
+        status = multi_table_check(&(multi_table){k->db, "main", record->name}, record->next_place, index_fault, k);
     return status == WW_OK ? WW_OK : unreadable(k, record, status);
 }
 

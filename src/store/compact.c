@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "store/ivf/index_writer.h"
+#include "store/multi/multi.h"
 #include "store/sparse/sparse.h"
 #include "store/store_state.h"
 #include "store/texts/texts.h"
@@ -24,8 +25,9 @@ typedef struct compaction {
     sqlite3 *db;
     ww_progress progress;
     void *user;
-    sqlite3_stmt *next, *move_vector, *move_row, *move_list, *move_sparse; /* the last two only if there are such tables */
-    bool indexed, sparse;
+    sqlite3_stmt *next, *move_vector, *move_row, *move_list, *move_sparse,
+        *move_multi; /* the last three only if there are such tables */
+    bool indexed, sparse, multi;
     int64_t done;
     int64_t total;
 } compaction;
@@ -55,6 +57,9 @@ static ww_status prepare(compaction *m)
     if (status == WW_OK && m->sparse)
         status = schema_statement(m->db, &m->move_sparse,
                                   "UPDATE main.\"%w_sparse\" SET place = ?2" NEW_MARK " WHERE place = ?1", name);
+    if (status == WW_OK && m->multi)
+        status = schema_statement(m->db, &m->move_multi, "UPDATE main.\"%w_multi\" SET place = ?2" NEW_MARK " WHERE place = ?1",
+                                  name);
     return status;
 }
 
@@ -95,6 +100,8 @@ static ww_status renumber_some(compaction *m, int64_t *from, bool *end)
             status = move(m, m->move_list, places[i], m->done, 0);
         if (status == WW_OK && m->move_sparse)
             status = move(m, m->move_sparse, places[i], m->done, marks);
+        if (status == WW_OK && m->move_multi)
+            status = move(m, m->move_multi, places[i], m->done, marks);
     }
     *end = count < MOVED_AT_ONCE;
     *from = count > 0 ? places[count - 1] + 1 : *from;
@@ -128,6 +135,7 @@ static ww_status renumber(compaction *m, collection_record *record)
     sqlite3_finalize(m->move_row);
     sqlite3_finalize(m->move_list);
     sqlite3_finalize(m->move_sparse);
+    sqlite3_finalize(m->move_multi);
     if (status != WW_OK || record->next_place == record->live)
         return status;
     if (m->done != record->live)
@@ -149,9 +157,10 @@ static ww_status sum_checksums(const compaction *m, collection_record *record)
 {
     const char *name = m->c->base.name;
     const sparse_tables sparse = {m->db, "main", name};
+    const multi_table multi = {m->db, "main", name};
     uint64_t digest = 0;
     int code = SQLITE_DONE;
-    sqlite3_stmt *s = NULL, *read = NULL;
+    sqlite3_stmt *s = NULL, *read = NULL, *read_multi = NULL;
     ww_status status = schema_statement(m->db, &s,
                                         "SELECT r.handle, r.place, r.checksum, v.checksum FROM main.\"%w_rows\" AS r JOIN "
                                         "main.\"%w_vectors\" AS v ON v.place = r.place",
@@ -160,12 +169,15 @@ static ww_status sum_checksums(const compaction *m, collection_record *record)
         const uint64_t mark = checksum_mark(sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
         uint64_t vector = (uint64_t)sqlite3_column_int64(s, 3) ^ mark;
         status = sparse_checksum_at(&sparse, m->sparse, &read, sqlite3_column_int64(s, 1), &vector);
+        if (status == WW_OK)
+            status = multi_checksum_at(&multi, m->multi, &read_multi, sqlite3_column_int64(s, 1), &vector);
         digest += checksum_row((uint64_t)sqlite3_column_int64(s, 2) ^ mark, vector);
     }
     if (status == WW_OK && code != SQLITE_DONE)
         status = sqlite_failed(m->db, code, name);
     sqlite3_finalize(s);
     sqlite3_finalize(read);
+    sqlite3_finalize(read_multi);
     if (status != WW_OK || digest == record->digest)
         return status;
     record->digest = digest;
@@ -253,6 +265,8 @@ ww_status stored_compact(ww_collection *base, ww_progress progress, void *user)
         status = delete_removed(&m); /* other processes may have removed some since the file was rewritten */
         if (status == WW_OK)
             status = sparse_exist(&(sparse_tables){m.db, "main", record.name}, &m.sparse);
+        if (status == WW_OK)
+            status = multi_table_exists(&(multi_table){m.db, "main", record.name}, &m.multi);
         if (status == WW_OK)
             status = sum_checksums(&m, &record);
         if (status == WW_OK)

@@ -49,9 +49,10 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
     if (status == WW_OK && filter)
         only = (view_places){filter->places.places, filter->places.count, filter->number};
     if (status == WW_OK)
-        status = query->sparse  ? view_sparse(r->view, query, filter ? &only : NULL, results)
-                 : query->match ? view_match(r->view, query, filter ? &only : NULL, results)
-                                : view_query(r->view, query, filter ? &only : NULL, results);
+        status = query->multi    ? view_multi(r->view, query, filter ? &only : NULL, results)
+                 : query->sparse ? view_sparse(r->view, query, filter ? &only : NULL, results)
+                 : query->match  ? view_match(r->view, query, filter ? &only : NULL, results)
+                                 : view_query(r->view, query, filter ? &only : NULL, results);
     reading_end(c, r);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "store/ivf/tables.h"
+#include "store/multi/multi.h"
 #include "store/sparse/sparse.h"
 #include "store/texts/texts.h"
 #include "store/upgrade.h"
@@ -18,7 +19,7 @@ static const char *const SUFFIXES[] = {"_rows", "_vectors", "_removed"}; /* of t
 #define ALL_SUFFIXES                                                                                                           \
     "(VALUES('_rows'), ('_vectors'), ('_removed'), ('_fts'), ('_fts_data'), ('_fts_idx'), ('_fts_content'), "                  \
     "('_fts_docsize'), ('_fts_config'), ('_ivf'), ('_ivf_lists'), ('_ivf_centroids'), ('_ivf_rows'), ('_ivf_rules'), "         \
-    "('_sparse'), ('_sparse_blocks'), ('_sparse_pending'))"
+    "('_sparse'), ('_sparse_blocks'), ('_sparse_pending'), ('_multi'))"
 enum { SUFFIX_COUNT = sizeof SUFFIXES / sizeof *SUFFIXES };
 
 /* The last columns are all columns again, to find those that files of earlier versions lack. */
@@ -426,6 +427,8 @@ ww_status schema_drop(sqlite3 *db, const char *schema, const char *name)
     if (status == WW_OK)
         status = sparse_drop(&(sparse_tables){db, schema, name});
     if (status == WW_OK)
+        status = multi_table_drop(&(multi_table){db, schema, name});
+    if (status == WW_OK)
         status = ivf_tables_drop(db, schema, name);
     for (int i = 0; status == WW_OK && i < SUFFIX_COUNT; i++)
         status = schema_run(db, "DROP TABLE IF EXISTS \"%w\".\"%w%s\"", schema, name, SUFFIXES[i]);
@@ -485,6 +488,8 @@ ww_status schema_rename(sqlite3 *db, const char *schema, const char *name, const
         status = texts_rename(&(text_tables){db, schema, name}, to);
     if (status == WW_OK)
         status = sparse_rename(&(sparse_tables){db, schema, name}, to);
+    if (status == WW_OK)
+        status = multi_table_rename(&(multi_table){db, schema, name}, to);
     if (status == WW_OK)
         status = ivf_tables_rename(db, schema, name, to);
     if (status == WW_OK)

@@ -6,6 +6,7 @@
  *   NAME_removed(sequence, place)   recent removals: the places of removed vectors, with the write that removed them. Those
  * vectors are still in NAME_vectors, because deleting them would rewrite their pages; they count as absent
  *   NAME_fts                        texts of rows, if they have any: store/texts/texts.h
+ *   NAME_multi                      multivectors of rows, if they have any: store/multi/multi.h
  *   NAME_sparse, NAME_sparse_...    sparse vectors of rows, if they have any: store/sparse/sparse.h
  *   NAME_ivf, NAME_ivf_...          the index, if there is one: store/ivf/tables.h
  *

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arithmetic/row_types.h"
+#include <warpwave/multi.h>
 #include <warpwave/sparse.h>
 
 #include "base/float_guard.h"
@@ -143,7 +144,7 @@ static ww_status replace_row(change *w, const ww_rows *rows, writer_row *row, wr
     if (kind == WRITE_UPDATE)
         status = writer_replace(to, row,
                                 WRITER_VECTOR | (rows->payloads ? WRITER_PAYLOAD : 0) | (rows->texts ? WRITER_TEXT : 0) |
-                                    (rows->sparse ? WRITER_SPARSE : 0),
+                                    (rows->sparse ? WRITER_SPARSE : 0) | (rows->multi ? WRITER_MULTI : 0),
                                 &place);
     else if (row->id && w->loaded)
         status = writer_find(to, row->id, &handle, &place);
@@ -159,6 +160,7 @@ static ww_status make_row(const change *w, const ww_rows *rows, int64_t i, write
                         .payload_checked = true,
                         .text = rows->texts ? rows->texts[i] : NULL,
                         .sparse = rows->sparse ? &rows->sparse[i] : NULL,
+                        .multi = rows->multi ? &rows->multi[i] : NULL,
                         .handle = -1,
                         .batch_row = i + 1};
     if (rows->elements)

@@ -109,6 +109,9 @@ ww_status fail_null(const char *function, const char *what);
 /* Returns true if the canonical squared norm of `dim` floats is finite. Other vectors are refused. */
 bool vector_is_finite(const float *vector, int32_t dim);
 
+/* The canonical squared norm. */
+float vector_squared_norm(const float *vector, int32_t dim);
+
 /* Writes why such a vector is refused: "column 3 is NaN; ...", or that its squared norm is not finite. Returns `text`. */
 enum { VECTOR_FAULT_BYTES = 80 };
 const char *vector_fault(const float *vector, int32_t dim, char text[VECTOR_FAULT_BYTES]);

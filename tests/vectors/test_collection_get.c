@@ -149,7 +149,7 @@ static void a_get_that_makes_no_sense_is_refused(void **state)
     get.handles = handles;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_get(c, &get, &results));
     get = good;
-    get.fetch = 32;
+    get.fetch = 64;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_get(c, &get, &results));
     get = good;
     get.struct_size = 3;

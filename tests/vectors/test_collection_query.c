@@ -217,7 +217,7 @@ static void a_refusal_does_not_change_the_pointer(void **state)
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, NULL, &results));
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &good, NULL));
     ww_query query = good;
-    query.fetch = 32;
+    query.fetch = 64;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &query, &results));
     assert_non_null(strstr(ww_error_message(), "WW_FETCH_IDS"));
     query = good;

@@ -513,7 +513,7 @@ static void modes_and_queries_that_make_no_sense_are_refused(void **state)
     bad.dim = 3;
     CHECK_FAILS(WW_DIMENSION_MISMATCH, ww_collection_query(c, &bad, &found));
     bad = good;
-    bad.fetch = 32;
+    bad.fetch = 64;
     CHECK_FAILS(WW_INVALID_ARGUMENT, ww_collection_query(c, &bad, &found));
     assert_ptr_equal(found, &found); /* nothing was written */
     bad = good;

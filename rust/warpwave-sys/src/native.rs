@@ -809,6 +809,7 @@ mod results {
     pub const WW_FETCH_VECTORS: ww_fetch = 4;
     pub const WW_FETCH_TEXTS: ww_fetch = 8;
     pub const WW_FETCH_SPARSE: ww_fetch = 16;
+    pub const WW_FETCH_MULTI: ww_fetch = 32;
     #[repr(C)]
     pub struct ww_results {
         _opaque: Opaque,
@@ -859,6 +860,7 @@ mod results {
         pub fn ww_results_text(results: *const ww_results, query: i64, hit: i64) -> *const c_char;
         pub fn ww_results_vector(results: *const ww_results, query: i64, hit: i64) -> *const f32;
         pub fn ww_results_sparse(results: *const ww_results, query: i64, hit: i64, vector: *mut ww_sparse_vector) -> c_int;
+        pub fn ww_results_multi(results: *const ww_results, query: i64, hit: i64, vector: *mut ww_multivector) -> c_int;
         pub fn ww_results_parts(results: *const ww_results, query: i64) -> *const ww_hit_parts;
         pub fn ww_results_columns_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_results_describe(results: *const ww_results, columns: *mut ww_results_columns) -> ww_status;
@@ -947,6 +949,7 @@ mod vectors {
         pub discard_ids: *const *const c_char,
         pub discard_count: i64,
         pub sparse: *const ww_sparse_vector,
+        pub multi: *const ww_multivector,
     }
     impl Default for ww_rows {
         fn default() -> Self {
@@ -1023,6 +1026,7 @@ mod vectors {
         pub recall: f32,
         pub cancel: *const ww_cancel,
         pub sparse: *const ww_sparse_query,
+        pub multi: *const ww_multi_query,
     }
     impl Default for ww_query {
         fn default() -> Self {
@@ -1505,6 +1509,44 @@ mod model {
 }
 #[cfg(feature = "model")]
 pub use model::*;
+
+mod multi {
+    use super::*;
+    pub const WW_MULTI_MAX: i64 = 1024;
+    #[repr(C)]
+    pub struct ww_multi_index {
+        _opaque: Opaque,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_multivector {
+        pub count: i32,
+        pub dim: i32,
+        pub vectors: *const f32,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_multi_query {
+        pub struct_size: usize,
+        pub vectors: *const ww_multivector,
+    }
+    impl Default for ww_multi_query {
+        fn default() -> Self {
+            initialized(ww_multi_query_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_multi_query_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_multi_create(device: *mut ww_device, dim: i32, metric: ww_metric, index: *mut *mut ww_multi_index) -> ww_status;
+        pub fn ww_multi_destroy(index: *mut ww_multi_index);
+        pub fn ww_multi_add(index: *mut ww_multi_index, rows: *const ww_multivector, count: i64) -> ww_status;
+        pub fn ww_multi_remove(index: *mut ww_multi_index, row: i64) -> ww_status;
+        pub fn ww_multi_count(index: *mut ww_multi_index) -> i64;
+        pub fn ww_multi_search(index: *mut ww_multi_index, query: *const ww_query, results: *mut *mut ww_results) -> ww_status;
+        pub fn ww_multi_score(metric: ww_metric, query: *const ww_multivector, row: *const ww_multivector, score: *mut f32) -> ww_status;
+    }
+}
+pub use multi::*;
 
 mod ranking {
     use super::*;

@@ -304,8 +304,8 @@ ww_status view_sparse(view *v, const ww_query *query, const view_places *only, w
     v->index_reads++; /* its statements are prepared each time */
     searching s = {.v = v, .query = query, .t = {v->db, v->schema, v->record.name}};
     ww_results *made = NULL;
-    key_list *lists = memory_alloc_zeroed((size_t)query->query_count + 1, sizeof *lists);
-    ww_status status = lists ? WW_OK : memory_failed("the hits of a search", (size_t)query->query_count * sizeof *lists);
+    key_list *lists = NULL;
+    ww_status status = sparse_lists_create(query->query_count, &lists);
     if (status == WW_OK)
         status = find(&s, only, lists);
     if (status == WW_OK)

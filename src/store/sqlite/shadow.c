@@ -15,7 +15,7 @@ static ww_status look(const table *t, const char *schema, bool triggers, bool vi
     ww_status status = schema_statement(
         t->db, &found,
         "WITH own(name) AS (VALUES('_rows'), ('_vectors'), ('_removed'), ('_ivf'), ('_ivf_lists'), ('_ivf_centroids'), "
-        "('_ivf_rows'), ('_ivf_rules'), ('_sparse'), ('_sparse_blocks'), ('_sparse_pending')), words(name) AS "
+        "('_ivf_rows'), ('_ivf_rules'), ('_sparse'), ('_sparse_blocks'), ('_sparse_pending'), ('_multi')), words(name) AS "
         "(VALUES('_fts_content'), ('_fts_data'), ('_fts_idx'), "
         "('_fts_docsize'), ('_fts_config')) "
         "SELECT type, name, tbl_name FROM \"%w\".sqlite_schema AS s WHERE "

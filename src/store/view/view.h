@@ -71,6 +71,9 @@ ww_status view_match(view *v, const ww_query *query, const view_places *only, ww
 /* Searches with a query that has `sparse`. The view need not be ready to search. */
 ww_status view_sparse(view *v, const ww_query *query, const view_places *only, ww_results **results);
 
+/* Searches with a query that has `multi`. */
+ww_status view_multi(view *v, const ww_query *query, const view_places *only, ww_results **results);
+
 /* Streams the rows in order of score, best first, for searches whose end is not known beforehand: up to query->limit rows,
  * starting at number `first` of that order, as results of one query. Each call doubles the work. */
 ww_status view_ranked(view *v, const ww_query *query, const view_places *only, int64_t first, ww_results **results);

@@ -8,6 +8,7 @@
 #include "base/integers.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "store/multi/multi.h"
 #include "store/sparse/sparse.h"
 #include "store/texts/texts.h"
 #include "store/view/view_state.h"
@@ -130,6 +131,28 @@ static ww_status fetch_sparse(view *v, ww_results *results)
     return status;
 }
 
+/* Copies the multivectors of all hits. */
+static ww_status fetch_multi(view *v, ww_results *results)
+{
+    const multi_table table = {v->db, v->schema, v->record.name};
+    sqlite3_stmt *read = NULL;
+    multi_space space = {0};
+    bool exist = false;
+    ww_status status = multi_table_exists(&table, &exist);
+    for (int64_t i = 0; status == WW_OK && exist && i < results_hits(results); i++) {
+        multi_row row;
+        status = view_look(i);
+        if (status != WW_OK || results->rows[i] < 0)
+            continue;
+        status = multi_read(&table, &read, results->rows[i], &space, &row);
+        if (status == WW_OK)
+            status = results_put_multi(results, i, &row.vector);
+    }
+    sqlite3_finalize(read);
+    memory_free(space.numbers);
+    return status;
+}
+
 /* The results already have handles, and places as rows. */
 static ww_status fetch(view *v, ww_results *results, uint32_t what)
 {
@@ -154,7 +177,9 @@ static ww_status fetch(view *v, ww_results *results, uint32_t what)
         if (status == WW_OK && results->vectors)
             status = fetch_vector(v, results, i);
     }
-    return status == WW_OK && results->sparse ? fetch_sparse(v, results) : status;
+    if (status == WW_OK && results->sparse)
+        status = fetch_sparse(v, results);
+    return status == WW_OK && results->multi ? fetch_multi(v, results) : status;
 }
 
 /* ---- masks --------------------------------------------------------------------------------------------------------------- */

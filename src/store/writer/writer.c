@@ -38,6 +38,7 @@ void writer_close(writer *w)
     bulk_writer_close(&w->bulk);
     text_writer_close(&w->texts);
     sparse_writer_close(&w->sparse);
+    multi_writer_close(&w->multi);
     index_writer_close(&w->index);
     sqlite3_finalize(w->find);
     sqlite3_finalize(w->update);
@@ -58,6 +59,7 @@ void writer_forget(writer *w)
     w->known = w->changed = false;
     text_writer_forget(&w->texts);
     sparse_writer_forget(&w->sparse);
+    multi_writer_forget(&w->multi);
     index_writer_forget(&w->index);
 }
 
@@ -76,7 +78,7 @@ int64_t writer_preparations(const writer *w)
 {
     int64_t count = sqlite_preparations(w->update) + sqlite_preparations(w->bulk.rows) + sqlite_preparations(w->bulk.places) +
                     text_writer_preparations(&w->texts) + sparse_writer_preparations(&w->sparse) +
-                    index_writer_preparations(&w->index);
+                    multi_writer_preparations(&w->multi) + index_writer_preparations(&w->index);
     for (int i = 0; i < STATEMENT_COUNT; i++)
         count += sqlite_preparations(w->statements[i]);
     return count;
@@ -107,6 +109,9 @@ ww_status writer_clear(writer *w)
     const sparse_tables sparse = sparse_tables_of(w);
     if (status == WW_OK)
         status = sparse_writer_clear(&w->sparse, &sparse);
+    const multi_table multi = multi_table_of(w);
+    if (status == WW_OK)
+        status = multi_writer_clear(&w->multi, &multi);
     if (status == WW_OK && ivf_is_there(&w->record))
         status = writer_drop_index(w);
     w->record.live = 0;

@@ -26,6 +26,7 @@ typedef struct writer_row {
     const void *elements;                  /* instead of `vector`: dim elements in that type; checked */
     const char *text;                      /* UTF-8, checked; NULL: none */
     const struct ww_sparse_vector *sparse; /* checked; NULL: none */
+    const struct ww_multivector *multi;    /* checked; NULL: none */
     int64_t handle;                        /* in: -1, or the handle to use, larger than any before. out: the row's handle */
     int64_t place;                         /* out */
     int64_t batch_row;                     /* for messages: from 1 in a batch; 0: not in a batch */
@@ -34,8 +35,8 @@ typedef struct writer_row {
 enum { WRITER_ROWS_AT_ONCE = 64 };
 
 /* What writer_update() changes. */
-/* WRITER_SPARSE only with WRITER_VECTOR. */
-enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4, WRITER_TEXT = 8, WRITER_SPARSE = 16 };
+/* WRITER_SPARSE and WRITER_MULTI only with WRITER_VECTOR. */
+enum { WRITER_ID = 1, WRITER_PAYLOAD = 2, WRITER_VECTOR = 4, WRITER_TEXT = 8, WRITER_SPARSE = 16, WRITER_MULTI = 32 };
 
 /* Keeps the connection; prepares statements on it when they are first used. */
 ww_status writer_open(sqlite3 *db, const char *schema, const char *name, writer **opened);
@@ -63,7 +64,7 @@ ww_status writer_insert(writer *w, writer_row *row);
  */
 ww_status writer_insert_many(writer *w, writer_row *rows, int64_t count);
 
-/* Adds a row, or gives the row with this id a new vector, payload, text and sparse vector; it keeps its handle. */
+/* Adds a row, or gives the row with this id a new vector, payload, text, sparse vector and multivector; it keeps its handle. */
 ww_status writer_upsert(writer *w, writer_row *row);
 
 /* Changes what `what` names of the row with row->handle. WW_NOT_FOUND, WW_DUPLICATE_ID. */

@@ -116,7 +116,7 @@ static ww_status complete(writer *w, bulk_writer *b, const writer_row *rows, int
         if (status == WW_OK)
             status = text_writer_insert(&w->texts, &texts, rows[i].handle, rows[i].text);
         if (status == WW_OK)
-            status = writer_insert_sparse(w, &rows[i], &b->vectors[i]);
+            status = writer_insert_others(w, &rows[i], &b->vectors[i]);
         w->record.digest += checksum_row(b->entries[i], b->vectors[i]);
     }
     w->record.next_handle += count;

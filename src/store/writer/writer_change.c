@@ -14,8 +14,8 @@
 /* A row as it is in the file. */
 typedef struct old_row {
     int64_t handle, place;
-    uint64_t entry, vector, text; /* checksums; `vector` without the sparse one */
-    uint64_t sparse;              /* 0: none */
+    uint64_t entry, vector, text; /* checksums; `vector` is that of the dense one */
+    uint64_t sparse, multi;       /* 0: none */
 } old_row;
 
 /* ---- looking up ---------------------------------------------------------------------------------------------------------- */
@@ -64,7 +64,10 @@ static ww_status find_row(writer *w, int64_t handle, old_row *old)
     if (status == WW_OK)
         status = read_vector_checksum(w, old);
     const sparse_tables tables = sparse_tables_of(w);
-    return status == WW_OK ? sparse_writer_checksum(&w->sparse, &tables, old->place, &old->sparse) : status;
+    if (status == WW_OK)
+        status = sparse_writer_checksum(&w->sparse, &tables, old->place, &old->sparse);
+    const multi_table table = multi_table_of(w);
+    return status == WW_OK ? multi_writer_checksum(&w->multi, &table, old->place, &old->multi) : status;
 }
 
 ww_status writer_payload(writer *w, int64_t handle, char **payload)
@@ -195,12 +198,29 @@ static ww_status change_sparse(writer *w, const writer_row *row, int what, const
     return status;
 }
 
+/* The same for its multivector. */
+static ww_status change_multi(writer *w, const writer_row *row, int what, const old_row *old, uint64_t *multi)
+{
+    const multi_table table = multi_table_of(w);
+    const int64_t moved = what & WRITER_MULTI ? -1 : row->place;
+    ww_status status = old->multi != 0 ? multi_writer_remove(&w->multi, &table, old->place, moved) : WW_OK;
+    if (status == WW_OK && what & WRITER_MULTI)
+        status = multi_writer_insert(&w->multi, &table, (multi_new){row->handle, row->place, row->multi}, multi);
+    return status;
+}
+
+/* The checksum of all vectors of a row. */
+static uint64_t vectors_checksum(uint64_t dense, uint64_t sparse, uint64_t multi)
+{
+    return multi_checksum(sparse_checksum(dense, sparse), multi);
+}
+
 ww_status writer_update(writer *w, writer_row *row, int what)
 {
     old_row old;
     uint64_t entry = 0;
     ww_status status = find_row(w, row->handle, &old);
-    uint64_t vector = old.vector, sparse = old.sparse;
+    uint64_t vector = old.vector, sparse = old.sparse, multi = old.multi;
     if (status == WW_OK)
         status = check_change(w, row, what);
     if (status == WW_OK)
@@ -220,12 +240,14 @@ ww_status writer_update(writer *w, writer_row *row, int what)
     }
     if (status == WW_OK && what & WRITER_VECTOR)
         status = change_sparse(w, row, what, &old, &sparse);
+    if (status == WW_OK && what & WRITER_VECTOR)
+        status = change_multi(w, row, what, &old, &multi);
     const text_tables tables = text_tables_of(w);
     if (status == WW_OK && what & WRITER_TEXT)
         status = text_writer_set(&w->texts, &tables, row->handle, row->text);
     if (status == WW_OK)
-        w->record.digest += checksum_row(entry, sparse_checksum(vector, sparse)) -
-                            checksum_row(old.entry, sparse_checksum(old.vector, old.sparse));
+        w->record.digest += checksum_row(entry, vectors_checksum(vector, sparse, multi)) -
+                            checksum_row(old.entry, vectors_checksum(old.vector, old.sparse, old.multi));
     return status;
 }
 
@@ -242,7 +264,7 @@ ww_status writer_upsert(writer *w, writer_row *row)
     if (place >= w->change_first_place)
         return writer_duplicate(w, row->id, place);
     row->handle = handle;
-    return writer_update(w, row, WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT | WRITER_SPARSE);
+    return writer_update(w, row, WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT | WRITER_SPARSE | WRITER_MULTI);
 }
 
 ww_status writer_replace(writer *w, writer_row *row, int what, int64_t *old_place)
@@ -279,9 +301,12 @@ ww_status writer_remove(writer *w, int64_t handle, int64_t *old_place)
     uint64_t removed = 0;
     if (status == WW_OK && old.sparse != 0)
         status = sparse_writer_remove(&w->sparse, &sparse, old.place, -1, &removed);
+    const multi_table table = multi_table_of(w);
+    if (status == WW_OK && old.multi != 0)
+        status = multi_writer_remove(&w->multi, &table, old.place, -1);
     if (status != WW_OK)
         return status;
     w->record.live--;
-    w->record.digest -= checksum_row(old.entry, sparse_checksum(old.vector, old.sparse));
+    w->record.digest -= checksum_row(old.entry, vectors_checksum(old.vector, old.sparse, old.multi));
     return WW_OK;
 }

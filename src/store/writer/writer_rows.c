@@ -235,14 +235,18 @@ ww_status writer_insert_vector(writer *w, const writer_row *row, uint64_t *check
     return status == WW_OK ? writer_index_vector(w, row) : status;
 }
 
-ww_status writer_insert_sparse(writer *w, const writer_row *row, uint64_t *vector)
+ww_status writer_insert_others(writer *w, const writer_row *row, uint64_t *vector)
 {
     const sparse_tables tables = sparse_tables_of(w);
     uint64_t sparse = 0;
-    const ww_status status =
+    const multi_table table = multi_table_of(w);
+    uint64_t multi = 0;
+    ww_status status =
         row->sparse ? sparse_writer_insert(&w->sparse, &tables, (sparse_new){row->handle, row->place, row->sparse}, &sparse)
                     : WW_OK;
-    *vector = sparse_checksum(*vector, sparse);
+    if (status == WW_OK && row->multi)
+        status = multi_writer_insert(&w->multi, &table, (multi_new){row->handle, row->place, row->multi}, &multi);
+    *vector = multi_checksum(sparse_checksum(*vector, sparse), multi);
     return status;
 }
 
@@ -335,7 +339,7 @@ ww_status writer_insert(writer *w, writer_row *row)
     if (status == WW_OK)
         status = text_writer_insert(&w->texts, &tables, row->handle, row->text);
     if (status == WW_OK)
-        status = writer_insert_sparse(w, row, &vector);
+        status = writer_insert_others(w, row, &vector);
     if (status != WW_OK)
         return status;
     w->record.next_handle = row->handle + 1;

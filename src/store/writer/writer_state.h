@@ -3,6 +3,7 @@
 #define WW_STORE_WRITER_WRITER_STATE_H
 
 #include "store/ivf/index_writer.h"
+#include "store/multi/multi.h"
 #include "store/sparse/sparse.h"
 #include "store/texts/texts.h"
 #include "store/writer/writer.h"
@@ -48,6 +49,7 @@ struct writer {
     bulk_writer bulk;
     text_writer texts;
     sparse_writer sparse;
+    multi_writer multi;
     index_writer index;
 };
 
@@ -59,6 +61,11 @@ static inline text_tables text_tables_of(const writer *w)
 static inline sparse_tables sparse_tables_of(const writer *w)
 {
     return (sparse_tables){w->db, w->schema, w->record.name};
+}
+
+static inline multi_table multi_table_of(const writer *w)
+{
+    return (multi_table){w->db, w->schema, w->record.name};
 }
 
 static inline ivf_tables ivf_tables_of(const writer *w)
@@ -91,8 +98,8 @@ ww_status writer_index_vector(writer *w, const writer_row *row);
 /* Adds the row's vector at row->place, and returns its checksum. */
 ww_status writer_insert_vector(writer *w, const writer_row *row, uint64_t *checksum);
 
-/* Adds the row's sparse vector, and to `vector`, the checksum of its dense one, that of both. */
-ww_status writer_insert_sparse(writer *w, const writer_row *row, uint64_t *vector);
+/* Adds the row's sparse vector and multivector, and makes `vector`, the checksum of its dense one, that of all of them. */
+ww_status writer_insert_others(writer *w, const writer_row *row, uint64_t *vector);
 
 /* ---- writer_bulk.c ---- */
 void bulk_writer_close(bulk_writer *b);

@@ -39,6 +39,7 @@ struct mirror {
     bool abandoned;
     int64_t sequence;
     int64_t next_place;
+    mirror_multi multi;
 };
 
 typedef struct file_use {
@@ -72,10 +73,23 @@ static void survive_forks(void)
 
 /* ---- life ---------------------------------------------------------------------------------------------------------------- */
 
+/* Frees the multivectors, which are then read again. */
+static void multi_free(mirror_multi *multi)
+{
+    multi_set_free(&multi->set);
+    multi->set.device = NULL;
+    memory_free(multi->live);
+    multi->live = NULL;
+    multi->live_words = multi->next_place = 0;
+    multi->sequence = -1;
+}
+
 static void mirror_free(mirror *m)
 {
+    multi_free(&m->multi);
     ww_collection_destroy(m->rows);
     memory_free(m->runs);
+    pthread_rwlock_destroy(&m->multi.lock);
     pthread_rwlock_destroy(&m->lock);
     memory_free(m);
 }
@@ -86,6 +100,12 @@ ww_status mirror_create(ww_device *device, const ww_collection_config *config, m
     if (!m)
         return memory_failed("a collection in memory", sizeof *m);
     ww_status status = collection_lock_create(&m->lock);
+    if (status == WW_OK) {
+        status = collection_lock_create(&m->multi.lock);
+        if (status != WW_OK)
+            pthread_rwlock_destroy(&m->lock);
+    }
+    m->multi.sequence = -1;
     if (status != WW_OK) {
         memory_free(m);
         return status;
@@ -196,7 +216,7 @@ static int64_t bytes_of(const mirror *m, int64_t rows)
     const ww_collection *c = m->rows;
     const int64_t element = (int64_t)row_type_bytes((int32_t)c->type), padded = round_up_i64(c->dim, PADDED_NUMBERS);
     const bool screened = c->screen != WW_SCREEN_NONE && element > 1;
-    return rows * (padded * element + (screened ? padded + padded / 2 : 0) + ROW_EXTRA_BYTES);
+    return rows * (padded * element + (screened ? padded + padded / 2 : 0) + ROW_EXTRA_BYTES) + multi_set_bytes(&m->multi.set);
 }
 
 void mirror_set_state(mirror *m, int64_t sequence, int64_t next_place)
@@ -255,6 +275,7 @@ static void free_rows(mirror *m)
         return;
     }
     mirror_abandon(m);
+    multi_free(&m->multi);
     (void)ww_collection_clear(m->rows); /* its last user frees what is left */
     atomic_store(&m->bytes, 0);
     pthread_rwlock_unlock(&m->lock);
@@ -354,6 +375,37 @@ void mirror_mask(const mirror *m, const uint64_t *by_place, int64_t places_count
             row += count;
         }
     }
+}
+
+mirror_multi *mirror_multi_of(mirror *m)
+{
+    return &m->multi;
+}
+
+ww_status mirror_multi_live(mirror *m, int64_t places_count)
+{
+    mirror_multi *multi = &m->multi;
+    const int64_t words = divide_up_i64(places_count, 64) + 1;
+    uint64_t *live = memory_alloc_zeroed((size_t)words, sizeof *live);
+    if (!live)
+        return memory_failed("a mask", (size_t)words * sizeof *live);
+    for (const run *r = m->runs; r < m->runs + m->run_count; r++)
+        for (int64_t row = r->row; row < run_end(m, r); row++) {
+            const int64_t place = r->place + (row - r->row);
+            if (place < places_count && store_is_live(&m->rows->store, row))
+                live[place / 64] |= UINT64_C(1) << (place % 64);
+        }
+    memory_free(multi->live);
+    multi->live = live;
+    multi->live_words = words;
+    multi->live_rows = 0;
+    for (int64_t i = 0; i < multi->set.segment_count; i++)
+        for (int64_t j = 0; j < multi->set.segments[i].count; j++) {
+            const uint32_t place = multi->set.segments[i].rows[j];
+            multi->live_rows += place < places_count && live[place / 64] >> (place % 64) & 1;
+        }
+    atomic_store(&m->bytes, bytes_of(m, m->rows->store.rows_count));
+    return WW_OK;
 }
 
 static ww_status runs_reserve(mirror *m, int64_t more)

@@ -11,9 +11,12 @@
 #ifndef WW_VECTORS_INTERNAL_MIRROR_H
 #define WW_VECTORS_INTERNAL_MIRROR_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include <warpwave/vectors.h>
+
+#include "vectors/multi/multi.h"
 
 typedef struct mirror mirror;
 
@@ -81,6 +84,20 @@ void mirror_places(const mirror *m, const int64_t *rows, int64_t count, int64_t 
 int64_t mirror_row(const mirror *m, int64_t place);
 /* For each row whose place has its bit set in `by_place`, sets the row's bit in `mask`, which covers all rows and is zero. */
 void mirror_mask(const mirror *m, const uint64_t *by_place, int64_t places_count, uint64_t *mask);
+
+/* The multivectors of the mirror's rows, for searches (store/multi), which bring them to the mirror's sequence. */
+typedef struct mirror_multi {
+    pthread_rwlock_t lock; /* of what follows; taken after the mirror's */
+    int64_t sequence;      /* -1: nothing was read */
+    int64_t next_place;    /* the set has all multivectors with a smaller place that were not removed, and some that were */
+    multi_set set;         /* its rows are places */
+    uint64_t *live;        /* bits of the places of live rows */
+    int64_t live_words;
+    int64_t live_rows; /* of the set */
+} mirror_multi;
+mirror_multi *mirror_multi_of(mirror *m);
+/* Fills in the live places, up to `places_count`, and counts the set's live rows. */
+ww_status mirror_multi_live(mirror *m, int64_t places_count);
 
 /* Called with the writer's lock. If append or remove fails, the mirror is inconsistent and must be abandoned. */
 ww_status mirror_reserve(mirror *m, int64_t rows_more);

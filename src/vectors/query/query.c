@@ -12,6 +12,7 @@
 #include "base/structs.h"
 #include "base/text.h"
 #include "vectors/filter/filter.h"
+#include "vectors/multi/multi.h"
 #include "vectors/query/results.h"
 #include "vectors/query/search.h"
 #include "vectors/sparse/sparse.h"
@@ -134,8 +135,8 @@ static ww_status check_queries(ww_collection *c, const char *function, ww_query 
     if (query->query_count < 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
                        (long long)query->query_count);
-    if (query->sparse)
-        return WW_OK; /* sparse_asked_read() has checked its vectors */
+    if (query->sparse || query->multi)
+        return WW_OK; /* checked when they were read */
     if (query->dim != c->dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "collection '%s' has dimension %d, the queries have %d", c->name, c->dim,
                        query->dim);
@@ -181,7 +182,7 @@ static ww_status check_mode(const ww_collection *c, const char *function, const 
         return ww_fail(WW_INVALID_ARGUMENT, "%s: k is for the nearest; for a range set limit", function);
     if (isnan(query->bound))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is not a number", function);
-    if (!query->sparse && c->metric == WW_L2 && query->bound < 0.0f)
+    if (!query->sparse && !query->multi && c->metric == WW_L2 && query->bound < 0.0f)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: bound is %g; a distance must not be negative", function, (double)query->bound);
     if (query->limit < 0 || query->limit > WW_ROWS_MAX)
         return ww_fail(WW_OUT_OF_RANGE, "%s: limit is %lld; it must be 0 to %lld", function, (long long)query->limit,
@@ -238,33 +239,66 @@ static ww_status take_match(const ww_collection *c, const char *function, ww_que
     return WW_OK;
 }
 
-/* Reads what the query says about sparse vectors into `asked`, which the query then points to. */
-static ww_status take_sparse(const ww_collection *c, const char *function, ww_query *query, sparse_asked *asked)
+/* Refuses what a search by sparse vectors or multivectors, `what`, does not have. */
+static ww_status check_other_vectors(const ww_collection *c, const char *function, const ww_query *query, const char *what)
 {
     if (!c->operations->texts)
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "%s: collection '%s' is in memory, and only a store has sparse vectors of rows; an index of sparse "
-                       "vectors in memory is another object",
-                       function, c->name);
-    if (query->query_tensor || query->match || query->nprobe > 0 || query->recall > 0.0f)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: sparse and %s are both given; give one of them", function,
-                       query->query_tensor ? "query_tensor"
-                       : query->match      ? "match"
-                                           : "nprobe or recall");
-    if (query->query_count < 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
-                       (long long)query->query_count);
-    const ww_status status = sparse_asked_read(function, query, asked);
+                       "%s: collection '%s' is in memory, and only rows of a store are found by %s; an index of them in memory "
+                       "is another object",
+                       function, c->name, what);
+    const char *other = query->query_tensor                         ? "query_tensor"
+                        : query->match                              ? "match"
+                        : query->nprobe > 0 || query->recall > 0.0f ? "nprobe or recall"
+                        : query->sparse && query->multi             ? "the other"
+                                                                    : NULL;
+    if (other)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s and %s are both given; give one of them", function, what, other);
+    return query->query_count < 0 ? ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
+                                            (long long)query->query_count)
+                                  : WW_OK;
+}
+
+/* Reads what the query says about sparse vectors into `asked`, which the query then points to. */
+static ww_status take_sparse(const ww_collection *c, const char *function, ww_query *query, sparse_asked *asked)
+{
+    ww_status status = check_other_vectors(c, function, query, "sparse");
+    if (status == WW_OK)
+        status = sparse_asked_read(function, query, asked);
     query->sparse = &asked->query;
     return status;
 }
 
-ww_status query_read_sparse(const char *function, const ww_query *callers, ww_query *query)
+static ww_status take_multi(const ww_collection *c, const char *function, ww_query *query, ww_multi_query *asked)
+{
+    ww_status status = check_other_vectors(c, function, query, "multi");
+    if (status == WW_OK)
+        status = multi_check_metric(c->name, c->metric);
+    if (status == WW_OK)
+        status = multi_asked_read(function, query, asked);
+    query->multi = asked;
+    return status;
+}
+
+ww_status query_read_rows_only(const char *function, const ww_query *callers, ww_query *query)
 {
     const ww_status status = struct_read(query, sizeof *query, callers, function, "ww_query");
-    if (status == WW_OK && !query->sparse)
-        return fail_null(function, "query->sparse");
-    return status == WW_OK ? check_mode(NULL, function, query) : status;
+    if (status != WW_OK)
+        return status;
+    const char *field = query->queries || query->query_tensor     ? "queries"
+                        : query->where || query->parameter_count  ? "where"
+                        : query->filter                           ? "filter"
+                        : query->fetch != 0                       ? "fetch"
+                        : query->match                            ? "match"
+                        : query->nprobe != 0 || query->recall > 0 ? "nprobe"
+                        : query->sparse && query->multi           ? "both of sparse and multi"
+                                                                  : NULL;
+    if (field)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is given; this index in memory has rows and scores only", function, field);
+    if (query->query_count < 0)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
+                       (long long)query->query_count);
+    return check_mode(NULL, function, query);
 }
 
 ww_status query_check_conditions(const ww_collection *c, const char *function, const ww_query *query)
@@ -278,6 +312,7 @@ typedef struct query_held {
     tensor_rows tensor;
     ww_match match;
     sparse_asked sparse;
+    ww_multi_query multi;
 } query_held;
 
 static void query_release(query_held *held)
@@ -306,6 +341,8 @@ static ww_status query_read(ww_collection *c, const char *function, const ww_que
         status = take_match(c, function, query, &held->match);
     if (status == WW_OK && query->sparse)
         status = take_sparse(c, function, query, &held->sparse);
+    if (status == WW_OK && query->multi)
+        status = take_multi(c, function, query, &held->multi);
     if (status == WW_OK && query->query_tensor)
         status = take_tensor(c, function, query, &held->tensor);
     return status == WW_OK ? check_queries(c, function, query) : status;
@@ -339,8 +376,9 @@ static ww_status check_for_buffers(const char *function, const ww_query *query)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: a search into buffers finds the nearest k, not ranges", function);
     if (query->match)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: match is given; a search into buffers does not search by words", function);
-    if (query->sparse)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: sparse is given; a search into buffers is by dense vectors", function);
+    if (query->sparse || query->multi)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is given; a search into buffers is by dense vectors", function,
+                       query->sparse ? "sparse" : "multi");
     if (query->fetch != 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: fetch is %u; a search into buffers gives rows and scores only", function,
                        query->fetch);

@@ -12,8 +12,9 @@ ww_status query_check_conditions(const ww_collection *collection, const char *fu
  * why. */
 ww_status queries_check_finite(const ww_collection *collection, const float *queries, int64_t count);
 
-/* Reads a query of a sparse index in memory: the struct, and what its mode needs. */
-ww_status query_read_sparse(const char *function, const ww_query *callers, ww_query *query);
+/* Reads a query of an index in memory that has rows and scores only: the struct, and what its mode needs. Refuses other
+ * fields. */
+ww_status query_read_rows_only(const char *function, const ww_query *callers, ww_query *query);
 
 /* Writes the statistics of the search to the caller's struct, if the query has one. */
 void query_tell_stats(const ww_query *query, const search_stats *found);

@@ -13,15 +13,15 @@
 #include "base/memory.h"
 #include "base/structs.h"
 
-enum { FETCH_ALL = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS | WW_FETCH_TEXTS | WW_FETCH_SPARSE };
+enum { FETCH_ALL = WW_FETCH_IDS | WW_FETCH_PAYLOADS | WW_FETCH_VECTORS | WW_FETCH_TEXTS | WW_FETCH_SPARSE | WW_FETCH_MULTI };
 
 ww_status fetch_check(const char *function, uint32_t fetch)
 {
     if ((fetch & ~(uint32_t)FETCH_ALL) == 0)
         return WW_OK;
     return ww_fail(WW_INVALID_ARGUMENT,
-                   "%s: fetch is %u; it is a sum of WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, WW_FETCH_TEXTS and "
-                   "WW_FETCH_SPARSE",
+                   "%s: fetch is %u; it is a sum of WW_FETCH_IDS, WW_FETCH_PAYLOADS, WW_FETCH_VECTORS, WW_FETCH_TEXTS, "
+                   "WW_FETCH_SPARSE and WW_FETCH_MULTI",
                    function, fetch);
 }
 
@@ -85,6 +85,11 @@ ww_status results_prepare(ww_results *results, uint32_t fetch, int32_t dim, size
         results->sparse = memory_alloc_zeroed((size_t)hits, sizeof *results->sparse);
         if (!results->sparse)
             return memory_failed("sparse vectors of results", (size_t)hits * sizeof *results->sparse);
+    }
+    if (fetch & WW_FETCH_MULTI && hits > 0) {
+        results->multi = memory_alloc_zeroed((size_t)hits, sizeof *results->multi);
+        if (!results->multi)
+            return memory_failed("multivectors of results", (size_t)hits * sizeof *results->multi);
     }
     results->fetched = bytes > 0 ? memory_alloc(bytes) : NULL;
     results->text = text_bytes > 0 ? memory_alloc(text_bytes) : NULL;
@@ -160,13 +165,29 @@ ww_status results_put_sparse(ww_results *results, int64_t hit, const ww_sparse_v
     return WW_OK;
 }
 
+ww_status results_put_multi(ww_results *results, int64_t hit, const ww_multivector *vector)
+{
+    const size_t bytes = (size_t)vector->count * (size_t)vector->dim * sizeof *vector->vectors;
+    float *vectors = bytes > 0 ? memory_alloc(bytes) : NULL;
+    if (bytes == 0)
+        return WW_OK;
+    if (!vectors)
+        return memory_failed("a multivector", bytes);
+    memcpy(vectors, vector->vectors, bytes);
+    results->multi[hit] = (ww_multivector){vector->count, vector->dim, vectors};
+    return WW_OK;
+}
+
 void ww_results_destroy(ww_results *results)
 {
     if (!results)
         return;
     for (int64_t i = 0; results->sparse && i < results_hits(results); i++)
         memory_free((void *)(uintptr_t)results->sparse[i].indices); /* one block with the values */
+    for (int64_t i = 0; results->multi && i < results_hits(results); i++)
+        memory_free((void *)(uintptr_t)results->multi[i].vectors);
     memory_free(results->sparse);
+    memory_free(results->multi);
     memory_free(results->text);
     memory_free(results->fetched);
     memory_free(results->totals);
@@ -261,6 +282,15 @@ int ww_results_sparse(const ww_results *results, int64_t query, int64_t hit, ww_
     const bool there = number >= 0 && results->sparse && results->sparse[number].count > 0;
     if (vector)
         *vector = there ? results->sparse[number] : (ww_sparse_vector){0};
+    return there;
+}
+
+int ww_results_multi(const ww_results *results, int64_t query, int64_t hit, ww_multivector *vector)
+{
+    const int64_t number = hit_number(results, query, hit);
+    const bool there = number >= 0 && results->multi && results->multi[number].count > 0;
+    if (vector)
+        *vector = there ? results->multi[number] : (ww_multivector){0};
     return there;
 }
 

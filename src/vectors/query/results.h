@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <warpwave/multi.h>
 #include <warpwave/results.h>
 #include <warpwave/sparse.h>
 
@@ -37,6 +38,7 @@ struct ww_results {
     void *fetched; /* the block with ids, payloads, texts and vectors */
 
     ww_sparse_vector *sparse; /* one per hit, each with a block of memory unless it is empty; memory_free(); otherwise NULL */
+    ww_multivector *multi;    /* the same of multivectors */
 
     ww_hit_parts *parts; /* of fused results, one per hit, memory_free(); otherwise NULL */
 };
@@ -67,8 +69,9 @@ ww_status results_parts(ww_results *results);
 /* Copies a text and stores its offset in `place`, an element of ids, payloads or texts. Cannot fail if text_bytes was exact. */
 ww_status results_put(ww_results *results, int64_t *place, const char *text, size_t length);
 
-/* Copies the sparse vector of a hit. */
+/* Copy the sparse vector, or the multivector, of a hit. */
 ww_status results_put_sparse(ww_results *results, int64_t hit, const ww_sparse_vector *vector);
+ww_status results_put_multi(ww_results *results, int64_t hit, const ww_multivector *vector);
 
 /* Fails with WW_INVALID_ARGUMENT for flags that are not in ww_fetch. */
 ww_status fetch_check(const char *function, uint32_t fetch);

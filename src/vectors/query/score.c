@@ -28,6 +28,11 @@ bool vector_is_finite(const float *vector, int32_t dim)
     return large >> 31 == 0 || isfinite(reference()->dot(vector, vector, dim));
 }
 
+float vector_squared_norm(const float *vector, int32_t dim)
+{
+    return reference()->dot(vector, vector, dim);
+}
+
 const char *vector_fault(const float *vector, int32_t dim, char text[VECTOR_FAULT_BYTES])
 {
     for (int32_t i = 0; i < dim; i++)

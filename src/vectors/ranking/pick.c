@@ -20,7 +20,7 @@ ww_status picked_create(int64_t query_count, int64_t room, int64_t **starts, pic
 static uint32_t fetched_of(const ww_results *r)
 {
     return (r->ids ? WW_FETCH_IDS : 0u) | (r->payloads ? WW_FETCH_PAYLOADS : 0u) | (r->texts ? WW_FETCH_TEXTS : 0u) |
-           (r->vectors ? WW_FETCH_VECTORS : 0u) | (r->sparse ? WW_FETCH_SPARSE : 0u);
+           (r->vectors ? WW_FETCH_VECTORS : 0u) | (r->sparse ? WW_FETCH_SPARSE : 0u) | (r->multi ? WW_FETCH_MULTI : 0u);
 }
 
 /* Copies a text of a hit, if it has one. */
@@ -42,6 +42,8 @@ static ww_status copy_hit(ww_results *to, int64_t at, const picked_hit *picked)
         status = copy_text(to, &to->texts[at], from, from->texts, picked->hit);
     if (status == WW_OK && to->sparse && from->sparse)
         status = results_put_sparse(to, at, &from->sparse[picked->hit]);
+    if (status == WW_OK && to->multi && from->multi)
+        status = results_put_multi(to, at, &from->multi[picked->hit]);
     if (to->vectors && from->vectors)
         memcpy(to->vectors + at * to->dim, from->vectors + picked->hit * to->dim, (size_t)to->dim * sizeof *to->vectors);
     else if (to->vectors)

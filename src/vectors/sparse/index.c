@@ -326,24 +326,6 @@ static ww_status search_all(const ww_sparse_index *x, const ww_query *query, key
     return status;
 }
 
-/* Refuses what an index in memory does not have. */
-static ww_status check_fields(const char *function, const ww_query *query)
-{
-    const char *field = query->queries || query->query_tensor     ? "queries"
-                        : query->where || query->parameter_count  ? "where"
-                        : query->filter                           ? "filter"
-                        : query->fetch != 0                       ? "fetch"
-                        : query->match                            ? "match"
-                        : query->nprobe != 0 || query->recall > 0 ? "nprobe"
-                                                                  : NULL;
-    if (field)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s is given; an index of sparse vectors in memory has rows and scores only",
-                       function, field);
-    return query->query_count < 0 ? ww_fail(WW_INVALID_ARGUMENT, "%s: query_count is %lld; it must not be negative", function,
-                                            (long long)query->query_count)
-                                  : WW_OK;
-}
-
 ww_status ww_sparse_search(ww_sparse_index *index, const ww_query *query, ww_results **results)
 {
     FLOAT_GUARD();
@@ -353,17 +335,15 @@ ww_status ww_sparse_search(ww_sparse_index *index, const ww_query *query, ww_res
     key_list *lists = NULL;
     if (!index || !query || !results)
         return fail_null(function, !index ? "index" : query ? "results" : "query");
-    ww_status status = query_read_sparse(function, query, &asked);
-    if (status == WW_OK)
-        status = check_fields(function, &asked);
+    ww_status status = query_read_rows_only(function, query, &asked);
+    if (status == WW_OK && !asked.sparse)
+        status = fail_null(function, "query->sparse");
     CANCEL_BY(status == WW_OK ? asked.cancel : NULL);
     if (status == WW_OK)
         status = sparse_asked_read(function, &asked, &sparse);
     asked.sparse = &sparse.query;
-    if (status == WW_OK) {
-        lists = memory_alloc_zeroed((size_t)asked.query_count + 1, sizeof *lists);
-        status = lists ? WW_OK : memory_failed("the hits of a search", (size_t)asked.query_count * sizeof *lists);
-    }
+    if (status == WW_OK)
+        status = sparse_lists_create(asked.query_count, &lists);
     if (status == WW_OK) {
         pthread_rwlock_rdlock(&index->lock);
         status = search_all(index, &asked, lists);
@@ -371,8 +351,7 @@ ww_status ww_sparse_search(ww_sparse_index *index, const ww_query *query, ww_res
     }
     if (status == WW_OK)
         status = sparse_results(&asked, lists, results);
-    if (lists)
-        sparse_lists_free(lists, asked.query_count);
+    sparse_lists_free(lists, asked.query_count);
     sparse_asked_free(&sparse);
     return status;
 }

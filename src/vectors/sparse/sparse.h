@@ -102,6 +102,7 @@ int64_t sparse_limit(const ww_query *query);
 
 /* Makes results of the lists, one for each query, whose keys it sorts. Handles are the rows. */
 ww_status sparse_results(const ww_query *query, key_list *lists, ww_results **results);
+ww_status sparse_lists_create(int64_t count, key_list **lists);
 void sparse_lists_free(key_list *lists, int64_t count); /* accepts NULL */
 
 #endif

@@ -146,6 +146,12 @@ int64_t sparse_limit(const ww_query *query)
     return query->mode == WW_QUERY_RANGE ? query->limit : query->k;
 }
 
+ww_status sparse_lists_create(int64_t count, key_list **lists)
+{
+    *lists = memory_alloc_zeroed((size_t)count + 1, sizeof **lists);
+    return *lists ? WW_OK : memory_failed("the hits of a search", (size_t)count * sizeof **lists);
+}
+
 void sparse_lists_free(key_list *lists, int64_t count)
 {
     for (int64_t q = 0; lists && q < count; q++)

@@ -5,6 +5,7 @@
 #include "base/float_guard.h"
 #include "base/structs.h"
 #include "base/text.h"
+#include "vectors/multi/multi.h"
 #include "vectors/sparse/sparse.h"
 #include "vectors/tensor_rows.h"
 #include "vectors/write/payloads.h"
@@ -48,6 +49,25 @@ static ww_status check_sparse(const ww_collection *c, const char *function, cons
     return status;
 }
 
+static ww_status check_multi(const ww_collection *c, const char *function, const ww_rows *rows)
+{
+    int32_t dim = 0;
+    if (!c->operations->texts)
+        return ww_fail(WW_INVALID_ARGUMENT,
+                       "%s: collection '%s' is in memory, and only a store keeps multivectors; keep the collection in a store",
+                       function, c->name);
+    ww_status status = multi_check_metric(c->name, c->metric);
+    for (int64_t i = 0; status == WW_OK && i < rows->count; i++) {
+        const ww_multivector *v = &rows->multi[i];
+        status = multi_check("row", i, v);
+        if (status == WW_OK && v->count > 0 && dim > 0 && v->dim != dim)
+            status = ww_fail(WW_DIMENSION_MISMATCH, "%s: the multivector of row %lld has dimension %d, those before have %d",
+                             function, (long long)i, v->dim, dim);
+        dim = v->count > 0 ? v->dim : dim;
+    }
+    return status;
+}
+
 static ww_status check_discards(const ww_collection *c, const char *function, const ww_rows *rows)
 {
     if (!c->operations->texts)
@@ -77,6 +97,8 @@ static ww_status check_count_and_texts(const ww_collection *c, const char *funct
     ww_status status = rows->texts ? check_texts(c, function, rows) : WW_OK;
     if (status == WW_OK && rows->sparse)
         status = check_sparse(c, function, rows);
+    if (status == WW_OK && rows->multi)
+        status = check_multi(c, function, rows);
     return status == WW_OK && rows->discard_count != 0 ? check_discards(c, function, rows) : status;
 }
 
@@ -180,8 +202,9 @@ static ww_status update_payloads(ww_collection *c, const ww_rows *rows, const ch
 {
     if (rows->texts)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: texts are given without vectors; give the vectors of the new texts", function);
-    if (rows->sparse)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: sparse vectors are given without vectors; give both", function);
+    if (rows->sparse || rows->multi)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s are given without vectors; give both", function,
+                       rows->sparse ? "sparse vectors" : "multivectors");
     if (rows->discard_count != 0)
         return ww_fail(WW_INVALID_ARGUMENT, "%s: discard_ids are given without vectors; discard the rows by themselves",
                        function);
