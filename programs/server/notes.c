@@ -98,3 +98,42 @@ ww_status notes_remove_all(server *s, const char *prefix)
     const ww_status status = notes_each(s, prefix, remove_one, &all);
     return status != WW_OK ? status : all.status;
 }
+
+/* ---- notes about vectors ------------------------------------------------------------------------------------------------- */
+
+static ww_status vector_name(out *name, const char *kind, const char *collection, const char *vector)
+{
+    out_format(name, "%s/%s/%s", kind, collection, vector);
+    return name->failed ? memory_failed("a note", name->length) : WW_OK;
+}
+
+ww_status vector_notes_put(server *s, const char *kind, const char *collection, const char *vector, const char *value)
+{
+    out name = {0};
+    ww_status status = vector_name(&name, kind, collection, vector);
+    if (status == WW_OK)
+        status = value ? notes_put(s, name.bytes, value) : notes_remove(s, name.bytes);
+    out_free(&name);
+    return status;
+}
+
+ww_status vector_notes_each(server *s, const char *kind, const char *collection,
+                            void (*tell)(void *user, const char *rest, const char *value), void *user)
+{
+    out name = {0};
+    ww_status status = vector_name(&name, kind, collection, "");
+    if (status == WW_OK)
+        status = notes_each(s, name.bytes, tell, user);
+    out_free(&name);
+    return status;
+}
+
+ww_status vector_notes_remove(server *s, const char *kind, const char *collection)
+{
+    out name = {0};
+    ww_status status = vector_name(&name, kind, collection, "");
+    if (status == WW_OK)
+        status = notes_remove_all(s, name.bytes);
+    out_free(&name);
+    return status;
+}

@@ -20,4 +20,11 @@ ww_status notes_each(server *s, const char *prefix, void (*tell)(void *user, con
 /* Removes all notes whose names begin with `prefix`. */
 ww_status notes_remove_all(server *s, const char *prefix);
 
+/* The same for notes about the vectors of a collection, KIND/COLLECTION/VECTOR. A value of NULL removes the note; `rest` is the
+ * name of the vector. */
+ww_status vector_notes_put(server *s, const char *kind, const char *collection, const char *vector, const char *value);
+ww_status vector_notes_each(server *s, const char *kind, const char *collection,
+                            void (*tell)(void *user, const char *rest, const char *value), void *user);
+ww_status vector_notes_remove(server *s, const char *kind, const char *collection);
+
 #endif

@@ -20,7 +20,7 @@ from code_objects import CodeObject  # noqa: E402
 standin = Header(ROOT / "testing/standin/standin.h")
 api = Header(*(ROOT / "include/warpwave" / name for name in ("tensor.h", "tensor_rows.h", "attention.h", "quant.h")))
 
-hooks = Header(ROOT / "tests/codeobjects/hooks.h")
+hooks = Header(ROOT / "tests/seams/codeobjects_hooks.h")
 
 TYPES = {"u8": np.uint8, "u32": np.uint32, "i16": np.int16, "i32": np.int32, "i64": np.int64, "bf16": np.uint16, "f16": np.float16,
          "f32": np.float32, "f64": np.float64, "f8e4m3": np.uint8, "i8": np.int8}
@@ -106,7 +106,7 @@ class Refused(Exception):
 
 
 class Library:
-    """The library, with the functions of tests/codeobjects/hooks.c."""
+    """The library, with the functions of tests/seams/codeobjects_hooks.c."""
 
     def __init__(self, path):
         self.c = ctypes.CDLL(str(path))

@@ -73,46 +73,23 @@ bool sparse_check_settings(request *r, const char *settings)
                : request_fail(r, 400, "sparse_vectors.modifier: none or idf is needed");
 }
 
-static ww_status note_name(out *name, const char *collection, const char *vector)
-{
-    out_format(name, "sparse/%s/%s", collection, vector);
-    return name->failed ? memory_failed("a note", name->length) : WW_OK;
-}
+static const char NOTES[] = "sparse";
 
 ww_status sparse_note(server *s, const char *collection, const char *vector, const char *settings)
 {
-    out name = {0}, value = {0};
-    ww_status status = note_name(&name, collection, vector);
+    out value = {0};
     if (settings)
         out_bytes(&value, settings, (size_t)(json_end(settings) - settings));
     out_bytes(&value, "", 1);
-    if (status == WW_OK && value.failed)
-        status = memory_failed("a note", value.length);
-    if (status == WW_OK)
-        status = settings ? notes_put(s, name.bytes, value.bytes) : notes_remove(s, name.bytes);
-    out_free(&name);
+    const ww_status status = value.failed ? memory_failed("a note", value.length)
+                                          : vector_notes_put(s, NOTES, collection, vector, settings ? value.bytes : NULL);
     out_free(&value);
     return status;
 }
 
 ww_status sparse_forget(server *s, const char *collection)
 {
-    out name = {0};
-    ww_status status = note_name(&name, collection, "");
-    if (status == WW_OK)
-        status = notes_remove_all(s, name.bytes);
-    out_free(&name);
-    return status;
-}
-
-static ww_status each_note(server *s, const entry *e, void (*tell)(void *user, const char *rest, const char *value), void *user)
-{
-    out name = {0};
-    ww_status status = note_name(&name, e->name, "");
-    if (status == WW_OK)
-        status = notes_each(s, name.bytes, tell, user);
-    out_free(&name);
-    return status;
+    return vector_notes_remove(s, NOTES, collection);
 }
 
 static void mark(void *user, const char *rest, const char *value)
@@ -127,7 +104,7 @@ static void mark(void *user, const char *rest, const char *value)
 
 ww_status sparse_mark(server *s, entry *e)
 {
-    return each_note(s, e, mark, e);
+    return vector_notes_each(s, NOTES, e->name, mark, e);
 }
 
 typedef struct describing {
@@ -148,7 +125,7 @@ static void put_note(void *user, const char *rest, const char *value)
 void sparse_describe(server *s, out *o, const entry *e)
 {
     describing d = {o, false};
-    (void)each_note(s, e, put_note, &d); /* the description is correct without them */
+    (void)vector_notes_each(s, NOTES, e->name, put_note, &d); /* the description is correct without them */
     out_text(o, d.begun ? "}" : "");
 }
 

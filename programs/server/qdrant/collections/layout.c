@@ -42,31 +42,16 @@ ww_status layout_note(server *s, const char *collection, layout how)
     return how.split ? notes_put(s, name, how.unnamed ? "{\"unnamed\":true}" : "{\"unnamed\":false}") : notes_remove(s, name);
 }
 
-/* The name of the note, or of all notes of the collection if `vector` is "". */
-static ww_status manhattan_name(out *name, const char *collection, const char *vector)
-{
-    out_format(name, "manhattan/%s/%s", collection, vector);
-    return name->failed ? memory_failed("a note", name->length) : WW_OK;
-}
+static const char MANHATTAN[] = "manhattan";
 
 ww_status layout_note_manhattan(server *s, const char *collection, const char *vector, bool manhattan)
 {
-    out name = {0};
-    ww_status status = manhattan_name(&name, collection, vector);
-    if (status == WW_OK)
-        status = manhattan ? notes_put(s, name.bytes, "{}") : notes_remove(s, name.bytes);
-    out_free(&name);
-    return status;
+    return vector_notes_put(s, MANHATTAN, collection, vector, manhattan ? "{}" : NULL);
 }
 
 ww_status layout_forget_manhattan(server *s, const char *collection)
 {
-    out name = {0};
-    ww_status status = manhattan_name(&name, collection, "");
-    if (status == WW_OK)
-        status = notes_remove_all(s, name.bytes);
-    out_free(&name);
-    return status;
+    return vector_notes_remove(s, MANHATTAN, collection);
 }
 
 static void mark_manhattan(void *user, const char *rest, const char *value)
@@ -82,12 +67,7 @@ static void mark_manhattan(void *user, const char *rest, const char *value)
 
 ww_status layout_mark_manhattan(server *s, entry *e)
 {
-    out name = {0};
-    ww_status status = manhattan_name(&name, e->name, "");
-    if (status == WW_OK)
-        status = notes_each(s, name.bytes, mark_manhattan, e);
-    out_free(&name);
-    return status;
+    return vector_notes_each(s, MANHATTAN, e->name, mark_manhattan, e);
 }
 
 void layout_points_name(const char *collection, char name[LAYOUT_NAME_BYTES])

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "store/attack.h"
+#include "store/damage/attack.h"
 #include "store/faulty_vfs.h"
 #include "support/process.h"
 

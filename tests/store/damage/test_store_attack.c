@@ -2,7 +2,7 @@
  * status that describes it, and the remaining part of a log is complete. */
 #include <sys/wait.h>
 
-#include "store/attack.h"
+#include "store/damage/attack.h"
 #include "support/process.h"
 
 /* ---- damaged databases --------------------------------------------------------------------------------------------------- */

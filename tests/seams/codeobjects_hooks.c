@@ -1,6 +1,6 @@
 /* What tests of code objects need of the library beyond its interface. With all of its objects it makes the library that they
  * load. */
-#include "hooks.h"
+#include "codeobjects_hooks.h"
 
 #include <string.h>
 

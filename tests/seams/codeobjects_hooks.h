@@ -1,6 +1,7 @@
-/* A step of a model's session, as tests of code objects have it done (hooks.c): everything is the host's memory, and dense. */
-#ifndef TESTS_CODEOBJECTS_HOOKS_H
-#define TESTS_CODEOBJECTS_HOOKS_H
+/* A step of a model's session, as tests of code objects have it done (codeobjects_hooks.c): everything is the host's memory,
+ * and dense. */
+#ifndef TESTS_SEAMS_CODEOBJECTS_HOOKS_H
+#define TESTS_SEAMS_CODEOBJECTS_HOOKS_H
 
 #include <stddef.h>
 #include <stdint.h>
