@@ -157,7 +157,7 @@ def check_kernel_words():
     texts = "\n".join(file.read_text(encoding="utf-8") for folder in ("src/kernels/simt", "src/arithmetic") for file in (ROOT / folder).glob("*.h"))
     table = re.search(r"^## The words$(.*?)^## ", read(path), flags=re.M | re.S)
     for line in table.group(1).split("\n") if table else []:
-        for span in re.findall(r"`([^`]+)`", line.split(" | ")[0]) if line.startswith("| `") else []:
+        for span in re.findall(r"`(\w[^`]*)`", line) if line.startswith("| ") else []:
             word = re.match(r"\w+", span).group()
             stem = re.sub(r"[uf]\d\d$", "", word)  # macros define some words for several types
             if not re.search(rf"\b({word}\b|{stem}##)", texts):
@@ -168,13 +168,13 @@ ROOMS = ("src/", "programs/", "mpi/", "testing/")
 
 
 def check_rooms(files):
-    """The table of rooms in the architecture has every folder of the source, and no other."""
+    """The table of rooms in the architecture has every folder of the source, and no other. Folders in a room are named in its row, as `search/`."""
     path = "docs/design/architecture.md"
     folders = {str(parent) + "/" for file in files if file.startswith(ROOMS) for parent in list(pathlib.PurePosixPath(file).parents)[:-1]} - {"src/", "programs/", "testing/"}
     named = {}
     for number, line in enumerate(read(path).split("\n"), 1):
-        for folder in re.findall(r"^\| `((?:src|programs|mpi|testing)/[\w/]*)` \|", line):
-            named[folder] = number
+        for room, text in re.findall(r"^\| `((?:src|programs|mpi|testing)/[\w/]*)` \|(.*)", line):
+            named.update({room + inside: number for inside in ["", *re.findall(r"`((?:\w+/)+)`", text)]})
     for folder in sorted(folders - set(named)):
         offend(path, 1, f"the table of rooms lacks {folder}")
     for folder in sorted(set(named) - folders):
