@@ -12,9 +12,10 @@
  * This header is not part of warpwave.h, since a library can be built without stores (-DWARPWAVE_STORE=OFF).
  *
  * Threads: any number may use a store and its collections at once. Searches do not wait for writes. Writes wait for each other,
- * and for those of other processes, for at most `busy_ms`, then they fail with WW_BUSY. A child of fork() cannot use its
- * parent's stores: WW_OTHER_PROCESS. It opens its own, but cannot open a file that was open at the fork: SQLite would mistake
- * the parent's locks for its own, and writes could be lost.
+ * and for those of other processes, for at most `busy_ms`, then they fail with WW_BUSY. A call that adds 16 MiB or more while
+ * no other connection has the file open keeps others out: ww_store_open() then waits in the same way. A child of fork() cannot
+ * use its parent's stores: WW_OTHER_PROCESS. It opens its own, but cannot open a file that was open at the fork: SQLite would
+ * mistake the parent's locks for its own, and writes could be lost.
  */
 #ifndef WARPWAVE_STORE_H
 #define WARPWAVE_STORE_H

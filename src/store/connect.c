@@ -9,10 +9,7 @@
 #include "store/sqlite/module.h"
 #include "store/store_state.h"
 
-enum {
-    WRITER_CACHE_KIB = 8192,
-    WAL_BYTES = 16 * 1024 * 1024, /* the log is moved into the file at this size, whatever the page size */
-};
+enum { WRITER_CACHE_KIB = 8192 };
 
 /* ---- connections --------------------------------------------------------------------------------------------------------- */
 
@@ -178,25 +175,6 @@ static ww_status enter_file(ww_store *store)
     store->file.exclusive = store->config.exclusive != 0;
     const ww_status status = mirror_file_enter(&store->file, store->path);
     store->file_entered = status == WW_OK;
-    return status;
-}
-
-/* Switching to WAL mode is a transaction with a rollback journal; removing the journal ends it. At level full SQLite does not
- * sync the folder after that, so a power failure at any later time could bring the journal back, and it would undo everything.
- * At level extra SQLite does sync. */
-ww_status store_enter_wal(ww_store *store)
-{
-    const bool full = store->config.synchronous == WW_SYNCHRONOUS_FULL;
-    ww_status status = full ? schema_run(store->writer, "PRAGMA synchronous = extra") : WW_OK;
-    if (status == WW_OK)
-        status = schema_run(store->writer, "PRAGMA journal_mode = wal");
-    const int64_t page = schema_pragma(store->writer, "page_size");
-    if (status == WW_OK)
-        status = schema_run(store->writer, "PRAGMA wal_autocheckpoint = %lld", (long long)(WAL_BYTES / (page > 0 ? page : 1)));
-    if (status == WW_OK) /* after a large write the log shrinks again */
-        status = schema_run(store->writer, "PRAGMA journal_size_limit = %d", WAL_BYTES);
-    if (status == WW_OK && full)
-        status = schema_run(store->writer, "PRAGMA synchronous = full");
     return status;
 }
 

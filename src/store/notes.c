@@ -78,7 +78,7 @@ ww_status ww_store_set_note(ww_store *store, const char *collection, const char 
             status = store_find_record(store, collection, &record);
     }
     if (status == WW_OK)
-        status = store_begin_write(store);
+        status = store_begin_write(store, 0);
     return status == WW_OK ? store_end_write(store, write_note(store, &n, text)) : status;
 }
 

@@ -65,13 +65,24 @@ static ww_status reader_open(stored *c, ww_device *device, int64_t generation, r
     return status;
 }
 
+void readers_release(stored *c)
+{
+    pthread_mutex_lock(&c->lock);
+    reader *unused = c->searched ? NULL : c->idle;
+    if (unused)
+        c->idle = NULL;
+    pthread_mutex_unlock(&c->lock);
+    readers_close(unused);
+}
+
 /* An idle reader, or a new one. */
-static ww_status reader_take(stored *c, reader **taken)
+static ww_status reader_take(stored *c, bool search, reader **taken)
 {
     ww_status status = store_check_file(c->store);
     if (status != WW_OK)
         return status;
     pthread_mutex_lock(&c->lock);
+    c->searched |= search;
     reader *r = c->idle;
     if (r)
         c->idle = r->next;
@@ -143,7 +154,7 @@ ww_status reading_begin(stored *c, bool search, reader **opened)
     reader *r = NULL;
     ww_status status = process_check(c->store->made_in, c->store->path);
     if (status == WW_OK)
-        status = reader_take(c, &r);
+        status = reader_take(c, search, &r);
     if (status != WW_OK)
         return status;
     status = transaction_begin_newest(c, r, search);

@@ -83,7 +83,7 @@ void store_unlock(ww_store *store)
     pthread_mutex_unlock(&store->lock);
 }
 
-ww_status store_begin(ww_store *store)
+ww_status store_begin_bytes(ww_store *store, int64_t bytes)
 {
     ww_status status = store_check_writable(store);
     if (status == WW_OK)
@@ -92,14 +92,23 @@ ww_status store_begin(ww_store *store)
         status = store_lock(store);
     if (status != WW_OK)
         return status;
-    status = store->begin ? WW_OK : schema_statement(store->writer, &store->begin, "BEGIN IMMEDIATE");
+    store_choose_journal(store, bytes);
+    /* Outside WAL mode readers could keep a write from its end, so it locks them out from the start. */
+    status = store->begin ? WW_OK : schema_statement(store->writer, &store->begin, "BEGIN EXCLUSIVE");
     if (status == WW_OK && !store->commit)
         status = schema_statement(store->writer, &store->commit, "COMMIT");
     if (status == WW_OK)
         status = schema_step(store->begin);
-    if (status != WW_OK)
+    if (status != WW_OK) {
+        store_return_to_wal(store);
         store_unlock(store);
+    }
     return status;
+}
+
+ww_status store_begin(ww_store *store)
+{
+    return store_begin_bytes(store, 0);
 }
 
 ww_status store_commit_write(ww_store *store)
@@ -123,6 +132,7 @@ ww_status store_end(ww_store *store, ww_status status)
     if (!sqlite3_get_autocommit(store->writer)) /* the message describes the first failure */
         (void)sqlite3_exec(store->writer, "ROLLBACK", NULL, NULL, NULL);
     forget_words(store, status);
+    store_return_to_wal(store);
     store_unlock(store);
     return status;
 }

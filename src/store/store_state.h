@@ -38,6 +38,7 @@ struct ww_store {
     bool transaction; /* by ww_store_begin(): until its end the lock is that of the thread `owner` */
     pthread_t owner;
     sqlite3 *writer;
+    bool outside_wal;             /* the file may be in another journal mode than WAL */
     sqlite3_stmt *begin, *commit; /* statements of `writer` */
 };
 
@@ -61,6 +62,7 @@ typedef struct stored {
     char device_id[32];   /* empty until needed: describing a device reads its free memory, which is slow */
     int64_t generation;
     reader *idle;
+    bool searched; /* by a reader of this handle */
     /* The store's lock protects these: */
     writer *writer;
     uint32_t written_version; /* the data version after our last write: if unchanged, the writer's record is up to date */
@@ -79,8 +81,16 @@ ww_status store_check_place(const ww_store *store);
 int64_t store_bytes_with_suffix(const ww_store *store, const char *suffix);
 /* Does warpwave_collections exist? A new file has no tables. */
 ww_status store_has_collections(sqlite3 *db, bool *has);
+
+/* ---- journal.c ---- */
 /* Switches the file to WAL mode. Call it with the lock, or before anybody else has the store. */
 ww_status store_enter_wal(ww_store *store);
+/* Changing the mode twice takes less time than writing this. */
+enum { LARGE_WRITE_BYTES = 16 * 1024 * 1024 };
+/* Before a write of about `bytes`: leaves WAL mode if the write is large and no other connection has the file open. */
+void store_choose_journal(ww_store *store, int64_t bytes);
+/* After a write: back to WAL mode, if possible. */
+void store_return_to_wal(ww_store *store);
 
 /* ---- store.c ---- */
 ww_status store_check_handle(const ww_store *store, const char *function);
@@ -96,6 +106,7 @@ void store_unlock(ww_store *store);
  * otherwise; it returns `status`, or why the commit failed. Checks with
  * store_check_writable(). */
 ww_status store_begin(ww_store *store);
+ww_status store_begin_bytes(ww_store *store, int64_t bytes); /* the same for a write of about `bytes` */
 ww_status store_end(ww_store *store, ww_status status);
 /* Commits, unless another file is at the store's path now: nobody would find what was written. */
 ww_status store_commit_write(ww_store *store);
@@ -105,7 +116,7 @@ ww_status store_commit_write(ww_store *store);
 bool store_is_mine(ww_store *store);
 /* Like store_begin() and store_end(), for writes of rows. In a transaction of ww_store_begin() they make a savepoint: a write
  * that fails is undone alone. */
-ww_status store_begin_write(ww_store *store);
+ww_status store_begin_write(ww_store *store, int64_t bytes);
 ww_status store_end_write(ww_store *store, ww_status status);
 
 /* ---- collections.c ---- */
@@ -124,6 +135,9 @@ ww_status store_read_model(ww_store *store, const collection_record *record, ww_
 ww_status reading_begin(stored *c, bool search, reader **opened);
 void reading_end(stored *c, reader *r);
 void readers_close(reader *list);
+/* Before a large write: closes the idle readers of a collection that was not searched, so that the write has the file alone if
+ * nobody else uses it. */
+void readers_release(stored *c);
 ww_status stored_move(ww_collection *base, ww_device *device);
 
 /* ---- reading.c ---- */

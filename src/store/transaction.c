@@ -29,10 +29,10 @@ static ww_status was_rolled_back(const ww_store *store)
                    store->path);
 }
 
-ww_status store_begin_write(ww_store *store)
+ww_status store_begin_write(ww_store *store, int64_t bytes)
 {
     if (!store_is_mine(store))
-        return store_begin(store);
+        return store_begin_bytes(store, bytes);
     /* A savepoint would begin another transaction, and this write would be committed without those before it. */
     if (sqlite3_get_autocommit(store->writer))
         return was_rolled_back(store);

@@ -45,9 +45,12 @@ static uint32_t data_version(sqlite3 *db)
 static ww_status change_begin(change *w, int64_t rows, int64_t rows_more)
 {
     stored *c = w->c;
+    const int64_t vector_bytes = rows_more * c->base.dim * (int64_t)row_type_bytes((int32_t)c->base.type);
     ww_status status = process_check(c->store->made_in, c->store->path);
+    if (status == WW_OK && vector_bytes >= LARGE_WRITE_BYTES)
+        readers_release(c);
     if (status == WW_OK)
-        status = store_begin_write(c->store);
+        status = store_begin_write(c->store, vector_bytes);
     if (status != WW_OK)
         return status;
     const uint32_t version = data_version(c->store->writer);

@@ -235,8 +235,10 @@ static inline int vfs_delete(sqlite3_vfs *self, const char *name, int sync)
     if (vfs_fails(false))
         return SQLITE_IOERR_DELETE;
     const int code = vfs.real->xDelete(vfs.real, name, 0);
-    if (sync && vfs.armed && vfs.fault == VFS_POWER)
-        vfs_note(name); /* the folder is synced with it */
+    /* The folder is synced with it: every removal from it lasts. */
+    for (const vfs_image *i = vfs.images; sync && vfs.armed && vfs.fault == VFS_POWER && i; i = i->next)
+        if (access(i->name, F_OK) != 0)
+            vfs_note(i->name);
     return code;
 }
 

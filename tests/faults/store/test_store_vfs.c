@@ -1,6 +1,7 @@
 /* Every call to a file fails in turn, and the power fails at every sync: the call returns a status, nothing is lost or half
  * done, and the handle that failed works again afterwards. */
 #include "store/faulty_vfs.h"
+#include "store/store_state.h"
 #include "store/store_support.h"
 #include "support/devices.h"
 #include "support/faults/fault_counts.h"
@@ -160,6 +161,68 @@ static void an_upgrade_is_whole_or_not_at_all_whatever_fails(void **state)
     ww_device_close(device);
 }
 
+enum { LARGE_DIM = 32768, LARGE_ROWS = LARGE_WRITE_BYTES / (LARGE_DIM * 4) + 1 };
+
+/* One large write with the fault at call `n`, with few rows before it; false if it never came to that. */
+static bool large_with(ww_device *device, const float *vectors, vfs_fault fault, int64_t n)
+{
+    char *path = strdup(scratch_path("large.db"));
+    ww_collection_config config = ww_collection_config_default();
+    ww_store *store = NULL;
+    ww_collection *docs = NULL;
+    ww_rows rows = ww_rows_default();
+    config.name = "docs", config.dim = LARGE_DIM;
+    rows.vectors = vectors, rows.dim = LARGE_DIM, rows.count = 2;
+    remove_files(path);
+    vfs_forget();
+    vfs_arm(fault, INT64_MAX);
+    CHECK_OK(ww_store_open(path, device, NULL, &store));
+    CHECK_OK(ww_store_create(store, &config, &docs));
+    CHECK_OK(ww_collection_add(docs, &rows));
+    vfs_arm(fault, n);
+    rows.count = LARGE_ROWS;
+    const ww_status status = ww_collection_add(docs, &rows);
+    const bool tripped = vfs_disarm();
+    if (status != WW_OK && (!tripped || status == WW_INTERNAL || ww_error_message()[0] == '\0'))
+        fail_msg("fault %d at call %lld: %s: %s", (int)fault, (long long)n, ww_status_name(status), ww_error_message());
+    rows.count = 1;
+    if (fault != VFS_POWER) /* the handle works again */
+        CHECK_OK(ww_collection_add(docs, &rows));
+    ww_collection_destroy(docs);
+    ww_store_close(store);
+    if (fault == VFS_POWER && tripped)
+        vfs_power_back(path);
+    CHECK_OK(ww_store_open(path, device, NULL, &store));
+    CHECK_OK(ww_store_check(store, NULL, NULL));
+    CHECK_OK(ww_store_collection(store, "docs", &docs));
+    const int64_t more = ww_collection_count(docs) - 2 - (fault != VFS_POWER);
+    if (more != LARGE_ROWS && (more != 0 || status == WW_OK))
+        fail_msg("fault %d at call %lld: %lld rows of a write are there", (int)fault, (long long)n, (long long)more);
+    ww_collection_destroy(docs);
+    ww_store_close(store);
+    free(path);
+    return tripped;
+}
+
+static void a_large_write_is_whole_or_not_at_all_whatever_fails(void **state)
+{
+    (void)state;
+    static const vfs_fault faults[] = {VFS_IO_ERROR, VFS_FULL, VFS_SHORT_WRITE, VFS_POWER};
+    ww_device *device = NULL;
+    float *vectors = malloc((size_t)LARGE_ROWS * LARGE_DIM * sizeof *vectors);
+    test_random random = {31};
+    random_normals(&random, vectors, (int64_t)LARGE_ROWS * LARGE_DIM);
+    CHECK_OK(ww_device_open("cpu", &device));
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        int64_t n = 1;
+        while (large_with(device, vectors, faults[i], n))
+            n = faults[i] == VFS_POWER || n < 16 ? n + 1 : fault_next(n);
+        assert_true(n > 8);
+    }
+    ww_device_close(device);
+    free(vectors);
+}
+
 /* Fewer of more calls: building, splitting and following an index. */
 static void an_io_error_while_there_is_an_index(void **state)
 {
@@ -178,6 +241,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_short_write_at_every_call, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_power_failure_at_every_sync, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_upgrade_is_whole_or_not_at_all_whatever_fails, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_large_write_is_whole_or_not_at_all_whatever_fails, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_io_error_while_there_is_an_index, scratch_setup, scratch_teardown),
     };
     vfs_install();
