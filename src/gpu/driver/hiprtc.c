@@ -21,10 +21,14 @@
 #include "gpu/driver/rtc.h"
 #include "kernels/embedded.h"
 
-/* A process loads the library once, with the HIP that it has. `rtc_lock` protects the search for it. */
+/* A process loads the libraries once, with the HIP that it has. `rtc_lock` protects the search for them. */
 static rtc_library rtc = {.prefix = "hiprtc", .code_functions = "Code", .called = "hipRTC"};
 static char rtc_absence[256]; /* why it is not available */
 static void *rtc_hip_library;
+static struct { /* the list of chips in the library that hipRTC compiles with; NULL if that was not found */
+    int (*count)(size_t *count);
+    int (*name)(size_t index, const char **name);
+} isas;
 static pthread_mutex_t rtc_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool rtc_looked;
 
@@ -59,6 +63,17 @@ enum { STANDARD_HEADERS = sizeof standard_headers / sizeof standard_headers[0] }
 
 /* ---- finding the compiler ------------------------------------------------------------------------------------------------ */
 
+/* hipRTC opens that library, too, so it stays open. */
+static void look_for_isas(void)
+{
+    static const char *const names[] = {"libamd_comgr.so.3", "libamd_comgr.so.2"};
+    void *library = NULL;
+    for (size_t i = 0; library == NULL && i < sizeof names / sizeof names[0]; i++)
+        library = rocm_library_beside((const void *)(uintptr_t)rtc.compile, names[i]);
+    *(void **)&isas.count = library != NULL ? dlsym(library, "amd_comgr_get_isa_count") : NULL;
+    *(void **)&isas.name = library != NULL ? dlsym(library, "amd_comgr_get_isa_name") : NULL;
+}
+
 static void look_for_compiler(void *hip_library)
 {
     static const char *const names[] = {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so"};
@@ -74,7 +89,9 @@ static void look_for_compiler(void *hip_library)
         if (!rtc_find_functions(&rtc, library) && library != NULL)
             dlclose(library);
     }
-    if (!rtc.loaded)
+    if (rtc.loaded)
+        look_for_isas();
+    else
         snprintf(rtc_absence, sizeof rtc_absence, "%s has no hipRTC to compile kernels here",
                  named ? path : "neither the ROCm runtime nor libhiprtc.so");
 }
@@ -135,27 +152,48 @@ static int number_of(rtc_result result)
     return result == RTC_DONE ? AMD_SUCCESS : result == RTC_NO_MEMORY ? AMD_ERROR_OUT_OF_MEMORY : AMD_ERROR_NO_BINARY_FOR_GPU;
 }
 
-static bool is_of_rocm_5(void *hip_library)
+/* The compilers of ROCm 5 and 6 end the process if they do not know the chip. */
+static bool knows_chip(const char *arch)
 {
-    enum { ROCM_6 = 60000000 }; /* as HIP numbers its versions */
+    const size_t length = strcspn(arch, ":"); /* before the features */
+    size_t count = 0;
+    if (isas.count == NULL || isas.name == NULL || isas.count(&count) != 0 || count == 0)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        const char *isa = NULL; /* such as amdgcn-amd-amdhsa--gfx90a */
+        const char *chip = isas.name(i, &isa) == 0 && isa != NULL ? strstr(isa, "--") : NULL;
+        if (chip != NULL && strlen(chip + 2) == length && strncmp(chip + 2, arch, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Later than 5.2, whose compiler takes every kernel. Releases between are treated as 5.7. */
+static bool is_of_late_rocm_5(void *hip_library)
+{
+    enum { HIP_5_3 = 50300000, HIP_6 = 60000000 }; /* as HIP numbers its versions */
     int (*runtime_version)(int *version);
     int version = 0;
     *(void **)&runtime_version = dlsym(hip_library, "hipRuntimeGetVersion");
-    return runtime_version != NULL && runtime_version(&version) == AMD_SUCCESS && version < ROCM_6;
+    return runtime_version != NULL && runtime_version(&version) == AMD_SUCCESS && version >= HIP_5_3 && version < HIP_6;
 }
 
-/* ROCm 5.7's compiler ends the process with attention_tile for gfx1100, unless it optimizes little, and with conv_shared for
- * gfx90a in any case. */
-static bool avoid_a_crash(const hiprtc_job *job, rtc_text *text)
+/* Returns false, with the reason, if the compiler must not be asked because it would end the process. ROCm 5.7's does that with
+ * attention_tile for any chip, unless it optimizes little, and with conv_shared for gfx90a and gfx942 in any case. */
+static bool avoid_a_crash(const hiprtc_job *job, const char *arch, rtc_text *text)
 {
-    if (!is_of_rocm_5(job->hip_library))
+    if (!knows_chip(arch)) {
+        snprintf(job->detail, job->detail_capacity, "this release of ROCm does not know %s; a later one may", arch);
+        return false;
+    }
+    if (job->module == NULL || !is_of_late_rocm_5(job->hip_library))
         return true;
     if (strcmp(job->module, "attention_tile") == 0)
         (void)rtc_add_option(text, "-O1");
-    if (strcmp(job->module, "conv_shared") != 0 || strncmp(job->arch, "gfx90", 5) != 0)
+    if (strcmp(job->module, "conv_shared") != 0 || (strncmp(arch, "gfx90a", 6) != 0 && strncmp(arch, "gfx94", 5) != 0))
         return true;
     snprintf(job->detail, job->detail_capacity, "the compiler of ROCm 5 crashes with '%s' for %s; ROCm 6 compiles it",
-             job->module, job->arch);
+             job->module, arch);
     return false;
 }
 
@@ -176,7 +214,7 @@ int hiprtc_compile(const hiprtc_job *job, driver_compiled *out)
     snprintf(name, sizeof name, "%s-%s", job->arch, job->module);
     add_options(&text, target);
     (void)rtc_add_option(&text, "-w");
-    if (!avoid_a_crash(job, &text))
+    if (!avoid_a_crash(job, job->arch, &text))
         return AMD_ERROR_NO_BINARY_FOR_GPU;
     return number_of(rtc_compile_or_read(&rtc, &text, out, &report));
 }
@@ -194,6 +232,8 @@ int hiprtc_compile_source(const hiprtc_job *job, const driver_source *source, dr
     snprintf(target, sizeof target, "--offload-arch=%s", source->arch);
     snprintf(name, sizeof name, "%s-own", source->arch);
     add_options(&text, target);
+    if (!avoid_a_crash(job, source->arch, &text))
+        return AMD_ERROR_NO_BINARY_FOR_GPU;
     for (size_t i = 0; i < source->option_count; i++)
         if (!rtc_add_option(&text, source->options[i])) {
             snprintf(job->detail, job->detail_capacity, "too many options");

@@ -116,15 +116,31 @@ void *rocm_library_open(const char *name)
     return library != NULL ? library : open_in("/opt/rocm-*", "/lib", name);
 }
 
+/* The path of the library with this function, without its last names. */
+static bool path_above(const void *function, int names, char *path, size_t capacity)
+{
+    Dl_info found;
+    if (dladdr(function, &found) == 0 || found.dli_fname == NULL || strlen(found.dli_fname) > capacity / 2)
+        return false;
+    text_copy(path, capacity, found.dli_fname);
+    return cut_names(path, names);
+}
+
+void *rocm_library_beside(const void *function, const char *name)
+{
+    char path[512];
+    if (!path_above(function, 1, path, sizeof path))
+        return NULL;
+    text_append(path, sizeof path, "/");
+    text_append(path, sizeof path, name);
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 void rocm_release(const void *function, char *text, size_t capacity)
 {
     char path[512], line[32] = "";
-    Dl_info found;
     text_copy(text, capacity, "");
-    if (dladdr(function, &found) == 0 || found.dli_fname == NULL || strlen(found.dli_fname) > sizeof path / 2)
-        return;
-    text_copy(path, sizeof path, found.dli_fname);
-    if (!cut_names(path, 2)) /* the file, and its folder lib */
+    if (!path_above(function, 2, path, sizeof path)) /* the file, and its folder lib */
         return;
     text_append(path, sizeof path, "/.info/version");
     FILE *file = fopen(path, "re");

@@ -11,6 +11,9 @@
  * reason. */
 void *rocm_library_open(const char *name);
 
+/* Opens library `name` in the folder of the library that has this function. NULL if it is not there. */
+void *rocm_library_beside(const void *function, const char *name);
+
 /* Writes the release of ROCm ("6.4.3") that the library with this function is of, as .info/version beside its folder says. HIP
  * has versions of its own. "" if there is no such file, as with Debian's packages, or it does not begin with a version. */
 void rocm_release(const void *function, char *text, size_t capacity);
