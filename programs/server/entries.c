@@ -8,7 +8,7 @@
 #include "server/qdrant/collections/indexes.h"
 #include "server/qdrant/collections/layout.h"
 #include "server/qdrant/collections/settings.h"
-#include "server/qdrant/sparse.h"
+#include "server/qdrant/vectors/sparse.h"
 #include "server/state.h"
 #include "server/ui/map.h"
 
@@ -143,7 +143,7 @@ static ww_status entry_create(server *s, const char *name, entry **made)
         status = open_parts(s, e, how.unnamed);
     e->split = how.split || e->part_count > 0;
     if (status == WW_OK)
-        status = layout_mark_manhattan(s, e);
+        status = layout_mark_kinds(s, e);
     if (status == WW_OK)
         status = sparse_mark(s, e);
     if (status == WW_OK) {

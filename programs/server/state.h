@@ -59,7 +59,8 @@ struct entry {
     ww_metric metric;
     ww_vector_type type;
     bool manhattan; /* the distance is not that of `metric`, Euclid, but Manhattan (qdrant/manhattan.h) */
-    bool sparse;    /* its vectors are sparse (qdrant/sparse.h) */
+    bool multi;     /* its vectors are multivectors (qdrant/vectors/multi.h) */
+    bool sparse;    /* its vectors are sparse (qdrant/vectors/sparse.h) */
     bool idf;       /* and a query's values are multiplied by the inverse document frequency */
     bool split;     /* the collection has the ids and payloads, and the parts have the vectors (layout.h) */
     bool by_id;     /* rows of equal score come in the order of their ids: it is followed by several servers */

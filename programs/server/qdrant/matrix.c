@@ -174,8 +174,9 @@ static ww_status matrix_make(matrix *m, const request *r)
     *m = (matrix){0};
     ww_status status = part ? choose_sample(m, r->entry, part, p)
                             : ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", p->using);
-    if (status == WW_OK && part->sparse)
-        status = ww_fail(WW_UNSUPPORTED, "using: a matrix of sparse vectors is not supported");
+    if (status == WW_OK && (part->sparse || part->multi))
+        status =
+            ww_fail(WW_UNSUPPORTED, "using: a matrix of %s is not supported", part->sparse ? "sparse vectors" : "multivectors");
     if (status == WW_OK && m->count < 2)
         m->count = 0; /* one point has no neighbour */
     if (status != WW_OK || m->count == 0)

@@ -4,8 +4,9 @@
 
 #include "server/qdrant/filter.h"
 #include "server/qdrant/point_id.h"
-#include "server/qdrant/sparse.h"
 #include "server/qdrant/values.h"
+#include "server/qdrant/vectors/multi.h"
+#include "server/qdrant/vectors/sparse.h"
 #include "server/state.h"
 
 typedef enum operation_kind {
@@ -32,9 +33,10 @@ typedef struct named_vector {
     char name[128];
     int64_t point;     /* its number in the operation; they ascend */
     const entry *part; /* the collection of these vectors, once the operation runs */
-    float *values;     /* NULL: a model embeds a text, or it is sparse */
+    float *values;     /* NULL: a model embeds a text, or it is sparse or a multivector */
     bool is_sparse;
     ww_sparse_vector sparse;
+    ww_multivector multi; /* without vectors: it is none */
     int64_t dim;
     int64_t text_offset; /* in text_vectors of the operation */
     int64_t text;        /* number of the text in the operation's documents; -1: none */

@@ -17,6 +17,7 @@ void operation_free(operation *o)
     for (int64_t i = 0; i < o->named_count; i++) {
         memory_free(o->named[i].values);
         sparse_value_free(&o->named[i].sparse);
+        multi_value_free(&o->named[i].multi);
     }
     memory_free(o->named);
     memory_free(o->text_vectors);
@@ -69,9 +70,8 @@ static bool read_id(request *r, const char *value, int64_t number, point_id id)
 /* Says what the vector is instead of a list of numbers. */
 static bool refuse_vector(request *r, const char *value, const char *what)
 {
-    const char *first = value && json_type_of(value) == JSON_LIST ? json_first(value) : NULL;
-    if (first && json_type_of(first) == JSON_LIST)
-        return request_fail(r, 501, "%s: several vectors for a point are not supported", what);
+    if (is_multi(value))
+        return request_fail(r, 501, "%s: a multivector is not supported here", what);
     if (is_sparse(value))
         return request_fail(r, 400, "%s: a sparse vector has a name", what);
     return request_fail(r, 400, "%s: a list of numbers is needed", what);
@@ -179,6 +179,11 @@ static bool read_named_vector(request *r, const char *value, operation *o, named
         v->is_sparse = true;
         return sparse_value_read(r, value, vector_place(o, place), &v->sparse);
     }
+    if (is_multi(value)) {
+        const bool read = multi_value_read(r, value, vector_place(o, place), &v->multi);
+        v->dim = v->multi.dim;
+        return read;
+    }
     return point_vector_read(r, value, vector_place(o, place), &v->values, &v->dim);
 }
 
@@ -226,7 +231,7 @@ static bool read_vector(request *r, const char *value, operation *o)
     const bool text = is_document(value);
     if (value && json_type_of(value) == JSON_OBJECT && !text && !json_given(value, "indices"))
         return read_named_vectors(r, value, o);
-    if (o->named)
+    if (o->named || is_multi(value))
         return name_vectors(r, o) && add_named(r, NULL, value, o);
     const int64_t dim = text ? add_text(r, value, o, &o->vectors, o->count * o->dim) : count_numbers(value);
     point_place place;

@@ -164,6 +164,11 @@ static ww_status check_named(const entry *e, const operation *o)
         named_vector *v = &o->named[i];
         const entry *part = entry_part(e, v->name);
         v->part = part;
+        if (part && !part->multi && v->multi.count > 0)
+            return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is not a multivector", v->name);
+        if (part && part->multi && v->text >= 0)
+            return ww_fail(WW_UNSUPPORTED, "Wrong input: the vector '%s' is a multivector, which no model makes of a text",
+                           v->name);
         if (!part || part == e)
             return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", v->name);
         if (part->sparse != v->is_sparse)
@@ -181,6 +186,7 @@ typedef struct part_rows {
     const char **ids, **payloads, **missing; /* missing: points without this vector */
     float *vectors;
     ww_sparse_vector *sparse; /* of a part with sparse vectors */
+    ww_multivector *multi;    /* of a part with multivectors */
     int64_t *texts;           /* numbers of documents; -1: none */
     int64_t count, missing_count;
 } part_rows;
@@ -192,6 +198,7 @@ static void part_rows_free(part_rows *rows)
     memory_free(rows->missing);
     memory_free(rows->vectors);
     memory_free(rows->sparse);
+    memory_free(rows->multi);
     memory_free(rows->texts);
 }
 
@@ -203,8 +210,9 @@ static ww_status part_rows_make(part_rows *rows, int64_t count, int32_t dim)
     rows->missing = memory_alloc((size_t)(count + 1) * sizeof *rows->missing);
     rows->vectors = memory_alloc_zeroed((size_t)count * (size_t)dim + 1, sizeof *rows->vectors);
     rows->sparse = memory_alloc_zeroed((size_t)count + 1, sizeof *rows->sparse);
+    rows->multi = memory_alloc_zeroed((size_t)count + 1, sizeof *rows->multi);
     rows->texts = memory_alloc((size_t)(count + 1) * sizeof *rows->texts);
-    return rows->ids && rows->payloads && rows->missing && rows->vectors && rows->sparse && rows->texts
+    return rows->ids && rows->payloads && rows->missing && rows->vectors && rows->sparse && rows->multi && rows->texts
                ? WW_OK
                : memory_failed("points", (size_t)count * (size_t)dim * sizeof(float));
 }
@@ -233,6 +241,8 @@ static void part_rows_fill(part_rows *rows, const entry *part, const operation *
                                                 : o->text_vectors + found->text_offset;
         if (part->sparse)
             rows->sparse[rows->count] = found->sparse;
+        else if (part->multi) /* one vector is a multivector, too */
+            rows->multi[rows->count] = found->multi.count > 0 ? found->multi : (ww_multivector){1, part->dim, values};
         else
             memcpy(rows->vectors + rows->count * part->dim, values, (size_t)part->dim * sizeof *values);
         rows->payloads[rows->count] =
@@ -252,6 +262,7 @@ static ww_status upsert_rows(const entry *to, const operation *o, const part_row
     rows.ids = from->ids;
     rows.payloads = from->payloads;
     rows.sparse = to->sparse ? from->sparse : NULL;
+    rows.multi = to->multi ? from->multi : NULL;
     ww_status status = row_texts_find(&texts, to, o, &rows, from->texts);
     rows.texts = texts.list;
     if (status == WW_OK && from->count > 0)

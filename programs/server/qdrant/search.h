@@ -5,7 +5,8 @@
 #include "server/qdrant/listing.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/select.h"
-#include "server/qdrant/sparse.h"
+#include "server/qdrant/vectors/multi.h"
+#include "server/qdrant/vectors/sparse.h"
 
 enum {
     SEARCHES_MAX = 4096,            /* searches of a request, with what they prefetch */
@@ -21,6 +22,7 @@ typedef enum search_kind {
     SEARCH_DISCOVER,   /* by a target, in the region that pairs of examples define */
     SEARCH_CONTEXT,    /* by pairs of examples */
     SEARCH_SPARSE,     /* by a sparse vector */
+    SEARCH_MULTI,      /* by a multivector */
     SEARCH_WORDS,      /* by the words of the texts that vectors were made of */
     SEARCH_LIST,       /* without a vector: by ids, or by the values of a key */
     SEARCH_SAMPLE,     /* in a random order */
@@ -65,6 +67,7 @@ struct search {
     size_t example_count;
     search_lookup lookup;
     ww_sparse_vector sparse; /* of SEARCH_SPARSE */
+    ww_multivector multi;    /* of SEARCH_MULTI */
     char *words;             /* of SEARCH_WORDS: the text with the words; NULL: another kind */
     float *vector;           /* of SEARCH_NEAREST, once its examples are known */
     bool excludes_examples;  /* the search does not find its examples */

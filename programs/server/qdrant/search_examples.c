@@ -66,6 +66,10 @@ bool search_read_nearest(request *r, const char *value, search *s)
         s->kind = SEARCH_SPARSE;
         return sparse_value_read(r, value, "query", &s->sparse);
     }
+    if (is_multi(value)) {
+        s->kind = SEARCH_MULTI;
+        return multi_value_read(r, value, "query", &s->multi);
+    }
     s->kind = SEARCH_NEAREST;
     return reserve(r, s, 1) && add_example(r, value, false, s);
 }

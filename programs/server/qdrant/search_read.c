@@ -22,6 +22,7 @@ void search_free(search *s)
     memory_free(s->children);
     memory_free(s->words);
     sparse_value_free(&s->sparse);
+    multi_value_free(&s->multi);
     memory_free(s->vector);
     values_key_free(&s->order.key);
     point_filter_free(&s->filter);

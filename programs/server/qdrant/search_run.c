@@ -200,11 +200,14 @@ static size_t count_leaves(const search *s)
 static ww_status make_ready(entry *e, search *s)
 {
     ww_status status = job_check();
-    s->target = s->example_count > 0 || s->words || s->kind == SEARCH_SPARSE ? entry_part(e, s->using) : e;
+    const bool other = s->kind == SEARCH_SPARSE || s->kind == SEARCH_MULTI;
+    s->target = s->example_count > 0 || s->words || other ? entry_part(e, s->using) : e;
     if (status == WW_OK && !s->target)
         status = ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", s->using);
     if (status == WW_OK && (s->kind == SEARCH_SPARSE || (s->example_count > 0 && s->target->sparse)))
         return sparse_ready(s);
+    if (status == WW_OK && (s->kind == SEARCH_MULTI || (s->example_count > 0 && s->target->multi)))
+        return multi_ready(s);
     return status == WW_OK && s->example_count > 0 ? examples_resolve(e, s) : status;
 }
 
@@ -383,17 +386,18 @@ static ww_status find_words(search *s, kept_results *kept)
     return status == WW_OK ? keep(s, kept, results) : status;
 }
 
-/* Finds the points whose sparse vectors have an index of the query's, the best by their dot product. */
-static ww_status find_sparse(search *s, kept_results *kept)
+/* Finds the points whose sparse vectors have an index of the query's, or those with multivectors, the best by their score. */
+static ww_status find_other(search *s, kept_results *kept)
 {
+    ww_status (*const query)(const search *, int64_t, ww_results **) = s->kind == SEARCH_SPARSE ? sparse_query : multi_query;
     int64_t depth = depth_of(s) < WW_ROWS_MAX ? depth_of(s) : WW_ROWS_MAX;
     ww_results *results = NULL;
-    ww_status status = sparse_query(s, depth, &results);
+    ww_status status = query(s, depth, &results);
     while (status == WW_OK && cuts_ties(s, results, depth)) {
         ww_results_destroy(results);
         results = NULL;
         depth = depth < WW_ROWS_MAX / 4 ? 4 * depth : WW_ROWS_MAX;
-        status = sparse_query(s, depth, &results);
+        status = query(s, depth, &results);
     }
     return status == WW_OK ? keep(s, kept, results) : status;
 }
@@ -465,8 +469,8 @@ static ww_status compute_one(entry *e, search *s, kept_results *kept)
         return fuse(e, s, kept);
     if (s->kind == SEARCH_LIST || s->kind == SEARCH_SAMPLE)
         return list_points(e, s);
-    if (s->kind == SEARCH_SPARSE)
-        return find_sparse(s, kept);
+    if (s->kind == SEARCH_SPARSE || s->kind == SEARCH_MULTI)
+        return find_other(s, kept);
     if (s->kind == SEARCH_WORDS)
         return find_words(s, kept);
     if (s->kind != SEARCH_NEAREST)

@@ -10,7 +10,8 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "server/qdrant/point_id.h"
-#include "server/qdrant/sparse.h"
+#include "server/qdrant/vectors/multi.h"
+#include "server/qdrant/vectors/sparse.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
@@ -224,7 +225,7 @@ void put_named_vectors(out *o, const point *p, vector_writer put)
         ww_results *found = NULL;
         if (!wants_vector(p->with, part->name))
             continue;
-        const uint32_t fetch = part->sparse ? WW_FETCH_SPARSE : WW_FETCH_VECTORS;
+        const uint32_t fetch = part->sparse ? WW_FETCH_SPARSE : part->multi ? WW_FETCH_MULTI : WW_FETCH_VECTORS;
         const ww_status status = points_get(part, &id, 1, WW_FETCH_IDS | fetch, &found);
         o->failed = o->failed || status != WW_OK;
         if (status == WW_OK && ww_results_id(found, 0, 0)) {
@@ -234,6 +235,8 @@ void put_named_vectors(out *o, const point *p, vector_writer put)
             out_text(o, named ? ":" : "");
             if (part->sparse)
                 put_sparse(o, found, 0, 0);
+            else if (part->multi)
+                put_multi(o, part, found, put);
             else
                 put(o, part, ww_results_vector(found, 0, 0));
             begun = true;

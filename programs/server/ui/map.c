@@ -170,7 +170,7 @@ entry *entry_of_vector(request *r)
     int status = 200;
     char *name = given ? url_decode(given, strlen(given), &status) : NULL;
     const entry *found = status == 200 ? entry_part(e, name ? name : "") : NULL;
-    found = found && !found->sparse ? found : NULL; /* the page shows dense vectors */
+    found = found && !found->sparse && !found->multi ? found : NULL; /* the page shows dense vectors */
     if (status != 200)
         request_fail(r, status, "using: '%s' is not a name, or there is no memory for it", given);
     else if (!found && given)

@@ -106,7 +106,7 @@ static void put_parts(out *o, const entry *e)
     bool begun = false;
     out_text(o, ",\"vectors\":[");
     for (size_t i = 0; i < e->part_count; i++) {
-        if (e->parts[i].sparse) /* the page cannot search by them */
+        if (e->parts[i].sparse || e->parts[i].multi) /* the page cannot search by them */
             continue;
         out_text(o, begun ? ",{" : "{");
         begun = true;

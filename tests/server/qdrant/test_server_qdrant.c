@@ -319,7 +319,7 @@ static void wrong_vectors_and_queries_are_refused_with_their_place(void **state)
         {400, "/collections/docs/points/query", "{\"query\": [1,0,0,0,0,0,0,0], \"limit\": 0}"},
         {501, "/collections/docs/points/query", "{\"query\": {\"formula\": \"$score\"}}"},
         {400, "/collections/docs/points/query", "{\"query\": {\"indices\": [1], \"values\": [1]}}"},
-        {501, "/collections/docs/points/query", "{\"query\": [[1,0],[0,1]]}"},
+        {400, "/collections/docs/points/query", "{\"query\": [[1,0],[0,1]]}"},
         {404, "/collections/docs/points/query", "{\"query\": 12345}"},
         {400, "/collections/docs/points/query", "{\"query\": {\"fusion\": \"rrf\"}}"},
         {400, "/collections/docs/points/query", "{\"query\": [1e999,0,0,0,0,0,0,0]}"},

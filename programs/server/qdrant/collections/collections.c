@@ -11,7 +11,7 @@
 #include "server/qdrant/collections/settings.h"
 #include "server/qdrant/collections/vectors.h"
 #include "server/qdrant/select.h"
-#include "server/qdrant/sparse.h"
+#include "server/qdrant/vectors/sparse.h"
 #include "server/reserve.h"
 #include "server/route.h"
 #include "server/state.h"
@@ -157,7 +157,7 @@ static void run_delete(request *r)
     if (status == WW_OK)
         status = layout_note(r->server, there->name, (layout){.split = false});
     if (status == WW_OK)
-        status = layout_forget_manhattan(r->server, there->name);
+        status = layout_forget_kinds(r->server, there->name);
     if (status == WW_OK)
         status = sparse_forget(r->server, there->name);
     entry_release(r->server, there);

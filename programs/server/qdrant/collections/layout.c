@@ -42,16 +42,17 @@ ww_status layout_note(server *s, const char *collection, layout how)
     return how.split ? notes_put(s, name, how.unnamed ? "{\"unnamed\":true}" : "{\"unnamed\":false}") : notes_remove(s, name);
 }
 
-static const char MANHATTAN[] = "manhattan";
+static const char *const KINDS[] = {[KIND_MANHATTAN] = "manhattan", [KIND_MULTI] = "multi"};
 
-ww_status layout_note_manhattan(server *s, const char *collection, const char *vector, bool manhattan)
+ww_status layout_note_kind(server *s, vector_kind kind, const char *collection, const char *vector, bool is)
 {
-    return vector_notes_put(s, MANHATTAN, collection, vector, manhattan ? "{}" : NULL);
+    return vector_notes_put(s, KINDS[kind], collection, vector, is ? "{}" : NULL);
 }
 
-ww_status layout_forget_manhattan(server *s, const char *collection)
+ww_status layout_forget_kinds(server *s, const char *collection)
 {
-    return vector_notes_remove(s, MANHATTAN, collection);
+    const ww_status status = vector_notes_remove(s, KINDS[KIND_MANHATTAN], collection);
+    return status == WW_OK ? vector_notes_remove(s, KINDS[KIND_MULTI], collection) : status;
 }
 
 static void mark_manhattan(void *user, const char *rest, const char *value)
@@ -65,9 +66,19 @@ static void mark_manhattan(void *user, const char *rest, const char *value)
             e->parts[i].manhattan = true;
 }
 
-ww_status layout_mark_manhattan(server *s, entry *e)
+static void mark_multi(void *user, const char *rest, const char *value)
 {
-    return vector_notes_each(s, MANHATTAN, e->name, mark_manhattan, e);
+    entry *e = user;
+    (void)value;
+    for (size_t i = 0; i < e->part_count; i++)
+        if (strcmp(e->parts[i].name, rest) == 0)
+            e->parts[i].multi = true;
+}
+
+ww_status layout_mark_kinds(server *s, entry *e)
+{
+    const ww_status status = vector_notes_each(s, KINDS[KIND_MANHATTAN], e->name, mark_manhattan, e);
+    return status == WW_OK ? vector_notes_each(s, KINDS[KIND_MULTI], e->name, mark_multi, e) : status;
 }
 
 void layout_points_name(const char *collection, char name[LAYOUT_NAME_BYTES])

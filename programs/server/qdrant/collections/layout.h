@@ -19,11 +19,12 @@ ww_status layout_read(server *s, const char *collection, layout *found);
 /* Notes that a collection is split, or that it is not. */
 ww_status layout_note(server *s, const char *collection, layout how);
 
-/* Vectors with Manhattan distance have a note each: the store has no such distance. The first writes or removes one, the second
- * removes those of a collection, the third marks the vectors of an entry that is opened. */
-ww_status layout_note_manhattan(server *s, const char *collection, const char *vector, bool manhattan);
-ww_status layout_forget_manhattan(server *s, const char *collection);
-ww_status layout_mark_manhattan(server *s, entry *e);
+/* Vectors with Manhattan distance, and multivectors, have a note each: the store's collections do not say so. The first call
+ * writes or removes one, the second removes those of a collection, the third marks the vectors of an entry that is opened. */
+typedef enum vector_kind { KIND_MANHATTAN, KIND_MULTI, KIND_COUNT } vector_kind;
+ww_status layout_note_kind(server *s, vector_kind kind, const char *collection, const char *vector, bool is);
+ww_status layout_forget_kinds(server *s, const char *collection);
+ww_status layout_mark_kinds(server *s, entry *e);
 
 /* The name of the collection with all points, where vectors without a name have a collection of their own: "docs/". */
 enum { LAYOUT_NAME_BYTES = 300 };

@@ -11,7 +11,7 @@
 #include "server/qdrant/collections/strict.h"
 #include "server/qdrant/collections/vectors.h"
 #include "server/qdrant/payload.h"
-#include "server/qdrant/sparse.h"
+#include "server/qdrant/vectors/sparse.h"
 
 /* What is kept, and what is shown of it where nothing was given. */
 typedef struct setting {

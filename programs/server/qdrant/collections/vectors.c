@@ -8,7 +8,8 @@
 #include "base/memory.h"
 #include "server/qdrant/collections/settings.h"
 #include "server/qdrant/select.h"
-#include "server/qdrant/sparse.h"
+#include "server/qdrant/vectors/multi.h"
+#include "server/qdrant/vectors/sparse.h"
 #include "server/route.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
@@ -47,17 +48,19 @@ static bool read_datatype(request *r, const char *value, ww_vector_type *type)
 }
 
 /* {"size": 4, "distance": "Dot"} */
-static bool read_vector(request *r, const char *vector, ww_collection_config *config, bool *manhattan)
+static bool read_vector(request *r, const char *vector, ww_collection_config *config, bool kinds[KIND_COUNT])
 {
     int64_t size = 0;
     *config = ww_collection_config_default();
     if (json_type_of(vector) != JSON_OBJECT || !json_given(vector, "size"))
         return request_fail(r, 400, "vectors: an object with size and distance is needed");
-    if (json_given(vector, "multivector_config"))
-        return request_fail(r, 501, "vectors.multivector_config: several vectors for a point are not supported");
     if (!request_read_integer(r, vector, "size", 1, &size) ||
-        !read_distance(r, json_given(vector, "distance"), &config->metric, manhattan) ||
+        !read_distance(r, json_given(vector, "distance"), &config->metric, &kinds[KIND_MANHATTAN]) ||
         !read_datatype(r, json_given(vector, "datatype"), &config->type))
+        return false;
+    const char *multi = json_given(vector, "multivector_config");
+    kinds[KIND_MULTI] = multi != NULL;
+    if (multi && !multi_check_config(r, multi, config->metric))
         return false;
     if (size > WW_DIM_MAX)
         return request_fail(r, 400, "vectors.size: is %lld; the maximum is %d", (long long)size, WW_DIM_MAX);
@@ -82,11 +85,11 @@ static bool read_named(request *r, const char *key, vectors_plan *p)
         return request_fail(r, 400, "vectors: a name has at most %d bytes", VECTOR_NAME_MAX);
     if (name[0] == '\0') { /* the vectors without a name keep the collection's, and the points get another */
         p->layout = (layout){.split = true, .unnamed = true};
-        return read_vector(r, json_member(key), &p->config, &p->manhattan);
+        return read_vector(r, json_member(key), &p->config, p->kinds);
     }
     if (p->part_count == VECTORS_MAX)
         return request_fail(r, 400, "vectors: more than %d names", VECTORS_MAX);
-    if (!read_vector(r, json_member(key), config, &p->parts_manhattan[p->part_count]) ||
+    if (!read_vector(r, json_member(key), config, p->parts_kinds[p->part_count]) ||
         !name_part(r, r->names[0], name, p->names[p->part_count]))
         return false;
     config->name = p->names[p->part_count++];
@@ -104,8 +107,10 @@ static bool read_dense(request *r, const char *vectors, vectors_plan *p)
     const char *first = vectors ? json_first(vectors) : NULL;
     p->config = layout_points_config(r->names[0]);
     if (first && json_type_of(json_member(first)) != JSON_OBJECT) {
-        const bool read = read_vector(r, vectors, &p->config, &p->manhattan);
+        const bool read = read_vector(r, vectors, &p->config, p->kinds);
         p->config.name = r->names[0];
+        if (p->kinds[KIND_MULTI]) /* points without a multivector have nothing in its collection */
+            p->layout = (layout){.split = true, .unnamed = true};
         return read;
     }
     p->layout.split = !first;
@@ -156,21 +161,30 @@ bool vectors_plan_read(request *r, const char *vectors, const char *sparse, vect
     return true;
 }
 
+/* Writes a note for each kind of the vector, and removes those of others. */
+static ww_status note_kinds(server *s, const char *collection, const char *vector, const bool kinds[KIND_COUNT])
+{
+    ww_status status = WW_OK;
+    for (vector_kind kind = 0; status == WW_OK && kind < KIND_COUNT; kind++)
+        status = layout_note_kind(s, kind, collection, vector, kinds[kind]);
+    return status;
+}
+
 ww_status vectors_note(server *s, const vectors_plan *p)
 {
     const char *name = p->config.name;
     ww_status status = layout_note(s, name, p->layout);
     if (status == WW_OK)
-        status = layout_forget_manhattan(s, name);
+        status = layout_forget_kinds(s, name);
     if (status == WW_OK)
         status = sparse_forget(s, name);
-    if (status == WW_OK && p->manhattan)
-        status = layout_note_manhattan(s, name, "", true);
+    if (status == WW_OK)
+        status = note_kinds(s, name, "", p->kinds);
     for (size_t i = 0; status == WW_OK && i < p->part_count; i++)
         if (p->parts_sparse[i])
             status = sparse_note(s, name, p->names[i] + strlen(name) + 1, p->parts_sparse[i]);
-        else if (p->parts_manhattan[i])
-            status = layout_note_manhattan(s, name, p->names[i] + strlen(name) + 1, true);
+        else if (p->names[i][strlen(name) + 1] != '\0') /* not the points of a split collection */
+            status = note_kinds(s, name, p->names[i] + strlen(name) + 1, p->parts_kinds[i]);
     return status;
 }
 
@@ -184,6 +198,8 @@ static void put_vector(out *o, const entry *e, const char *kept)
     out_format(o, "{\"size\":%d,\"distance\":\"%s\"", (int)e->dim, e->manhattan ? "Manhattan" : distances[e->metric]);
     if (ww_collection_describe(e->collection, &info) == WW_OK && info.type != WW_VECTOR_F32)
         out_format(o, ",\"datatype\":\"%s\"", DATATYPES[info.type]);
+    if (e->multi)
+        out_text(o, ",\"multivector_config\":{\"comparator\":\"max_sim\"}");
     settings_put_vector(o, kept);
     out_text(o, "}");
 }
@@ -233,7 +249,7 @@ bool prepare_add_vector(request *r)
         return name_part(r, r->names[0], r->names[1], p->names[0]) && sparse_check_settings(r, p->parts_sparse[0]);
     }
     return name_part(r, r->names[0], r->names[1], p->names[0]) &&
-           read_vector(r, dense ? dense : body, &p->parts[0], &p->manhattan) && settings_check_vector(r, dense ? dense : body);
+           read_vector(r, dense ? dense : body, &p->parts[0], p->kinds) && settings_check_vector(r, dense ? dense : body);
 }
 
 /* Opens the collection with its vectors as they are now. Requests that run keep what they have. */
@@ -259,7 +275,7 @@ static ww_status add_vector(request *r)
     if (status == WW_OK)
         status = sparse_note(r->server, r->entry->name, r->names[1], p->parts_sparse[0]);
     if (status == WW_OK)
-        status = layout_note_manhattan(r->server, r->entry->name, r->names[1], p->manhattan);
+        status = note_kinds(r->server, r->entry->name, r->names[1], p->kinds);
     return status == WW_OK ? ww_store_create(r->server->store, &p->parts[0], NULL) : status;
 }
 
@@ -298,6 +314,8 @@ void run_remove_vector(request *r)
         status = settings_keep_vector(r->server, r->entry, r->names[1], NULL);
     if (status == WW_OK)
         status = sparse_note(r->server, r->entry->name, r->names[1], NULL);
+    if (status == WW_OK)
+        status = note_kinds(r->server, r->entry->name, r->names[1], (const bool[KIND_COUNT]){false});
     if (status == WW_OK)
         reopen(r);
     else

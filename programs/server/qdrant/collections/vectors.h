@@ -12,8 +12,8 @@ typedef struct vectors_plan {
     ww_collection_config parts[VECTORS_MAX + 1]; /* of vectors with names, and of all points if they are apart */
     char names[VECTORS_MAX + 1][256];            /* of those collections */
     size_t part_count;
-    const char *parts_sparse[VECTORS_MAX + 1];        /* the settings of a sparse vector, in the body; NULL: it is dense */
-    bool manhattan, parts_manhattan[VECTORS_MAX + 1]; /* the distance, which the store does not have */
+    const char *parts_sparse[VECTORS_MAX + 1]; /* the settings of a sparse vector, in the body; NULL: it is dense */
+    bool kinds[KIND_COUNT], parts_kinds[VECTORS_MAX + 1][KIND_COUNT]; /* what the store's collections do not say */
     layout layout;
 } vectors_plan;
 

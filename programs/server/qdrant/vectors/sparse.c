@@ -1,5 +1,5 @@
 /* Sparse vectors of Qdrant's API. */
-#include "server/qdrant/sparse.h"
+#include "server/qdrant/vectors/sparse.h"
 
 #include <math.h>
 #include <string.h>
@@ -173,24 +173,29 @@ ww_status sparse_ready(search *s)
     return take_point(s);
 }
 
+ww_status query_other_vectors(const search *s, ww_query *query, int64_t depth, ww_results **results)
+{
+    query->cancel = job_cancel();
+    query->query_count = 1;
+    query->filter = s->filter.filter;
+    query->fetch = WW_FETCH_IDS;
+    if (depth <= WW_K_MAX) {
+        query->k = (int32_t)depth;
+    } else {
+        query->mode = WW_QUERY_RANGE;
+        query->bound = -INFINITY;
+        query->limit = depth < WW_ROWS_MAX ? depth : WW_ROWS_MAX;
+    }
+    atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
+    return ww_collection_query(s->target->collection, query, results);
+}
+
 ww_status sparse_query(const search *s, int64_t depth, ww_results **results)
 {
     ww_sparse_query sparse = ww_sparse_query_default();
     ww_query query = ww_query_default();
     sparse.vectors = &s->sparse;
     sparse.modifier = s->target->idf ? WW_SPARSE_IDF : WW_SPARSE_PLAIN;
-    query.cancel = job_cancel();
     query.sparse = &sparse;
-    query.query_count = 1;
-    query.filter = s->filter.filter;
-    query.fetch = WW_FETCH_IDS;
-    if (depth <= WW_K_MAX) {
-        query.k = (int32_t)depth;
-    } else {
-        query.mode = WW_QUERY_RANGE;
-        query.bound = -INFINITY;
-        query.limit = depth < WW_ROWS_MAX ? depth : WW_ROWS_MAX;
-    }
-    atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
-    return ww_collection_query(s->target->collection, &query, results);
+    return query_other_vectors(s, &query, depth, results);
 }

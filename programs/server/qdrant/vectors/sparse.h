@@ -1,8 +1,8 @@
 /* Sparse vectors of Qdrant's API: {"indices": [3, 7], "values": [0.5, 1]}. A sparse vector has a name, and a collection of its
  * own in the store, like any vector with a name; its rows have sparse vectors, and dense ones of one number that mean nothing.
  * A note, "sparse/COLLECTION/VECTOR", has what the collection was made with. */
-#ifndef WW_SERVER_QDRANT_SPARSE_H
-#define WW_SERVER_QDRANT_SPARSE_H
+#ifndef WW_SERVER_QDRANT_VECTORS_SPARSE_H
+#define WW_SERVER_QDRANT_VECTORS_SPARSE_H
 
 #include <warpwave/sparse.h>
 
@@ -33,6 +33,9 @@ void sparse_describe(server *s, out *o, const entry *e);
 
 /* Makes a search of a sparse vector ready: one by a point gets that point's vector. */
 ww_status sparse_ready(struct search *s);
+
+/* Searches with a query that has sparse vectors or multivectors. */
+ww_status query_other_vectors(const struct search *s, ww_query *query, int64_t depth, ww_results **results);
 
 /* Searches by a sparse vector. */
 ww_status sparse_query(const struct search *s, int64_t depth, ww_results **results);
