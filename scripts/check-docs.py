@@ -261,7 +261,7 @@ def check_command_page(known):
         if not section:
             offend(path, 1, f"has no section on `warpwave {name}`")
             continue
-        named = set(re.findall(r"^\| `(--?[\w-]+)", section.group(1), flags=re.M))
+        named = set(re.findall(r"^- `(--?[\w-]+)", section.group(1), flags=re.M))
         for word in sorted(options ^ named):
             offend(path, 1, f"`warpwave {name}`: {'lacks' if word in options else 'the command does not have'} {word}")
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is written about the options of `warpwave` and `warpwave-mpi`, made from the tables that the commands parse by: the tables of
+"""What is written about the options of `warpwave` and `warpwave-mpi`, made from the tables that the commands parse by: the lists of
 docs/reference/command.md, from which scripts/docs/man-page.py makes the manual pages, and the completions of shells.
 `warpwave help --json` prints the tables.
     scripts/command-reference.py COMMAND           says what differs in the page, and exits 1 if anything does
@@ -62,38 +62,31 @@ class Command:
 # ---- the reference page --------------------------------------------------------------------------------------------------------
 
 
-def cell(text):
-    return re.sub(r"([|<*])", r"\\\1", text)
-
-
-def code(text):
-    return "`" + text.replace("|", r"\|") + "`"
+def plain(text):
+    """Help as Markdown shows it literally."""
+    return re.sub(r"([\\<*])", r"\\\1", text)
 
 
 def only_for(option, command):
     """The actions that have the option, or those that lack it if they are fewer."""
     lacking = [one.name for one in command.actions if one.name not in option.actions]
     if option.actions and len(lacking) < len(option.actions):
-        return "all but " + ", ".join(f"`{one}`" for one in lacking) + ": "
-    return ", ".join(f"`{one}`" for one in option.actions) + (": " if option.actions else "")
+        return " (all but " + ", ".join(f"`{one}`" for one in lacking) + ")"
+    return " (" + ", ".join(f"`{one}`" for one in option.actions) + ")" if option.actions else ""
 
 
-def page_table(command, known=None):
-    """The tables of a command. Options that `known`, a command on the same page, has in the same form are only named."""
-    lines = []
+def page_list(command, known=None):
+    """The lists of a command. Options that `known`, a command on the same page, has in the same form are only named."""
     again = [one for one in command.options if known and any(one.same(other) for other in known.options)]
-    if command.actions:
-        lines += ["| action | |", "|---|---|"]
-        lines += [f"| {code((one.name + ' ' + one.operands).strip())} | {cell(one.summary)} |" for one in command.actions]
-        lines += [""]
-    if command.options:
-        lines += ["| option | |", "|---|---|"]
+    lines = [f"- `{(one.name + ' ' + one.operands).strip()}`: {plain(one.summary)}" for one in command.actions]
+    if command.actions and command.options:
+        lines += ["", "Options:", ""]
     for option in command.options:
         if option not in again:
-            name = code(option.name + (" " + option.argument if option.argument else ""))
-            lines.append(f"| {name} | {only_for(option, command)}{cell(option.help)}{'; required' if option.required else ''} |")
+            name = option.name + (" " + option.argument if option.argument else "")
+            lines.append(f"- `{name}`{only_for(option, command)}: {plain(option.help)}{'; required' if option.required else ''}")
     if again:
-        lines += ["", f"As for `warpwave-mpi {known.name}`: " + ", ".join(code(one.name) for one in again) + "."]
+        lines += ["", f"As for `warpwave-mpi {known.name}`: " + ", ".join(f"`{one.name}`" for one in again) + "."]
     return "\n".join(lines) + "\n" if lines else ""
 
 
@@ -220,13 +213,13 @@ def replaced(text, name, made, comment):
 
 
 def made_page(commands, of_mpi):
-    """The reference with the tables of these commands. Sections of warpwave-mpi have its name in front."""
+    """The reference with the lists of these commands. Sections of warpwave-mpi have its name in front."""
     page = PAGE.read_text(encoding="utf-8")
     for command in commands:
         if of_mpi:
-            page = replaced(page, f"mpi {command.name}", page_table(command, commands[0] if command is not commands[0] else None), "<!-- {} -->")
+            page = replaced(page, f"mpi {command.name}", page_list(command, commands[0] if command is not commands[0] else None), "<!-- {} -->")
         elif command.options or command.actions:
-            page = replaced(page, command.name, page_table(command), "<!-- {} -->")
+            page = replaced(page, command.name, page_list(command), "<!-- {} -->")
     return page
 
 

@@ -27,7 +27,7 @@ def inline(text):
         if plain is not None:
             out.append(rf"\f{'B' if piece[0] == '`' or piece.startswith('**') else 'I'}{roff(plain.replace(chr(92) + '|', '|'))}\fR")
         else:
-            out.append(roff(re.sub(r"\\([|<*])", r"\1", piece)))
+            out.append(roff(re.sub(r"\\([\\|<*])", r"\1", piece)))
     joined = "".join(out)
     return r"\&" + joined if joined[:1] in (".", "'") else joined
 
@@ -37,7 +37,7 @@ def cells(line):
 
 
 def body(text):
-    """Paragraphs, tables and blocks of code. The heads of tables are left out: the first column tells what each row is about."""
+    """Paragraphs, tables, lists and blocks of code. The heads of tables are left out: the first column tells what each row is about."""
     out, fenced, begun = [], False, False
     for line in re.sub(r"^<!--.*-->$", "", text, flags=re.M).split("\n"):
         if line.startswith("```"):
@@ -47,11 +47,14 @@ def body(text):
             out.append(roff(line))
         elif line.startswith("|"):
             row = cells(line)
-            if not re.match(r"\|[-:|]+$", line) and row[0] not in ("option", "action", "variable", "code"):
+            if not re.match(r"\|[-:|]+$", line) and row[0] not in ("variable", "code"):
                 out += [".TP", inline(row[0]), inline(row[1])]
+        elif line.startswith("- "):
+            name, text = re.match(r"- (`[^`]+`(?: \(.*?\))?): (.*)", line).groups()
+            out += [".TP", inline(name), inline(text)]
         elif line:
             out += [inline(line)] if begun else [".PP", inline(line)]
-        begun = bool(line) and not line.startswith(("|", "```"))
+        begun = bool(line) and not line.startswith(("|", "- ", "```"))
     return out
 
 

@@ -21,9 +21,8 @@ import code_evidence as evidence  # noqa: E402
 HOW = """**There is no AMD GPU behind this page.** The AMD emulator of the repository tinygrad/tinygrad executed clang's machine code for each chip instruction by
 instruction on a CPU. The results are emulated, never run on hardware.
 
-Each test uses collections, tensors and quantized matrices through the C interface, once on the ROCm backend and once on the CPU, and the results must
-have the same bits. The backend runs over a stand-in for `libamdhip64.so` (testing/standin), which hands each launch to the emulator: the code object
-that the library chose, its arguments and its memory.
+Each test uses the C interface, once on the ROCm backend and once on the CPU, and the results must have the same bits. A stand-in for `libamdhip64.so`
+(testing/standin) hands each launch to the emulator.
 
 - Four orders of waves: one wave after the other up to each barrier; the same from the last wave to the first; switching waves after 97 and after 13
   instructions.
@@ -45,11 +44,7 @@ LIMITS = """
 - `v_rcp`, `v_sqrt` and `v_exp` follow the host's mathematics in the last bit. The kernels use them only as a first guess that they then correct.
 - Cosine of vectors with denormal norms and quotients of denormal numbers, which `make test` tests on emulated devices: the emulator's `v_div_scale`
   gives NaN for a denormal divisor (commit a9069c17), and AMD's text of that instruction and of `v_div_fmas` names two different scales.
-- The runner (tests/codeobjects/emuloop.c, run_hsaco.py) executes what the emulator lacks or does wrongly, by AMD's manuals: gfx90a's
-  `v_mad_f32`, `v_mac_f32`, `v_madmk_f32`, `v_madak_f32` and `v_mfma_i32_16x16x16i8`; stores of whole dwords at addresses that are no multiple of
-  four; carries, absolute values and signs of CDNA's SDWA operands; a constant third operand of `v_wmma_i32_16x16x16_iu8`; loads of one half of a
-  register from shared memory (`ds_load_u16_d16_hi` and its like); offsets of CDNA's `flat_load` from 2048 on.
-- The other targets: see [above](#chips-whose-code-is-only-compiled).
+- The runner (tests/codeobjects/emuloop.c, run_hsaco.py) executes what the emulator lacks or does wrongly, by AMD's manuals; a comment there lists it.
 
 ## Running it
 

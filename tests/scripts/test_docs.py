@@ -102,7 +102,7 @@ class Manual(unittest.TestCase):
         for name, part in re.findall(r"^## `(.*?)`\n(.*?)(?=^## |\Z)", self.reference, flags=re.M | re.S):
             page = pages[name.split()[0]]
             self.assertIn(".SS " + name.replace("-", r"\-"), page)
-            for option in re.findall(r"^\| `(--?[\w-]+)", part, flags=re.M):
+            for option in re.findall(r"^- `(--?[\w-]+)", part, flags=re.M):
                 self.assertIn("\n.TP\n\\fB" + option.replace("-", r"\-"), page)
 
     def test_the_manual_pages_have_the_environment_and_the_exit_codes(self):
