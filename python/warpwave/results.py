@@ -12,6 +12,7 @@ import numpy as np
 from . import _native as c
 from ._calls import Handle
 from ._errors import CorruptFile
+from ._multi import multi_of
 from ._optional import needed
 from ._numpy import FloatArray, IntArray
 from ._sparse import SparseVector, sparse_of
@@ -54,13 +55,15 @@ class _RowFields(NamedTuple):
 
 
 class Row(_RowFields):
-    """A row of a collection: id, vector, payload; its sparse vector, too, if that was requested."""
+    """A row of a collection: id, vector, payload; its sparse vector and multivector, too, if they were requested."""
 
     _sparse: Any = NOT_FETCHED
+    _multi: Any = NOT_FETCHED
 
     def __repr__(self) -> str:
-        shown = super().__repr__()
-        return shown if self._sparse is NOT_FETCHED else f"{shown[:-1]}, sparse={self._sparse!r})"
+        shown = super().__repr__()[:-1]
+        more = "".join(f", {name}={value!r}" for name, value in (("sparse", self._sparse), ("multi", self._multi)) if value is not NOT_FETCHED)
+        return f"{shown}{more})"
 
     @property
     def vector(self) -> FloatArray:
@@ -77,6 +80,11 @@ class Row(_RowFields):
         """The sparse vector or None; raises ValueError if it was not requested."""
         return _fetched(self._sparse, "sparse vector", "sparse")  # type: ignore[no-any-return]
 
+    @property
+    def multi(self) -> Optional[FloatArray]:
+        """The multivector, a matrix, or None; raises ValueError if it was not requested."""
+        return _fetched(self._multi, "multivector", "multi")  # type: ignore[no-any-return]
+
 
 class _HitFields(NamedTuple):
     id: Optional[str]
@@ -86,10 +94,11 @@ class _HitFields(NamedTuple):
 
 
 class Hit(_HitFields):
-    """A row that a query found: id, score, row, payload; its vector and its sparse vector, too, if that was requested."""
+    """A row that a query found: id, score, row, payload; its vector, sparse vector and multivector, too, if they were requested."""
 
     _vector: Any = NOT_FETCHED
     _sparse: Any = NOT_FETCHED
+    _multi: Any = NOT_FETCHED
     _read = False
 
     def __repr__(self) -> str:
@@ -97,7 +106,7 @@ class Hit(_HitFields):
         if not self._read:
             return super().__repr__()
         shown = {"id": self.id, "row": self.row, "vector": self._vector, "payload": self[3], "text": getattr(self, "text", NOT_FETCHED),
-                 "sparse": self._sparse}
+                 "sparse": self._sparse, "multi": self._multi}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items() if value is not NOT_FETCHED)})"
 
     @property
@@ -109,6 +118,11 @@ class Hit(_HitFields):
     def sparse(self) -> Optional[SparseVector]:
         """The sparse vector or None; raises ValueError if the search was not called with `sparse=True`."""
         return _fetched(self._sparse, "sparse vector", "sparse")  # type: ignore[no-any-return]
+
+    @property
+    def multi(self) -> Optional[FloatArray]:
+        """The multivector, a matrix, or None; raises ValueError if the search was not called with `multi=True`."""
+        return _fetched(self._multi, "multivector", "multi")  # type: ignore[no-any-return]
 
     @property
     def payload(self) -> Any:
@@ -219,7 +233,7 @@ class Results:
     array([0.9939, 0.8614], dtype=float32)
     """
 
-    __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_proven", "_id_places", "_payload_places", "_text", "_vectors", "_parts", "_texts", "_sparse",
+    __slots__ = ("_found", "_columns", "_single", "_shape", "_starts", "_rows", "_handles", "_scores", "_totals", "_proven", "_id_places", "_payload_places", "_text", "_vectors", "_parts", "_texts", "_sparse", "_multi",
                  "_ids", "_payload_texts", "_payloads", "_fetch", "stats")
 
     _found: Handle
@@ -242,6 +256,7 @@ class Results:
     _parts: Any
     _texts: Optional[ObjectArray]
     _sparse: Optional[list[Optional[SparseVector]]]
+    _multi: Optional[list[Optional[FloatArray]]]
     _fetch: int
     stats: Optional[SearchStats]
 
@@ -272,6 +287,8 @@ class Results:
             load = _COLUMNS.get(name)
             if name == "_sparse":
                 value = sparse_of(self._found.pointer, self._starts) if self._fetch & FETCH_SPARSE else None
+            elif name == "_multi":
+                value = multi_of(self._found.pointer, self._starts) if self._fetch & FETCH_MULTI else None
             elif load is None:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             else:
@@ -372,6 +389,14 @@ class Results:
         return found if self._single else [found[first:end] for first, end in zip(self._starts[:-1], self._starts[1:])]
 
     @property
+    def multi(self) -> list[Any]:
+        """The multivectors, None for rows without one, if requested with `multi=True`: a list, or one list per query."""
+        if self._multi is None:
+            raise ValueError("multivectors were not fetched; ask for them with multi=True")
+        found = self._multi
+        return found if self._single else [found[first:end] for first, end in zip(self._starts[:-1], self._starts[1:])]
+
+    @property
     def vector_ranks(self) -> Any:
         """For searches by words: each hit's rank in the vector search, from 1; 0 if that search did not find it."""
         return self._by_query(self._part("vector_rank"))
@@ -425,6 +450,8 @@ class Results:
             hit._vector = self._vectors[i]
         if self._sparse is not None:
             hit._sparse = self._sparse[i]
+        if self._multi is not None:
+            hit._multi = self._multi[i]
         hit._read = bool(self._fetch & READ)
         return hit
 
@@ -467,6 +494,7 @@ class Results:
         some._parts = None if self._parts is None else self._parts[hits]
         some._texts = None if self._texts is None else self._texts[hits]
         some._sparse = None if self._sparse is None else [self._sparse[hit] for hit in hits]
+        some._multi = None if self._multi is None else [self._multi[hit] for hit in hits]
         return some
 
     def _has(self, what: int, column: Any) -> bool:
@@ -474,7 +502,7 @@ class Results:
         return bool(self._fetch & what) or column is not None
 
     def _base_columns(self, scores: bool) -> dict[str, Any]:
-        """Return the columns of a table: query (if several), id, score, text, vector and sparse vector."""
+        """Return the columns of a table: query (if several), id, score, text, vector, sparse vector and multivector."""
         columns: dict[str, Any] = {} if self._single else {"query": np.repeat(np.arange(len(self)), np.diff(self._starts))}
         if self._has(FETCH_IDS, self._id_places):
             columns["id"] = self._all_ids()
@@ -487,6 +515,8 @@ class Results:
             columns["vector"] = [] if self._vectors is None else list(self._vectors)
         if self._sparse is not None:
             columns["sparse"] = [None if one is None else {name: array.tolist() for name, array in one._asdict().items()} for one in self._sparse]
+        if self._multi is not None:
+            columns["multi"] = [None if one is None else one.tolist() for one in self._multi]
         return columns
 
     def _columns_of(self, scores: bool) -> dict[str, list[Any]]:
@@ -533,7 +563,7 @@ class Results:
         return needed("polars", "to_polars()").DataFrame(self._columns_of(not self._fetch & READ), strict=False)
 
     def to_arrow(self) -> Any:
-        """Return the hits as a pyarrow.Table: query (if several), id, score, text, vector, sparse vector, and payloads as JSON texts."""
+        """Return the hits as a pyarrow.Table: query (if several), id, score, text, vector, sparse vector, multivector, and payloads as JSON texts."""
         pyarrow = needed("pyarrow", "to_arrow()")
         columns = self._base_columns(not self._fetch & READ)
         for name in {"id", "text"} & set(columns):
@@ -543,6 +573,8 @@ class Results:
         if self._sparse is not None:
             kind = pyarrow.struct([("indices", pyarrow.list_(pyarrow.uint32())), ("values", pyarrow.list_(pyarrow.float32()))])
             columns["sparse"] = pyarrow.array(columns["sparse"], kind)
+        if self._multi is not None:
+            columns["multi"] = pyarrow.array(columns["multi"], pyarrow.list_(pyarrow.list_(pyarrow.float32())))
         if self._has(FETCH_PAYLOADS, self._payload_places):
             columns["payload"] = pyarrow.array(self._all_payload_texts(), pyarrow.string())
         return pyarrow.table(columns)
@@ -560,7 +592,7 @@ class Results:
         return {name: getattr(self, name) for name in self.__slots__ if name not in ("_found", "_columns")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._columns = self._sparse = None  # pickles of older versions have no sparse vectors
+        self._columns = self._sparse = self._multi = None  # pickles of older versions have no sparse vectors and multivectors
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -603,5 +635,5 @@ def stats_of(value: Any) -> SearchStats:
                        value.repeated_queries, value.lists_read, value.list_rows_read, value.list_bytes_read)
 
 
-FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, FETCH_SPARSE = c.WW_FETCH_IDS, c.WW_FETCH_PAYLOADS, c.WW_FETCH_VECTORS, c.WW_FETCH_SPARSE
+FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, FETCH_SPARSE, FETCH_MULTI = c.WW_FETCH_IDS, c.WW_FETCH_PAYLOADS, c.WW_FETCH_VECTORS, c.WW_FETCH_SPARSE, c.WW_FETCH_MULTI
 READ = 1 << 30  # beside what was fetched: rows were read, and have no scores

@@ -20,7 +20,7 @@ from ._ranking import Ranking
 from ._select import Where
 from .device import Device, made
 from .model import Model, described, embedded, warn_of_cut
-from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_SPARSE, FETCH_VECTORS, Results
+from .results import FETCH_IDS, FETCH_MULTI, FETCH_PAYLOADS, FETCH_SPARSE, FETCH_VECTORS, Results
 from .vectors import K_DEFAULT, Collection, _taken
 
 __all__ = ["TextCollection"]
@@ -106,32 +106,32 @@ class TextCollection(Collection):
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
     def add(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, documents: Any = None, chunk: Optional[int] = None,
-            overlap: Optional[int] = None, sparse: Any = None, progress: Progress = None) -> None:
+            overlap: Optional[int] = None, sparse: Any = None, multi: Any = None, progress: Progress = None) -> None:
         """Add texts with vectors made by the model, or documents, or vectors. If one is refused, nothing is added.
 
         With vectors and texts, the texts are kept with your vectors; these must be of the same model. `documents` is a dict of sources and texts, or a list of texts with their sources as `ids`. They are split at sentence ends into
         chunks of at most `chunk` tokens (256); each chunk shares `overlap` tokens (32) with the previous one. A chunk's id is
         "SOURCE#number", and its payload has "source", "chunk", "chunks", "start" and "end" in addition to the document's own fields. `sparse`
-        has a sparse vector for each text or vector (see `Collection.add`).
+        and `multi` have a sparse vector and a multivector for each text or vector (see `Collection.add`).
         """
-        self._take(False, vectors, ids, payloads, texts, documents, chunk, overlap, sparse, progress)
+        self._take(False, vectors, ids, payloads, texts, documents, chunk, overlap, sparse, multi, progress)
 
     def upsert(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, documents: Any = None, chunk: Optional[int] = None,
-               overlap: Optional[int] = None, sparse: Any = None, progress: Progress = None) -> None:
+               overlap: Optional[int] = None, sparse: Any = None, multi: Any = None, progress: Progress = None) -> None:
         """Add like `add`, but replace rows with the same id or the same source."""
-        self._take(True, vectors, ids, payloads, texts, documents, chunk, overlap, sparse, progress)
+        self._take(True, vectors, ids, payloads, texts, documents, chunk, overlap, sparse, multi, progress)
 
     def _take(self, upsert: bool, vectors: Any, ids: Any, payloads: Any, texts: Any, documents: Any, chunk: Optional[int], overlap: Optional[int],
-              sparse: Any, progress: Progress) -> None:
+              sparse: Any, multi: Any, progress: Progress) -> None:
         if documents is not None and (vectors is not None or texts is not None) or (vectors is None and texts is None and documents is None):
             raise ValueError("give vectors, texts or both, or documents")
         if documents is None and (chunk is not None or overlap is not None):
             raise ValueError("chunk and overlap are for documents")
-        if documents is not None and sparse is not None:
-            raise ValueError("sparse vectors are for texts and vectors, and not for documents, which are split")
-        if vectors is not None or sparse is not None:
+        if documents is not None and (sparse is not None or multi is not None):
+            raise ValueError("sparse vectors and multivectors are for texts and vectors, and not for documents, which are split")
+        if vectors is not None or sparse is not None or multi is not None:
             write = super().upsert if upsert else super().add
-            write(vectors, ids, payloads, texts=texts, sparse=sparse, progress=progress)
+            write(vectors, ids, payloads, texts=texts, sparse=sparse, multi=multi, progress=progress)
         elif texts is not None:
             self._add_texts(upsert, _listed(texts, "texts"), ids, payloads, progress)
         else:
@@ -222,21 +222,21 @@ class TextCollection(Collection):
             if mode != "vector" or expand or rerank is not None:
                 raise ValueError("mode, expand and rerank are for a text: search(text=...)")
             return super().search(queries, k, **options)
-        if queries is not None or not isinstance(options.get("sparse", False), bool):
-            raise ValueError("give vectors, a text or sparse vectors, and only one of them")
+        if queries is not None or not isinstance(options.get("sparse", False), bool) or not isinstance(options.get("multi", False), bool):
+            raise ValueError("give vectors, a text, sparse vectors or multivectors, and only one of them")
         return self._search_texts(text, K_DEFAULT if k is None else integer(k, "k"), mode, fusion, weights, expand, rerank, **options)
 
     def _search_texts(self, text: Any, k: int, mode: str, fusion: str, weights: Optional[Sequence[float]], expand: int, rerank: Optional[Rerank], *,
                       where: Optional[Where] = None, parameters: Any = None, mask: Any = None, ids: bool = True, payloads: bool = False, vectors: bool = False,
                       texts: bool = True, mmr: Optional[float] = None, candidates: Optional[int] = None, group_by: Optional[str] = None, groups: int = 10,
-                      group_size: int = 1, sparse: bool = False) -> Results:
+                      group_size: int = 1, sparse: bool = False, multi: bool = False) -> Results:
         listed = _listed(text, "text")
         asked, fuse = _initialised(c.ww_text_query, c.ww_text_query_init), _initialised(c.ww_fuse, c.ww_fuse_init)
         query, block = c.ww_query(sizeof(c.ww_query)), _block(listed, "text")
         scorer = rerank if rerank is not None and not isinstance(rerank, Model) else None
         query.k = max(k, candidates or _RERANKED) if scorer is not None else k
         query.fetch = ((FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) |
-                       (c.WW_FETCH_TEXTS if texts or scorer is not None else 0) | (FETCH_SPARSE if sparse else 0))
+                       (c.WW_FETCH_TEXTS if texts or scorer is not None else 0) | (FETCH_SPARSE if sparse else 0) | (FETCH_MULTI if multi else 0))
         if mask is not None:
             words, query.mask_rows = self._mask(mask)
             query.mask = address(words)

@@ -23,12 +23,13 @@ from ._frames import Frames
 from ._ranking import Ranking
 from ._ivf import Indexed
 from ._map import Mapped
+from ._multi import Multi, as_multi, multi_query
 from ._names import METRIC_NAMES, METRICS, PLACES, SCREENS, TYPE_NAMES, TYPES, chosen
 from ._numpy import FloatArray, IntArray, address
 from ._records import are_records, split_records
 from ._select import Where, selected
 from ._sparse import Sparse, as_sparse, sparse_query
-from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_SPARSE, FETCH_VECTORS, NOT_FETCHED, READ, Results, Row, SearchStats, stats_of
+from .results import FETCH_IDS, FETCH_MULTI, FETCH_PAYLOADS, FETCH_SPARSE, FETCH_VECTORS, NOT_FETCHED, READ, Results, Row, SearchStats, stats_of
 
 __all__ = ["Collection", "CollectionInfo", "score"]
 
@@ -94,11 +95,12 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         """Create a collection of a store; the C library keeps the file open until the collection is closed."""
         self = cls.__new__(cls)
         self._attach(pointer, name)
-        self._stored = self._cold = True
+        self._stored = self._cold = self._cold_multi = True
         return self
 
     _stored = False
     _cold = False  # the first search of a store's collection loads the vectors, which takes long
+    _cold_multi = False  # the same for multivectors
     _file: Any = None
     _file_handle: Optional[Handle] = None
 
@@ -122,7 +124,8 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
 
     # ---- writing ------------------------------------------------------------------------------------------------------------------
 
-    def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress, texts: Any = None, sparse: Any = None) -> None:
+    def _write(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, progress: Progress, texts: Any = None, sparse: Any = None,
+               multi: Any = None) -> None:
         """Write rows; `texts` has the texts of a store's rows, None for no text. Ids, payloads and texts may be those of a table (_arrow.py)."""
         tensor = device_tensor(vectors, ("f32", self.type))
         if tensor is not None:
@@ -153,6 +156,11 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             if sparse.count != count:
                 raise ValueError(f"there {'is' if sparse.count == 1 else 'are'} {sparse.count} sparse vector{'' if sparse.count == 1 else 's'} for {count} vectors")
             rows.sparse = sparse.pointer
+        if multi is not None:
+            multi = as_multi(multi)
+            if multi.count != count:
+                raise ValueError(f"there {'is' if multi.count == 1 else 'are'} {multi.count} multivector{'' if multi.count == 1 else 's'} for {count} vectors")
+            rows.multi = multi.pointer
         with self._handle as pointer, self._writing:
             if count * dim < _LONG_ADD and not progress:
                 check(write(pointer, byref(rows)))
@@ -164,7 +172,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
 
             interruptible(call, progress, what)
 
-    def add(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, sparse: Any = None, progress: Progress = None) -> None:
+    def add(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, sparse: Any = None, multi: Any = None, progress: Progress = None) -> None:
         """Add all vectors; if one is refused, add none.
 
         Takes a matrix, a single vector, lists, columns of pandas, polars or Arrow, or anything with `__dlpack__`; data on the collection's GPU
@@ -177,26 +185,29 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         `sparse` has a sparse vector for each row of a store, which `search(sparse=...)` finds: a list of dicts {index: value}, of pairs
         (indices, values), and of None for none; a dict or a pair for one row; or a matrix of scipy.sparse. Rows that have only a sparse
         vector get a dense one of zeros, in a collection with dim=1 and metric="dot".
+
+        `multi` has a multivector for each row of a store, which `search(multi=...)` finds: a list of matrices with a vector in each row, and
+        of None for none; an array of three dimensions; or one matrix for one row.
         """
-        self._add(c.ww_collection_add, "add", vectors, ids, payloads, texts, sparse, progress)
+        self._add(c.ww_collection_add, "add", vectors, ids, payloads, texts, sparse, multi, progress)
 
-    def upsert(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, sparse: Any = None, progress: Progress = None) -> None:
-        """Add like `add`, but a vector whose id exists replaces that row, including its payload and its sparse vector."""
-        self._add(c.ww_collection_upsert, "upsert", vectors, ids, payloads, texts, sparse, progress)
+    def upsert(self, vectors: Any = None, ids: Any = None, payloads: Any = None, *, texts: Any = None, sparse: Any = None, multi: Any = None, progress: Progress = None) -> None:
+        """Add like `add`, but a vector whose id exists replaces that row, including its payload, sparse vector and multivector."""
+        self._add(c.ww_collection_upsert, "upsert", vectors, ids, payloads, texts, sparse, multi, progress)
 
-    def _add(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, texts: Any, sparse: Any, progress: Progress) -> None:
+    def _add(self, write: Any, what: str, vectors: Any, ids: Any, payloads: Any, texts: Any, sparse: Any, multi: Any, progress: Progress) -> None:
         if are_records(vectors):
-            if any(one is not None for one in (ids, payloads, texts, sparse)):
-                raise ValueError(f"{what}: the rows are records, which have their ids, payloads, texts and sparse vectors")
+            if any(one is not None for one in (ids, payloads, texts, sparse, multi)):
+                raise ValueError(f"{what}: the rows are records, which have their ids, payloads, texts and sparse vectors, and no multivectors")
             vectors, ids, payloads, texts, sparse = split_records(vectors)
         listed = None if texts is None else [texts] if isinstance(texts, str) else list(texts)
         if vectors is None:
             if listed is None:
-                more = "; rows that have only a sparse vector get dense vectors of zeros" if sparse is not None else ""
+                more = "; rows that have only a sparse vector or a multivector get dense vectors of zeros" if sparse is not None or multi is not None else ""
                 raise ValueError(f"{what}: give vectors, or texts{more}")
             vectors = self._embedded(listed)
             listed = listed if self._stored else None  # a collection in memory keeps no texts
-        self._write(write, what, vectors, ids, payloads, progress, listed, sparse)
+        self._write(write, what, vectors, ids, payloads, progress, listed, sparse, multi)
 
     embed: Optional[Embed] = None
     """A function that takes a list of texts and returns their vectors, for `add(texts=...)`, `update(texts=...)` and `search(text=...)`. It is
@@ -211,12 +222,12 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             raise ValueError(f"embed() returned vectors of shape {array.shape} for {len(texts)} texts; {(len(texts), self.dim)} is needed")
         return array
 
-    def update(self, ids: Any = None, vectors: Any = None, payloads: Any = None, *, texts: Any = None, sparse: Any = None, where: Optional[Where] = None,
+    def update(self, ids: Any = None, vectors: Any = None, payloads: Any = None, *, texts: Any = None, sparse: Any = None, multi: Any = None, where: Optional[Where] = None,
                parameters: Any = None, merge: bool = False) -> int:
         """Change vectors, payloads or texts of existing rows; what is not given stays. Return how many rows were changed.
 
-        New texts without vectors get the vectors that the model, or the function `embed`, makes of them. New sparse vectors need new vectors
-        or texts; None in the list takes a row's sparse vector away. If one of the ids does not exist, raises `NotFound`, a KeyError, and
+        New texts without vectors get the vectors that the model, or the function `embed`, makes of them. New sparse vectors
+        and multivectors need new vectors or texts; None in the list takes a row's away. If one of the ids does not exist, raises `NotFound`, a KeyError, and
         changes nothing. With `merge`, the fields of a payload replace those of the old one, and the others stay. With `where` instead of ids,
         every row that matches gets the one payload.
 
@@ -228,9 +239,9 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         (1, {'lang': 'en', 'seen': True})
         """
         if texts is not None:
-            return self._update_texts(ids, vectors, payloads, [texts] if isinstance(texts, str) else list(texts), sparse, where is not None or merge)
-        if sparse is not None and vectors is None:
-            raise ValueError("update: sparse vectors are given without vectors; give both")
+            return self._update_texts(ids, vectors, payloads, [texts] if isinstance(texts, str) else list(texts), sparse, multi, where is not None or merge)
+        if (sparse is not None or multi is not None) and vectors is None:
+            raise ValueError(f"update: {'multivectors' if sparse is None else 'sparse vectors'} are given without vectors; give both")
         if vectors is None and payloads is None:
             raise ValueError("update: neither vectors nor payloads nor texts were given")
         if (ids is None) == (where is None):
@@ -247,17 +258,18 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
                 put = c.ww_collection_merge_payloads if merge else c.ww_collection_set_payloads
                 check(put(pointer, texts.pointers, new.pointers, texts.count))
             else:
-                self._write(c.ww_collection_update, "update", vectors, [ids] if one else ids, [payloads] if one and payloads is not None else payloads, None, None, sparse)
+                self._write(c.ww_collection_update, "update", vectors, [ids] if one else ids, [payloads] if one and payloads is not None else payloads, None, None, sparse,
+                            multi)
         return texts.count  # type: ignore[no-any-return]
 
-    def _update_texts(self, ids: Any, vectors: Any, payloads: Any, texts: list[Any], sparse: Any, other: bool) -> int:
+    def _update_texts(self, ids: Any, vectors: Any, payloads: Any, texts: list[Any], sparse: Any, multi: Any, other: bool) -> int:
         if ids is None or other:
             raise ValueError("update: texts are given with ids, and without where and merge")
         listed = [ids] if is_one_id(ids) else list(ids)
         if len(texts) != len(listed):
             raise ValueError(f"update: there are {len(texts)} texts for {len(listed)} ids")
         self._write(c.ww_collection_update, "update", self._embedded(texts) if vectors is None else vectors, listed, payloads, None,
-                    texts if self._stored else None, sparse)
+                    texts if self._stored else None, sparse, multi)
         return len(listed)
 
     def _set_selected(self, where: Where, parameters: Any, payload: Any, merge: bool) -> int:
@@ -331,7 +343,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
     def search(self, queries: Any = None, k: Optional[int] = None, *, text: Any = None, radius: Optional[float] = None, where: Optional[Where] = None, parameters: Any = None, mask: Any = None,
                ids: bool = True, payloads: bool = False, vectors: bool = False, stats: bool = False, progress: Progress = None,
                nprobe: int = 0, recall: float = 0.0, mmr: Optional[float] = None, candidates: Optional[int] = None, group_by: Optional[str] = None, groups: int = 10,
-               group_size: int = 1, texts: bool = False, sparse: Any = None, modifier: Optional[str] = None) -> Results:
+               group_size: int = 1, texts: bool = False, sparse: Any = None, modifier: Optional[str] = None, multi: Any = None) -> Results:
         """Find the `k` nearest rows of each query (10 by default), exactly.
 
         `text`, a text or a list of them, is searched for by the vectors that the function `embed` makes of it.
@@ -353,13 +365,18 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         their dot product. Queries may have fewer than `k` hits then, so the results of several are lists of arrays. `modifier="idf"`
         multiplies the values of the query by the inverse document frequency of their indices, as BM25 needs. In a search by vectors,
         `sparse=True` fetches the sparse vectors of the hits.
+
+        `multi`, in a store, is one multivector or several (see `add`) to search by instead of `queries`: the score is the sum of the
+        greatest similarities (MaxSim). To rerank the rows of another search, give them as a `mask`. `multi=True` fetches multivectors.
         """
         if modifier is not None and (sparse is None or isinstance(sparse, bool)):
             raise ValueError("modifier is for a search by sparse vectors")
         given = None if sparse is None or isinstance(sparse, bool) else as_sparse(sparse)
-        if given is not None and (queries is not None or text is not None):
-            raise ValueError("give vectors, a text or sparse vectors, and only one of them")
-        if given is not None and mmr is not None:
+        late = None if multi is None or isinstance(multi, bool) else as_multi(multi)
+        if sum(one is not None for one in (given, late, queries, text)) > 1 and (given is not None or late is not None):
+            raise ValueError("give vectors, a text, sparse vectors or multivectors, and only one of them")
+        other = given if late is None else late
+        if other is not None and mmr is not None:
             raise ValueError("mmr is for a search by vectors")
         if text is not None:
             if queries is not None:
@@ -368,8 +385,8 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             queries = found[0] if isinstance(text, str) else found
         tensor = None
         at: Optional[int] = None
-        if given is not None:
-            count, dim, stride, single = given.count, self.dim, self.dim, given.single
+        if other is not None:
+            count, dim, stride, single = other.count, self.dim, self.dim, other.single
         elif type(queries) is np.ndarray and queries.shape == (self.dim,) and queries.dtype is _F32 and queries.strides == (4,):
             at, count, dim, stride, single = address(queries), 1, self.dim, self.dim, True
         else:
@@ -387,10 +404,13 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         else:
             asked.mode, asked.bound, asked.limit = c.WW_QUERY_RANGE, radius, c.WW_ROWS_MAX if k is None else integer(k, "k")
         asked.fetch = (FETCH_IDS if ids else 0) | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) | (
-            c.WW_FETCH_TEXTS if texts else 0) | (FETCH_SPARSE if sparse is True else 0)
+            c.WW_FETCH_TEXTS if texts else 0) | (FETCH_SPARSE if sparse is True else 0) | (FETCH_MULTI if multi is True else 0)
         ranking = Ranking(mmr, candidates, group_by, groups, group_size) if mmr is not None or group_by is not None else None
-        if group_by is not None or given is not None:
+        if group_by is not None or other is not None:
             width = None
+        if late is not None:
+            by_multi = multi_query(late)
+            asked.multi = addressof(by_multi)
         if given is not None:
             by_sparse = sparse_query(given, modifier)
             asked.sparse = addressof(by_sparse)
@@ -404,14 +424,17 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             with self._selected(where, parameters) as selection:
                 asked.filter, asked.where, asked.parameters, asked.parameter_count = (selection.filter, selection.where, selection.parameters,
                                                                                        selection.parameter_count)
-                return self._ask(asked, single, width, mask, stats, progress, ranking, given)
-        return self._ask(asked, single, width, mask, stats, progress, ranking, given)
+                return self._ask(asked, single, width, mask, stats, progress, ranking, other)
+        return self._ask(asked, single, width, mask, stats, progress, ranking, other)
 
     def _ask(self, asked: Any, single: bool, width: Optional[int], mask: Any, stats: bool, progress: Progress, ranking: Optional[Ranking],
-             sparse: Optional[Sparse]) -> Results:
+             other: Optional[Union[Sparse, Multi]]) -> Results:
         """Run the query and return its results."""
-        cold = self._cold and sparse is None  # a search by sparse vectors does not load the others
-        numbers = asked.query_count * asked.dim if sparse is None else sparse.entries
+        cold = self._cold and not isinstance(other, Sparse)  # a search by sparse vectors does not load the others
+        numbers = asked.query_count * asked.dim if other is None else other.entries
+        if isinstance(other, Multi):
+            numbers *= c.WW_MULTI_MAX  # rows have more numbers than dim
+            cold = cold or self._cold_multi
         query = ranking.run if ranking else c.ww_collection_query
         if mask is not None:
             words, asked.mask_rows = self._mask(mask)
@@ -436,6 +459,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
 
                 interruptible(call, progress, "search", token=token)
                 self._cold = self._cold and not cold
+                self._cold_multi = self._cold_multi and not isinstance(other, Multi)
         results = _taken(found, single, width, int(asked.fetch))
         if counted is not None:
             results.stats = stats_of(counted)
@@ -486,21 +510,21 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
             raise NotFound(f"id {id_text(first)!r} is not in the collection{more}")
 
     @overload
-    def get(self, ids: Union[str, int, uuid.UUID], *, vectors: bool = ..., payloads: bool = ..., sparse: bool = ...) -> Row:
+    def get(self, ids: Union[str, int, uuid.UUID], *, vectors: bool = ..., payloads: bool = ..., sparse: bool = ..., multi: bool = ...) -> Row:
         ...
 
     @overload
     def get(self, ids: Any = ..., *, where: Optional[Where] = ..., parameters: Any = ..., limit: Optional[int] = ..., after: Optional[int] = ...,
-            vectors: bool = ..., payloads: bool = ..., sparse: bool = ...) -> Results:
+            vectors: bool = ..., payloads: bool = ..., sparse: bool = ..., multi: bool = ...) -> Results:
         ...
 
     def get(self, ids: Any = None, *, where: Optional[Where] = None, parameters: Any = None, limit: Optional[int] = None, after: Optional[int] = None,
-            vectors: bool = True, payloads: bool = True, sparse: bool = False) -> Union[Row, Results]:
+            vectors: bool = True, payloads: bool = True, sparse: bool = False, multi: bool = False) -> Union[Row, Results]:
         """Return rows by id, or the rows that match `where` (see `search`), or all rows.
 
         A single id returns a `Row`; a list of ids returns its rows in that order. An unknown id raises `NotFound`, a KeyError. Without ids,
-        `limit` is the page size, in order of handles, and `after` is the handle of the last row of the previous page. `sparse` fetches the
-        sparse vectors of a store's rows, too.
+        `limit` is the page size, in order of handles, and `after` is the handle of the last row of the previous page. `sparse` and `multi`
+        fetch the sparse vectors and the multivectors of a store's rows, too.
 
         >>> c = warpwave.Collection(2, device="cpu")
         >>> c.add([[1, 2], [3, 4]], ids=["a", "b"], payloads=[{"lang": "de"}, {"lang": "en"}])
@@ -512,7 +536,7 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         >>> c.get(where={"lang": "en"}).ids
         array(['b'], dtype=object)
         """
-        fetch = _fetch(vectors, payloads, sparse)
+        fetch = _fetch(vectors, payloads, sparse, multi)
         if where is not None or parameters is not None or limit is not None or after is not None:
             if ids is not None:
                 raise ValueError("get: ids, and where, limit or after, are given; give one or the other")
@@ -589,13 +613,14 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
         for batch in self._live(FETCH_IDS):
             yield from (identifier for identifier in batch._all_ids() if identifier is not None)
 
-    def iterate(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True, payloads: bool = True, sparse: bool = False) -> Iterator[Row]:
+    def iterate(self, where: Optional[Where] = None, *, parameters: Any = None, vectors: bool = True, payloads: bool = True, sparse: bool = False,
+                multi: bool = False) -> Iterator[Row]:
         """Iterate over the rows that match `where`, or all, as they are when the iteration begins, whatever is written meanwhile.
 
         Only some of them are in memory at a time, but a collection without a store copies the rest when one of its rows is changed. A store
         cannot be compacted until the iteration ends.
         """
-        for batch in self._live(_fetch(vectors, payloads, sparse), where, parameters):
+        for batch in self._live(_fetch(vectors, payloads, sparse, multi), where, parameters):
             for i, identifier in enumerate(batch._all_ids()):
                 if identifier is not None:
                     yield _row(batch, i, vectors, payloads)
@@ -670,13 +695,15 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
     def _copy_into(self, store: int, copied: Collection) -> None:
         """Copy all rows, and the model's description, to an empty collection of an open file."""
         self._copy_model(store, copied.name)
-        for page in self._live(self._everything(True) | (FETCH_SPARSE if self._stored else 0)):
+        for page in self._live(self._everything(True) | (FETCH_SPARSE | FETCH_MULTI if self._stored else 0)):
             there = np.flatnonzero(page._rows >= 0)
             if len(there) and page._vectors is not None:
                 payloads, texts = page._all_payloads(), page._row_texts()[there]
                 sparse = [page._sparse[i] for i in there] if page._sparse is not None else []
+                multi = [page._multi[i] for i in there] if page._multi is not None else []
                 copied._write(c.ww_collection_add, "save", page._vectors[there], page._all_ids()[there], [payloads[i] for i in there], None,
-                              texts if any(text is not None for text in texts) else None, sparse if any(one is not None for one in sparse) else None)
+                              texts if any(text is not None for text in texts) else None, sparse if any(one is not None for one in sparse) else None,
+                              multi if any(one is not None for one in multi) else None)
 
     def _copy_model(self, store: int, name: str) -> None:
         """Copy the model's description; only collections of texts have one."""
@@ -714,8 +741,9 @@ class Collection(Files, Frames, Indexed, Mapped, NotPicklable):
                 f"<tbody>{''.join(lines)}</tbody></table>")
 
 
-def _fetch(vectors: bool, payloads: bool, sparse: bool) -> int:
-    return FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) | (FETCH_SPARSE if sparse else 0)
+def _fetch(vectors: bool, payloads: bool, sparse: bool, multi: bool) -> int:
+    return FETCH_IDS | (FETCH_PAYLOADS if payloads else 0) | (FETCH_VECTORS if vectors else 0) | (FETCH_SPARSE if sparse else 0) | (
+        FETCH_MULTI if multi else 0)
 
 
 def _row(found: Results, i: int, vectors: bool, payloads: bool) -> Row:
@@ -724,6 +752,8 @@ def _row(found: Results, i: int, vectors: bool, payloads: bool) -> Row:
               found._all_payloads()[i] if payloads else NOT_FETCHED)
     if found._sparse is not None:
         row._sparse = found._sparse[i]
+    if found._multi is not None:
+        row._multi = found._multi[i]
     return row
 
 

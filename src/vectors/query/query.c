@@ -244,8 +244,8 @@ static ww_status check_other_vectors(const ww_collection *c, const char *functio
 {
     if (!c->operations->texts)
         return ww_fail(WW_INVALID_ARGUMENT,
-                       "%s: collection '%s' is in memory, and only rows of a store are found by %s; an index of them in memory "
-                       "is another object",
+                       "%s: collection '%s' is in memory, and only a store finds rows by %s; an index of them in memory is "
+                       "another object",
                        function, c->name, what);
     const char *other = query->query_tensor                         ? "query_tensor"
                         : query->match                              ? "match"

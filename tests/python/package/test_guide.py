@@ -24,6 +24,7 @@ DECLARED = {
     "save": "ww_rows rows = ww_rows_default(); ww_results *saved = NULL; FILE *ids = stdout; int32_t dim = 2;",
     "search": "const char **ids = NULL, **payloads = NULL; const float *vectors = NULL, *queries = NULL; int64_t n = 1, m = 1;"
               " ww_tensor embeddings = {0}, x = {0}; ww_results *results = NULL;",
+    "multivectors": "ww_collection *docs = collection; ww_rows rows = ww_rows_default(); ww_query query = ww_query_default(); ww_results *results = NULL;",
     "sparse-vectors": "ww_collection *docs = collection; ww_rows rows = ww_rows_default(); ww_query query = ww_query_default(); ww_results *results = NULL;",
     "tensors": "void give_back(void *object); void *address = NULL, *object = NULL, *stream = NULL; int64_t rows = 1, columns = 1;"
                " ww_tensor x = {0};",
@@ -78,7 +79,7 @@ def blocks(path, language):
 
 
 @pytest.mark.parametrize("page, printed", [("docs/guide/from-python.md", "['east' 'northeast']\n"), ("docs/guide/languages.md", "east 0.9939\nnortheast 0.8614\n"),
-                                           ("docs/guide/sparse-vectors.md", "['b' 'a']\n")])
+                                           ("docs/guide/multivectors.md", "['a' 'b'] [3.  1.5]\n"), ("docs/guide/sparse-vectors.md", "['b' 'a']\n")])
 def test_the_first_python_of_a_page_runs(page, printed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run_python(blocks(page, "python")[0]) == printed
