@@ -340,4 +340,18 @@ bool proof_holds(int32_t metric, float score, double bound);
 /* Returns true if a vector of this length makes its list unbounded. */
 bool proof_norm_is_wild(const ivf *index, double norm);
 
+/* ---- proven.c ------------------------------------------------------------------------------------------------------------ */
+
+/* A round of queries with their results, the ordered lists of each, and where the lists of each that were read start and end. */
+typedef struct ivf_proofs {
+    const ivf *index;
+    const search_job *round;
+    const key_list *order;
+    const int64_t *starts;
+    const proof_extremes *extremes;
+} ivf_proofs;
+
+/* Counts the hits of each query that are better than all rows of unread lists. */
+ww_status ivf_count_proven(const ivf_proofs *p, int64_t *proven);
+
 #endif

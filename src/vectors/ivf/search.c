@@ -8,8 +8,7 @@
  *                      if the ordered ones do not suffice, all are ordered (order_more())
  *     read             rows_search_lists() by the backend, or where it cannot read lists read_with_masks(): a search of all
  *                      rows per query, with a mask of the rows in its lists
- *     count_proven()   how many hits are better than everything in unread lists, by the bounds of proof.c. It goes through
- *                      the lists after those that were read, nearest first, and stops when one bound covers all that follow
+ *     prove            ivf_count_proven() (proven.c): how many hits are better than everything in unread lists
  *
  * A rule (calibrate.c) is a number of lists, or a factor: lists whose centroid is at most this many times as far away as the
  * nearest one. Nothing but the rule and the numbers of admitted rows decides which rows are read, so results have the same bits
@@ -310,64 +309,6 @@ static ww_status read_with_masks(const probing *p, const search_job *round)
     return status;
 }
 
-static proof_list list_of_key(const ivf *index, canon_key key)
-{
-    return (proof_list){canon_key_row(key), canon_key_score(index->metric, key)};
-}
-
-static double better_bound(const ivf *index, double a, double b)
-{
-    return index->metric == CANON_L2 ? fmax(a, b) : fmin(a, b);
-}
-
-/* The hits of query q, while they are compared with the unread lists. */
-typedef struct proving {
-    proof_query query;
-    const float *scores;
-    int64_t hits;
-    int64_t proven; /* hits that are proven so far */
-} proving;
-
-/* Compares with the query's ordered lists from number `i` on. Returns true if the other lists make no difference: no hit is
- * proven, or the worst proven hit is better than every row of farther lists. If a list's own bound excludes it, the other
- * bounds are not computed. */
-static bool prove(const probing *p, const key_list *order, int64_t i, proving *v)
-{
-    const ivf *index = p->index;
-    for (; v->proven > 0 && i < order->count; i++) {
-        const proof_list near = list_of_key(index, order->keys[0]);
-        const proof_list list = list_of_key(index, order->keys[i]);
-        if (proof_holds(index->metric, v->scores[v->proven - 1], proof_rest_bound(index, &v->query, &p->extremes, list.score)))
-            return true;
-        double bound = proof_bound(index, &v->query, list.list, list.score);
-        if (!proof_holds(index->metric, v->scores[v->proven - 1], bound))
-            bound = better_bound(index, bound, proof_plane_bound(index, &v->query, near, list, v->scores[v->hits - 1]));
-        while (v->proven > 0 && !proof_holds(index->metric, v->scores[v->proven - 1], bound))
-            v->proven--;
-    }
-    return v->proven == 0 || order->count == index->nlist;
-}
-
-/* Counts the hits of query q that are better than all rows of unread lists. */
-static ww_status count_proven(const probing *p, const search_job *round, int64_t q, int64_t *proven)
-{
-    const int64_t read = p->starts[q + 1] - p->starts[q], known = p->order[q].count;
-    const int64_t *rows = round->rows + q * round->k;
-    proving v = {.query = proof_query_of(p->index, round->queries + q * round->query_stride),
-                 .scores = round->scores + q * round->k};
-    while (v.hits < round->k && rows[v.hits] >= 0)
-        v.hits++;
-    v.proven = v.hits;
-    ww_status status = WW_OK;
-    if (!prove(p, &p->order[q], read, &v)) { /* lists beyond the reach of the worst hit make no difference */
-        status = order_more(p, round, q, proof_reach(p->index, &v.query, &p->extremes, v.scores[v.proven - 1]));
-        if (status == WW_OK)
-            (void)prove(p, &p->order[q], known, &v);
-    }
-    *proven = v.proven;
-    return status;
-}
-
 static ww_status search_round(probing *p, const search_job *round, int64_t *proven)
 {
     const backend *api = p->collection->device->backend;
@@ -382,8 +323,8 @@ static ww_status search_round(probing *p, const search_job *round, int64_t *prov
                           .held = p->index->stale ? NULL : p->index->held};
     if (status == WW_OK)
         status = !p->mask ? api->rows_search_lists(p->collection->device, &job) : read_with_masks(p, round);
-    for (int64_t q = 0; status == WW_OK && proven && q < round->query_count; q++)
-        status = count_proven(p, round, q, &proven[q]);
+    if (status == WW_OK && proven)
+        status = ivf_count_proven(&(ivf_proofs){p->index, round, p->order, p->starts, &p->extremes}, proven);
     forget_order(p);
     return status;
 }
