@@ -11,6 +11,7 @@
 #include "arithmetic/canon.h"
 #include "device/backend.h"
 #include "gpu/quant/quant_plan.h"
+#include "kernels/quant/quant.h"
 #include "support/calls/quant.h"
 #include "support/devices.h"
 #include "support/pretend/pretend.h"
@@ -357,6 +358,35 @@ static void columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_c
     ww_device_close(cpu);
 }
 
+/* On chips with a copy engine, thread blocks stay for one column; for a long one that nothing precedes or follows, and at most
+ * a tile of rows each, it is coded by a kernel of its own. */
+static void a_long_column_by_itself_is_coded_once(void **state)
+{
+    ww_device *device = *state;
+    if (strcmp(device->info.arch, "emulated") != 0)
+        skip();
+    const int64_t resident = (int64_t)QUANT_GEMV_RESIDENT * device->info.compute_units * QUANT_GEMV_ROWS;
+    const struct {
+        quant_product_job job;
+        quant_strategy strategy;
+    } cases[] = {
+        {{.rows = resident, .cols = 14336}, QUANT_GEMV},
+        {{.rows = resident + 1, .cols = 14336}, QUANT_STAY},
+        {{.rows = resident, .cols = 8192}, QUANT_STAY},
+        {{.rows = resident, .cols = 14336, .fusion = {.adds = true}}, QUANT_STAY},
+        {{.rows = resident, .cols = 14336, .fusion = {.input = INPUT_GATED}}, QUANT_STAY},
+    };
+    pretend_sm_90a(device, true);
+    pretend_gemv_one(device, true);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        quant_product_job job = cases[i].job;
+        job.type = WW_QUANT_Q4_0;
+        job.columns = 1;
+        assert_int_equal(quant_choose(gpu_of(device), &job), cases[i].strategy);
+    }
+    pretend_nothing(device);
+}
+
 static void refuse(const fused_tensors *t, const ww_quant_product *asked, ww_tensor *out, ww_status wanted, const char *words)
 {
     assert_int_equal(ww_quant_multiply(t->matrix, &t->x, asked, out), wanted);
@@ -405,6 +435,7 @@ int main(void)
         cmocka_unit_test(thread_blocks_that_stay_have_the_same_bits),
         cmocka_unit_test(columns_that_are_coded_as_they_are_multiplied_have_the_same_bits),
         cmocka_unit_test(one_column_has_the_same_bits_in_every_way),
+        cmocka_unit_test(a_long_column_by_itself_is_coded_once),
         cmocka_unit_test(values_that_cannot_be_coded_make_their_column_nan),
         cmocka_unit_test(columns_at_the_edges_of_their_codes_are_coded_or_refused_as_on_the_cpu),
         cmocka_unit_test(unsuitable_arguments_are_refused),

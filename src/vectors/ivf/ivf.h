@@ -342,7 +342,8 @@ bool proof_norm_is_wild(const ivf *index, double norm);
 
 /* ---- proven.c ------------------------------------------------------------------------------------------------------------ */
 
-/* A round of queries with their results, the ordered lists of each, and where the lists of each that were read start and end. */
+/* A round of queries with their results, the ordered lists of each, and where the lists of each that were read start and end.
+ */
 typedef struct ivf_proofs {
     const ivf *index;
     const search_job *round;
