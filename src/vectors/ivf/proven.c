@@ -77,10 +77,19 @@ static int by_reach(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/* Orders the lists within reach of `count` open queries, which are copied to `queries`, and goes on with their proofs. */
-static ww_status prove_some(const ivf_proofs *p, proving *open, int64_t count, float *queries, key_list *order, int64_t *proven)
+/* Room for the open queries that are searched for at a time, and for their lists. */
+typedef struct open_room {
+    int64_t each;
+    float *queries;
+    key_list *order;
+} open_room;
+
+/* Orders the lists within reach of `count` open queries, and goes on with their proofs. */
+static ww_status prove_some(const ivf_proofs *p, const open_room *room, proving *open, int64_t count, int64_t *proven)
 {
     const search_job *round = p->round;
+    float *queries = room->queries;
+    key_list *order = room->order;
     search_job some = *round;
     some.queries = queries;
     some.query_stride = round->dim;
@@ -103,16 +112,17 @@ static ww_status prove_some(const ivf_proofs *p, proving *open, int64_t count, f
 
 static ww_status prove_open(const ivf_proofs *p, proving *open, int64_t count, int64_t *proven)
 {
-    const int64_t each = min_i64(max_i64(OPEN_KEYS / p->index->nlist, 1), count);
-    const size_t query_bytes = (size_t)p->round->dim * sizeof(float), bytes = (size_t)each * (query_bytes + sizeof(key_list));
-    key_list *order = memory_alloc_zeroed(1, bytes);
-    if (!order)
+    open_room room = {.each = min_i64(max_i64(OPEN_KEYS / p->index->nlist, 1), count)};
+    const size_t bytes = (size_t)room.each * ((size_t)p->round->dim * sizeof *room.queries + sizeof *room.order);
+    room.order = memory_alloc_zeroed(1, bytes);
+    if (!room.order)
         return memory_failed("queries whose hits are proven", bytes);
+    room.queries = (float *)(void *)(room.order + room.each);
     ww_status status = WW_OK;
     qsort(open, (size_t)count, sizeof *open, by_reach);
-    for (int64_t i = 0; status == WW_OK && i < count; i += each)
-        status = prove_some(p, open + i, min_i64(each, count - i), (float *)(void *)(order + each), order, proven);
-    memory_free(order);
+    for (int64_t i = 0; status == WW_OK && i < count; i += room.each)
+        status = prove_some(p, &room, open + i, min_i64(room.each, count - i), proven);
+    memory_free(room.order);
     return status;
 }
 
