@@ -64,7 +64,8 @@ typedef struct ww_store_config {
                              read_only. See SECURITY.md */
     int64_t memory_bytes; /* for the vectors of all its collections together, on the device; 0, the default: no limit. What is
                              searched is loaded; for that, collections that were not searched for longest leave memory, except
-                             those of the last second. One that needs more alone is loaded nevertheless */
+                             those of the last second. One that needs more alone is read from the file by each search, except
+                             by those with nprobe, recall or multi */
 } ww_store_config;
 
 typedef struct ww_store_info {

@@ -8,7 +8,7 @@ import threading
 import weakref
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
-from typing import Any, Iterator, Optional, overload
+from typing import Any, Iterator, Literal, Optional, Union, overload
 
 from . import _native as c
 from ._arrays import name_text
@@ -46,7 +46,7 @@ class Store(NotPicklable):
     before it raises `Busy`; `filter_ms` is the time limit of a `where`. `rows` is where existing collections keep their vectors: "device",
     or "host" if they do not fit on the GPU; `create()` has the same option for new ones. `exclusive` keeps other processes out and maps
     nothing of the file into memory. With `memory`, in bytes, collections that were not searched for longest leave memory when another one
-    is loaded. `Store(":memory:")` is a temporary store that is deleted when it is closed.
+    is loaded, and one that needs more alone is read from the file by each search; with "low" all are. `Store(":memory:")` is a temporary store that is deleted when it is closed.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "library.db")
@@ -59,7 +59,7 @@ class Store(NotPicklable):
     """
 
     def __init__(self, path: Any, device: DeviceLike = "auto", *, synchronous: str = "full", busy_ms: int = 5000, filter_ms: int = 60000, page_bytes: int = 0,
-                 must_exist: bool = False, read_only: bool = False, exclusive: bool = False, rows: str = "device", memory: int = 0) -> None:
+                 must_exist: bool = False, read_only: bool = False, exclusive: bool = False, rows: str = "device", memory: Union[int, Literal["low"]] = 0) -> None:
         self.path = os.fspath(path)
         if self.path == ":memory:":
             self._folder, synchronous = _Folder(), "off"
@@ -69,7 +69,7 @@ class Store(NotPicklable):
         self._device = resolve(device)
         self._handle = opened_file(path, self._device, self.path, synchronous=chosen(_LEVELS, synchronous, "synchronous"), busy_ms=busy_ms,
                                    filter_ms=filter_ms, page_bytes=page_bytes, must_exist=int(must_exist), read_only=int(read_only),
-                                   exclusive=int(exclusive), rows=chosen(PLACES, rows, "the place of rows"), memory_bytes=memory)
+                                   exclusive=int(exclusive), rows=chosen(PLACES, rows, "the place of rows"), memory_bytes=1 if memory == "low" else memory)
         self._open_collections: dict[str, Collection] = {}
         self._given: weakref.WeakSet[Collection] = weakref.WeakSet()
         self._lock = threading.Lock()

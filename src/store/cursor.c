@@ -26,7 +26,7 @@ ww_status stored_cursor_open(ww_cursor *cursor, const ww_selection *selection)
     reader *r = NULL;
     if (store_is_mine(c->store))
         return copy_rows(cursor, selection);
-    ww_status status = reading_begin(c, false, &r);
+    ww_status status = reading_begin(c, VIEW_RECORD, &r);
     if (status != WW_OK)
         return status;
     if (selection)

@@ -76,13 +76,13 @@ void readers_release(stored *c)
 }
 
 /* An idle reader, or a new one. */
-static ww_status reader_take(stored *c, bool search, reader **taken)
+static ww_status reader_take(stored *c, view_need need, reader **taken)
 {
     ww_status status = store_check_file(c->store);
     if (status != WW_OK)
         return status;
     pthread_mutex_lock(&c->lock);
-    c->searched |= search;
+    c->searched |= need != VIEW_RECORD;
     reader *r = c->idle;
     if (r)
         c->idle = r->next;
@@ -121,21 +121,21 @@ static void transaction_end(reader *r)
 }
 
 /* One attempt. The collection must be the one that was opened, not a new one with the same name. */
-static ww_status transaction_begin(stored *c, reader *r, bool search)
+static ww_status transaction_begin(stored *c, reader *r, view_need need)
 {
     ww_status status = schema_step(r->begin);
     if (status == WW_OK)
-        status = view_begin(r->view, search);
+        status = view_begin(r->view, need);
     if (status == WW_OK)
         status = stored_is(c, view_record(r->view));
     return status;
 }
 
 /* Tries until no write comes between the start of the transaction and the view. */
-static ww_status transaction_begin_newest(stored *c, reader *r, bool search)
+static ww_status transaction_begin_newest(stored *c, reader *r, view_need need)
 {
     int64_t before = -1;
-    ww_status status = transaction_begin(c, r, search);
+    ww_status status = transaction_begin(c, r, need);
     for (int i = 0; status != WW_OK && view_is_outdated(r->view) && i < RESTARTS_MAX; i++) {
         /* A mirror is never ahead of the committed state, and a new transaction sees all of that. So if the transaction is
          * behind a second time without progress, an older copy has replaced the file that the mirror was read from. */
@@ -144,20 +144,20 @@ static ww_status transaction_begin_newest(stored *c, reader *r, bool search)
             view_reload(r->view);
         before = sequence;
         transaction_end(r);
-        status = transaction_begin(c, r, search);
+        status = transaction_begin(c, r, need);
     }
     return status;
 }
 
-ww_status reading_begin(stored *c, bool search, reader **opened)
+ww_status reading_begin(stored *c, view_need need, reader **opened)
 {
     reader *r = NULL;
     ww_status status = process_check(c->store->made_in, c->store->path);
     if (status == WW_OK)
-        status = reader_take(c, search, &r);
+        status = reader_take(c, need, &r);
     if (status != WW_OK)
         return status;
-    status = transaction_begin_newest(c, r, search);
+    status = transaction_begin_newest(c, r, need);
     if (status == WW_OK) {
         *opened = r;
         return WW_OK;
@@ -202,7 +202,7 @@ ww_status stored_move(ww_collection *base, ww_device *device)
     pthread_mutex_unlock(&c->lock);
     status = reader_open(c, retained, generation, &r);
     if (status == WW_OK)
-        status = transaction_begin_newest(c, r, true); /* if it cannot be loaded there, it does not move */
+        status = transaction_begin_newest(c, r, VIEW_SEARCH); /* if it cannot be loaded there, it does not move */
     if (r)
         transaction_end(r);
     if (status == WW_OK && is_same_group(c, device))

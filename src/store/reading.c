@@ -33,6 +33,13 @@ static ww_status mask_check(const reader *r, const stored *c, const ww_query *qu
                    c->base.name, (long long)view_record(r->view)->next_place);
 }
 
+static view_need need_of(const ww_query *query)
+{
+    if (query->sparse || (query->match && query->match->mode == WW_MATCH_TEXT))
+        return VIEW_RECORD;
+    return query->multi || query->nprobe > 0 || query->recall > 0.0f ? VIEW_MEMORY : VIEW_SEARCH;
+}
+
 static ww_status stored_query(ww_collection *base, const ww_query *query, ww_results **results)
 {
     stored *c = stored_of(base);
@@ -40,7 +47,7 @@ static ww_status stored_query(ww_collection *base, const ww_query *query, ww_res
     view_places only = {0};
     const kept_filter *filter = NULL;
     const filter_where where = {query->where, query->parameters, query->parameter_count, query->filter};
-    ww_status status = reading_begin(c, !query->sparse && (!query->match || query->match->mode != WW_MATCH_TEXT), &r);
+    ww_status status = reading_begin(c, need_of(query), &r);
     if (status != WW_OK)
         return status;
     status = mask_check(r, c, query);
@@ -81,10 +88,10 @@ static ww_status look_up(stored *c, const view_list *list, ww_results **results)
 {
     reader *r = NULL;
     if (store_is_mine(c->store)) { /* with the writes of the transaction so far */
-        const ww_status status = view_begin(c->written, false);
+        const ww_status status = view_begin(c->written, VIEW_RECORD);
         return status == WW_OK ? view_get(c->written, list, results) : status;
     }
-    ww_status status = reading_begin(c, false, &r);
+    ww_status status = reading_begin(c, VIEW_RECORD, &r);
     if (status != WW_OK)
         return status;
     status = view_get(r->view, list, results);
@@ -198,7 +205,7 @@ static ww_status stored_describe(ww_collection *base, ww_collection_info *info)
 {
     stored *c = stored_of(base);
     reader *r = NULL;
-    ww_status status = reading_begin(c, false, &r);
+    ww_status status = reading_begin(c, VIEW_RECORD, &r);
     if (status != WW_OK)
         return status;
     status = view_describe(r->view, info);
@@ -212,7 +219,7 @@ static ww_status stored_digest(ww_collection *base, uint64_t *digest)
 {
     stored *c = stored_of(base);
     reader *r = NULL;
-    ww_status status = reading_begin(c, false, &r);
+    ww_status status = reading_begin(c, VIEW_RECORD, &r);
     if (status != WW_OK)
         return status;
     const collection_record *record = view_record(r->view);
@@ -249,7 +256,7 @@ static ww_status stored_reserve(ww_collection *base, int64_t rows)
     stored *c = stored_of(base);
     reader *r = NULL;
     bool loaded = false;
-    ww_status status = reading_begin(c, true, &r);
+    ww_status status = reading_begin(c, VIEW_MEMORY, &r);
     if (status != WW_OK)
         return status;
     view_end(r->view); /* its lock would block ours */
@@ -264,7 +271,7 @@ static ww_status stored_check(ww_collection *base, ww_damage_report *report, ww_
 {
     stored *c = stored_of(base);
     reader *r = NULL;
-    ww_status status = reading_begin(c, true, &r);
+    ww_status status = reading_begin(c, VIEW_MEMORY, &r);
     if (status != WW_OK)
         return status;
     status = view_check(r->view, report, progress, user);

@@ -21,7 +21,7 @@ ww_status stored_find_handles(const stored *c, reader *r, const ww_selection *se
 ww_status stored_select_handles(stored *c, const ww_selection *selection, filter_places *handles)
 {
     reader *r = NULL;
-    ww_status status = reading_begin(c, false, &r);
+    ww_status status = reading_begin(c, VIEW_RECORD, &r);
     if (status != WW_OK)
         return status;
     status = stored_find_handles(c, r, selection, handles);
@@ -34,7 +34,7 @@ ww_status stored_select(ww_collection *base, const ww_selection *selection, uint
     stored *c = stored_of(base);
     reader *r = NULL;
     filter_places handles = {0};
-    ww_status status = reading_begin(c, false, &r);
+    ww_status status = reading_begin(c, VIEW_RECORD, &r);
     if (status != WW_OK)
         return status;
     status = stored_find_handles(c, r, selection, &handles);

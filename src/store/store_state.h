@@ -131,8 +131,8 @@ void stored_destroy(ww_collection *base);
 ww_status store_read_model(ww_store *store, const collection_record *record, ww_store_model *model);
 
 /* ---- readers.c ---- */
-/* Begins a read transaction with a view; with `search` the view can be searched. */
-ww_status reading_begin(stored *c, bool search, reader **opened);
+/* Begins a read transaction with a view. */
+ww_status reading_begin(stored *c, view_need need, reader **opened);
 void reading_end(stored *c, reader *r);
 void readers_close(reader *list);
 /* Before a large write: closes the idle readers of a collection that was not searched, so that the write has the file alone if

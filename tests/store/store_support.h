@@ -19,6 +19,9 @@ enum { WORK_DIM = 8, WORK_ROWS_MAX = 12, WORK_IDS = 60, WORK_ROWS_MANY = 70, WOR
  * store does. */
 static bool work_indexed;
 
+/* The store may not load the rows: they are searched in the file. */
+static bool work_streams;
+
 /* Builds an index every fourth time, if there are rows. */
 static inline bool work_builds(ww_collection *collection, int64_t number, ww_status *status)
 {
@@ -261,6 +264,7 @@ static inline ww_status work_open(const char *path, ww_device *device, ww_store 
     config.name = "work", config.dim = WORK_DIM, config.metric = WW_L2;
     ww_store_config how = ww_store_config_default();
     how.synchronous = work_synchronous;
+    how.memory_bytes = work_streams;
     ww_status status = ww_store_open(path, device, &how, store);
     if (status == WW_OK)
         status = ww_store_collection(*store, "work", collection);

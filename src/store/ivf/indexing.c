@@ -43,7 +43,7 @@ ww_status stored_build_ivf(ww_collection *base, const ww_ivf_config *config)
     ww_status status = change_begin(c);
     if (status != WW_OK)
         return status;
-    status = view_begin(c->written, true);
+    status = view_begin(c->written, VIEW_MEMORY);
     if (status == WW_OK) {
         status = view_build_index(c->written, config, c->writer);
         view_end(c->written);
@@ -57,7 +57,7 @@ ww_status stored_calibrate(ww_collection *base, const ww_calibrate_config *confi
     ww_status status = change_begin(c);
     if (status != WW_OK)
         return status;
-    status = view_begin(c->written, true);
+    status = view_begin(c->written, VIEW_MEMORY);
     if (status == WW_OK) {
         status = view_calibrate_index(c->written, config, c->writer);
         view_end(c->written);
@@ -79,7 +79,7 @@ ww_status stored_describe_ivf(ww_collection *base, ww_ivf_info *info)
 {
     stored *c = stored_of(base);
     reader *r = NULL;
-    ww_status status = reading_begin(c, false, &r);
+    ww_status status = reading_begin(c, VIEW_RECORD, &r);
     if (status != WW_OK)
         return status;
     status = ivf_is_there(view_record(r->view)) ? view_describe_index(r->view, info)

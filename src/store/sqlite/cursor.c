@@ -197,7 +197,7 @@ static ww_status cursor_search(cursor *c)
     if (status == WW_OK && filtered)
         only = (view_places){filtered->places.places, filtered->places.count, filtered->number};
     if (status == WW_OK)
-        status = view_begin(v, !c->request.by_sparse);
+        status = view_begin(v, c->request.by_sparse ? VIEW_RECORD : VIEW_MEMORY);
     if (status != WW_OK)
         return table_reading_ended(t, status);
     status = table_check_record(t, view_record(v));
@@ -216,7 +216,7 @@ static ww_status cursor_get(cursor *c, const view_list *list)
     view *v = NULL;
     ww_status status = table_view(t, &v);
     if (status == WW_OK)
-        status = view_begin(v, false);
+        status = view_begin(v, VIEW_RECORD);
     if (status != WW_OK)
         return table_reading_ended(t, status);
     status = table_check_record(t, view_record(v));

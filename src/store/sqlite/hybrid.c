@@ -325,7 +325,7 @@ static ww_status search_in(table *t, const hybrid_request *r, hybrid_cursor *c)
     if (status == WW_OK && filtered)
         only = (view_places){filtered->places.places, filtered->places.count, filtered->number};
     if (status == WW_OK)
-        status = view_begin(v, r->by[BY_VECTOR]);
+        status = view_begin(v, r->by[BY_VECTOR] ? VIEW_MEMORY : VIEW_RECORD);
     if (status != WW_OK)
         return table_reading_ended(t, status);
     status = search_parts(v, r, filtered ? &only : NULL, c);

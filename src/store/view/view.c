@@ -198,7 +198,7 @@ int64_t view_preparations(const view *v)
 
 /* ---- which mirror -------------------------------------------------------------------------------------------------------- */
 
-static ww_collection_config mirror_config(const view *v)
+ww_collection_config view_mirror_config(const view *v)
 {
     ww_collection_config config = ww_collection_config_default();
     config.name = v->record.name;
@@ -230,7 +230,7 @@ static ww_status shared_ready(view *v)
     if (status == WW_OK)
         status = ww_device_describe(v->device, &info);
     text_copy(key.device, sizeof key.device, info.id);
-    const ww_collection_config config = mirror_config(v);
+    const ww_collection_config config = view_mirror_config(v);
     if (status == WW_OK)
         status = mirror_acquire(&key, v->device, &config, &v->shared);
     v->key = key;
@@ -294,7 +294,7 @@ static ww_status overlay_ready(view *v)
     if (v->overlay && v->overlay_rows != state.rows)
         overlay_drop(v);
     if (!v->overlay) {
-        const ww_collection_config config = mirror_config(v);
+        const ww_collection_config config = view_mirror_config(v);
         status = mirror_create(v->device, &config, &v->overlay);
         if (status != WW_OK)
             return status;
@@ -325,7 +325,7 @@ static ww_status own_ready(view *v)
         mirror_state_of(v->own).sequence == v->record.sequence)
         return WW_OK;
     own_drop(v);
-    const ww_collection_config config = mirror_config(v);
+    const ww_collection_config config = view_mirror_config(v);
     ww_status status = mirror_create(v->device, &config, &v->own);
     if (status == WW_OK)
         status = view_catch_up(v, v->own, NULL);
@@ -346,8 +346,21 @@ static void statements_follow(view *v)
     v->has_checksums = record_has_checksums(&v->record);
 }
 
+/* Is the collection not in memory, and too large for the limit? Then a search reads it from the file. */
+static ww_status choose_streaming(view *v)
+{
+    const ww_status status = v->memory_bytes > 0 ? shared_ready(v) : WW_OK;
+    if (status != WW_OK || v->memory_bytes == 0 || !v->shared)
+        return status;
+    mirror_lock_read(v->shared);
+    const mirror_state state = mirror_state_of(v->shared);
+    mirror_unlock(v->shared);
+    v->streaming = (!state.loaded || state.abandoned) && mirror_bytes(v->shared, v->record.live) > v->memory_bytes;
+    return WW_OK;
+}
+
 /* Chooses the mirror that answers; `whole`: it must have all rows, without an overlay. */
-static ww_status begin(view *v, bool search, bool whole)
+static ww_status begin(view *v, view_need need, bool whole)
 {
     view_end(v);
     v->behind = false;
@@ -356,14 +369,18 @@ static ww_status begin(view *v, bool search, bool whole)
         status = schema_read(v->find, v->name, &v->record);
     if (status == WW_OK)
         statements_follow(v);
-    if (status == WW_OK && search)
+    if (status == WW_OK && need != VIEW_RECORD)
         status = device_ready(v);
-    if (status != WW_OK || !search)
+    if (status != WW_OK || need == VIEW_RECORD)
         return status;
     if (sqlite3_txn_state(v->db, v->schema) != SQLITE_TXN_WRITE)
         v->uncertain = false;
     const bool pending = v->changed && (v->record.sequence != v->base.sequence || v->record.epoch != v->base.epoch);
     bool locked = false;
+    if (need == VIEW_SEARCH && !pending && !v->uncertain)
+        status = choose_streaming(v);
+    if (status != WW_OK || v->streaming)
+        return status;
     if (!pending || (v->record.epoch == v->base.epoch && !whole && !v->index_changed))
         status = shared_lock(v, pending ? &v->base : &v->record, &locked);
     if (status == WW_OK && locked) {
@@ -385,14 +402,14 @@ static ww_status begin(view *v, bool search, bool whole)
     return status;
 }
 
-ww_status view_begin(view *v, bool search)
+ww_status view_begin(view *v, view_need need)
 {
-    return begin(v, search, false);
+    return begin(v, need, false);
 }
 
 ww_status view_begin_whole(view *v)
 {
-    return begin(v, true, true);
+    return begin(v, VIEW_MEMORY, true);
 }
 
 void view_index_changed(view *v)
@@ -406,7 +423,7 @@ void view_end(view *v)
     if (v->active)
         mirror_unlock(v->active);
     v->active = NULL;
-    v->overlaid = false;
+    v->overlaid = v->streaming = false;
 }
 
 /* ---- transactions -------------------------------------------------------------------------------------------------------- */

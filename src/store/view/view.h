@@ -31,7 +31,7 @@ typedef struct view_config {
     ww_screen screen;
     bool keep_host_copy;
     ww_row_place rows;
-    int64_t memory_bytes; /* of all collections of the file; 0: no limit */
+    int64_t memory_bytes; /* of all collections of the file; 0: no limit. One that needs more alone is not loaded */
     bool restarts;        /* the caller can begin a new transaction, so an old snapshot is not read (view_is_outdated()) */
     ww_progress progress; /* of loading, in rows; may be NULL */
     void *progress_user;
@@ -48,10 +48,18 @@ typedef struct view_places {
 ww_status view_open(const view_config *config, view **opened);
 void view_close(view *v); /* accepts NULL */
 
-/* Reads the record and, if `search`, gets ready to search (load, catch up, overlay); otherwise only view_record() and
- * view_fetch_...() may be used, and nothing is loaded. The caller has begun a read transaction that lasts until view_end().
- * WW_NOT_FOUND if the collection is gone. After WW_OK the mirror is locked for reading: call view_end() soon. */
-ww_status view_begin(view *v, bool search);
+/* What a call needs of a view. */
+typedef enum view_need {
+    VIEW_RECORD, /* only view_record() and what reads the file; nothing is loaded */
+    VIEW_SEARCH, /* view_query(), view_match() and view_ranked(), without an index; rows that do not fit into memory_bytes
+                    stay in the file */
+    VIEW_MEMORY, /* all rows in memory */
+} view_need;
+
+/* Reads the record and gets ready for what the call needs (load, catch up, overlay). The caller has begun a read transaction
+ * that lasts until view_end(). WW_NOT_FOUND if the collection is gone. After WW_OK the mirror is locked for reading: call
+ * view_end() soon. */
+ww_status view_begin(view *v, view_need need);
 void view_end(view *v);
 
 const collection_record *view_record(const view *v);
@@ -128,7 +136,7 @@ bool view_is_outdated(const view *v);
  * change. Call them between view_begin() and view_end(), on a host's connection after view_begin_whole(). */
 ww_status view_build_index(view *v, const ww_ivf_config *config, writer *w);
 ww_status view_calibrate_index(view *v, const ww_calibrate_config *config, writer *w);
-/* Like view_begin() with `search`, but with all rows, including uncommitted changes, in one mirror. */
+/* Like view_begin() with VIEW_MEMORY, but with all rows, including uncommitted changes, in one mirror. */
 ww_status view_begin_whole(view *v);
 /* The transaction of a host's connection has built, calibrated or dropped an index. */
 void view_index_changed(view *v);

@@ -1,8 +1,8 @@
-/* Reading vectors from the file into a mirror.
+/* Reading vectors from the file, into a mirror or for one search.
  *
- * The calling thread, which owns the connection, fills one buffer from SQLite while a second thread adds the other buffer's
- * rows to the mirror: the device copies them and computes norms and codes. A few rows, as in a typical catch-up, are added at
- * once.
+ * The calling thread, which owns the connection, fills one buffer from SQLite while a second thread takes the other buffer's
+ * rows: it adds them to the mirror, where the device copies them and computes norms and codes, or searches them
+ * (view_stream.c). A few rows, as in a typical catch-up, are taken at once.
  */
 #include <pthread.h>
 #include <string.h>
@@ -35,7 +35,7 @@ typedef struct piece {
 
 typedef struct loader {
     view *v;
-    mirror *m;
+    const view_reading *reading;
     int64_t *gone; /* places of removed vectors, in order */
     int64_t gone_count, gone_room, gone_passed;
     int64_t rows_max; /* of a piece */
@@ -78,11 +78,11 @@ static bool is_finite(const loader *l, const piece *p, int64_t row, float *wide)
     return vector_is_finite(wide, record->dim);
 }
 
-/* Adds a piece to the mirror. If the device refuses a vector, something other than this library wrote it. */
+/* If the device refuses a vector, something other than this library wrote it. */
 static ww_status take_in(const loader *l, const piece *p)
 {
     const mirror_rows rows = {.count = p->count, .elements = p->elements, .places = p->places, .handles = p->handles};
-    const ww_status status = mirror_append(l->m, &rows);
+    const ww_status status = l->reading->take(l->reading->context, &rows);
     if (status != WW_INVALID_ARGUMENT)
         return status;
     float *wide = memory_alloc((size_t)l->v->record.dim * sizeof *wide);
@@ -129,6 +129,9 @@ static ww_status wait_for_taker(loader *l)
 static ww_status told(loader *l)
 {
     const view *v = l->v;
+    const ww_query *query = l->reading->query;
+    if (query && progress_tell(query->progress, query->progress_user, 0, query->query_count))
+        return ww_fail(WW_CANCELLED, "the call was cancelled");
     if (!progress_tell(v->progress, v->progress_user, l->done, v->record.live))
         return WW_OK;
     return ww_fail(WW_CANCELLED, "collection '%s': cancelled after %lld of %lld rows were loaded", v->name, (long long)l->done,
@@ -256,19 +259,19 @@ static ww_status read_row(loader *l, sqlite3_stmt *s)
     return p->count == l->rows_max ? hand_over(l) : WW_OK;
 }
 
-static ww_status read_rows(view *v, mirror *m, int64_t first_place, int64_t rows_expected)
+ww_status view_read(view *v, const view_reading *reading, int64_t *count)
 {
-    loader l = {.v = v, .m = m};
+    loader l = {.v = v, .reading = reading};
     ww_status status = view_ready(v, READ_VECTORS);
     if (status != WW_OK)
         return status;
-    status = loader_create(&l, rows_expected);
+    status = loader_create(&l, reading->rows_expected);
     if (status == WW_OK)
-        status = read_gone(&l, first_place);
+        status = read_gone(&l, reading->first_place);
     if (status == WW_OK) {
         sqlite3_stmt *s = v->statements[READ_VECTORS];
         int code = SQLITE_DONE;
-        sqlite3_bind_int64(s, 1, first_place);
+        sqlite3_bind_int64(s, 1, reading->first_place);
         while (status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW)
             status = read_row(&l, s);
         if (status == WW_OK && code != SQLITE_DONE)
@@ -276,8 +279,24 @@ static ww_status read_rows(view *v, mirror *m, int64_t first_place, int64_t rows
         sqlite3_reset(s);
         status = loader_finish(&l, status);
     }
+    *count = l.done;
     loader_destroy(&l);
     return status;
+}
+
+ww_status view_check_count(const view *v, int64_t rows)
+{
+    if (rows == v->record.live)
+        return WW_OK;
+    return ww_fail(WW_CORRUPT_FILE,
+                   "collection '%s': there are %lld vectors in the file; its list of collections says %lld. Its tables were "
+                   "changed by other means; a check of the store says more",
+                   v->name, (long long)rows, (long long)v->record.live);
+}
+
+static ww_status append(void *context, const mirror_rows *rows)
+{
+    return mirror_append(context, rows);
 }
 
 static ww_status read_removed(view *v, mirror *m, int64_t sequence, const view_overlay *overlay)
@@ -322,17 +341,14 @@ ww_status view_catch_up(view *v, mirror *m, const view_overlay *overlay)
         mirror_make_room(m, expected, v->memory_bytes);
     if (!before.loaded)
         status = mirror_reserve(m, expected);
+    int64_t count = 0;
     if (status == WW_OK && expected > 0)
-        status = read_rows(v, m, first_place, expected);
+        status = view_read(v, &(view_reading){first_place, expected, append, m, NULL}, &count);
     if (status == WW_OK && before.loaded)
         status = read_removed(v, m, before.sequence, overlay);
     const mirror_state after = mirror_state_of(m);
-    if (status == WW_OK && !overlay && after.rows_live != record->live)
-        status =
-            ww_fail(WW_CORRUPT_FILE,
-                    "collection '%s': there are %lld vectors in the file; its list of collections says %lld. Its tables were "
-                    "changed by other means; a check of the store says more",
-                    v->name, (long long)after.rows_live, (long long)record->live);
+    if (status == WW_OK && !overlay)
+        status = view_check_count(v, after.rows_live);
     if (status == WW_OK)
         status = mirror_tidy(m);
     if (status == WW_OK && !overlay) {

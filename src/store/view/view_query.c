@@ -259,15 +259,7 @@ static ww_status search_masked(mirror *m, const ww_query *query, const uint64_t 
     return mirror_query(m, &masked, results);
 }
 
-/* A search and the mirror that it searches. */
-typedef struct view_search {
-    view *v;
-    const ww_query *query;
-    const view_places *only;
-} view_search;
-
-/* Searches the mirror with the mask of the search and, if not NULL, with `removed`: the bits of rows that still exist. */
-static ww_status search_mirror(const view_search *s, mirror *m, const uint64_t *removed, ww_results **results)
+ww_status view_search_mirror(const view_search *s, mirror *m, const uint64_t *removed, ww_results **results)
 {
     const int64_t rows = mirror_state_of(m).rows;
     const bool may_keep = s->only && s->only->number != 0 && !removed && !s->query->mask;
@@ -289,14 +281,13 @@ static ww_status search_mirror(const view_search *s, mirror *m, const uint64_t *
     return status;
 }
 
-/* Does score a of the mirror come before score b of the overlay? On a tie it does: all places of the mirror are smaller. */
+/* Does score a of the first part come before score b of the second? On a tie it does: all places of the first are smaller. */
 static bool is_better(ww_metric metric, float a, float b)
 {
     return metric == WW_L2 ? a <= b : a >= b;
 }
 
-/* Merges two results, query by query, keeping the best hits. */
-static ww_status merge(const view_search *s, ww_results *const parts[2], ww_results **results)
+ww_status view_merge(const view_search *s, ww_results *const parts[2], ww_results **results)
 {
     const bool range = s->query->mode == WW_QUERY_RANGE;
     const int64_t queries = s->query->query_count, hits_max = range ? s->query->limit : s->query->k;
@@ -335,19 +326,21 @@ static ww_status merge(const view_search *s, ww_results *const parts[2], ww_resu
 static ww_status find(const view_search *s, ww_results **results)
 {
     view *v = s->v;
+    if (v->streaming)
+        return view_stream(s, results);
     if (!v->overlaid)
-        return search_mirror(s, v->active, NULL, results);
+        return view_search_mirror(s, v->active, NULL, results);
     ww_results *parts[2] = {NULL, NULL};
     ww_query quiet = *s->query; /* statistics and progress come from the mirror, the larger part */
     quiet.stats = NULL;
     quiet.progress = NULL;
     quiet.nprobe = 0; /* the overlay has no index */
     quiet.recall = 0.0f;
-    ww_status status = search_mirror(s, v->active, v->overlay_mask, &parts[0]);
+    ww_status status = view_search_mirror(s, v->active, v->overlay_mask, &parts[0]);
     if (status == WW_OK)
-        status = search_mirror(&(view_search){v, &quiet, s->only}, v->overlay, NULL, &parts[1]);
+        status = view_search_mirror(&(view_search){v, &quiet, s->only}, v->overlay, NULL, &parts[1]);
     if (status == WW_OK)
-        status = merge(s, parts, results);
+        status = view_merge(s, parts, results);
     ww_results_destroy(parts[0]);
     ww_results_destroy(parts[1]);
     return status;

@@ -56,7 +56,8 @@ struct view {
     bool index_changed;  /* by the transaction: the mirrors have the old index */
     int64_t index_reads; /* how often the tables of an index were read */
 
-    mirror *active; /* between begin and end: shared or own, locked */
+    bool streaming; /* between begin and end: rows are read from the file */
+    mirror *active; /* between begin and end, unless streaming: shared or own, locked */
     bool overlaid;  /* the overlay must be searched too */
 
     uint64_t *kept_mask; /* of a list (view_places.number) */
@@ -70,6 +71,34 @@ ww_status view_finish(view *v, ww_status status, uint32_t what, ww_results *made
 
 /* Makes the bits of the places that the query's mask and the list, which may be NULL, admit (memory_free()); NULL: all. */
 ww_status view_admit(const view *v, const ww_query *query, const view_places *only, uint64_t **admitted);
+
+/* A search, and the list of places that it may find; NULL: all. */
+typedef struct view_search {
+    view *v;
+    const ww_query *query;
+    const view_places *only;
+} view_search;
+
+/* Searches the mirror with the mask of the search and, if not NULL, with `removed`: the bits of rows that still exist. */
+ww_status view_search_mirror(const view_search *s, mirror *m, const uint64_t *removed, ww_results **results);
+/* Merges two results, query by query, keeping the best hits. All places of the second are larger. */
+ww_status view_merge(const view_search *s, ww_results *const parts[2], ww_results **results);
+/* Searches the rows in the file, without a mirror. */
+ww_status view_stream(const view_search *asked, ww_results **results);
+
+/* Reading vectors: `take` gets them in pieces, in order of place, on another thread. */
+typedef struct view_reading {
+    int64_t first_place, rows_expected;
+    ww_status (*take)(void *context, const mirror_rows *rows);
+    void *context;
+    const ww_query *query; /* whose caller is asked whether to go on; NULL: none */
+} view_reading;
+ww_status view_read(view *v, const view_reading *reading, int64_t *count);
+/* WW_CORRUPT_FILE unless this is the number of rows. */
+ww_status view_check_count(const view *v, int64_t rows);
+
+/* The settings of a mirror of this collection. */
+ww_collection_config view_mirror_config(const view *v);
 
 /* Prepares a statement if necessary. */
 ww_status view_ready(view *v, view_statement which);

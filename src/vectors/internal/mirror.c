@@ -211,7 +211,7 @@ mirror_state mirror_state_of(const mirror *m)
 }
 
 /* docs/guide/memory.md has the parts. */
-static int64_t bytes_of(const mirror *m, int64_t rows)
+int64_t mirror_bytes(const mirror *m, int64_t rows)
 {
     const ww_collection *c = m->rows;
     const int64_t element = (int64_t)row_type_bytes((int32_t)c->type), padded = round_up_i64(c->dim, PADDED_NUMBERS);
@@ -221,7 +221,7 @@ static int64_t bytes_of(const mirror *m, int64_t rows)
 
 void mirror_set_state(mirror *m, int64_t sequence, int64_t next_place)
 {
-    atomic_store(&m->bytes, bytes_of(m, m->rows->store.rows_count));
+    atomic_store(&m->bytes, mirror_bytes(m, m->rows->store.rows_count));
     atomic_store(&m->used, clock_nanoseconds());
     m->loaded = true;
     m->sequence = sequence;
@@ -287,7 +287,7 @@ void mirror_make_room(mirror *m, int64_t rows, int64_t limit)
         mirror *rested = NULL;
         table_acquire();
         const int64_t others = look_through(&m->key, m, clock_nanoseconds(), &rested);
-        const bool enough = others + bytes_of(m, rows) <= limit;
+        const bool enough = others + mirror_bytes(m, rows) <= limit;
         if (rested && !enough)
             rested->users++;
         table_release();
@@ -404,7 +404,7 @@ ww_status mirror_multi_live(mirror *m, int64_t places_count)
             const uint32_t place = multi->set.segments[i].rows[j];
             multi->live_rows += place < places_count && live[place / 64] >> (place % 64) & 1;
         }
-    atomic_store(&m->bytes, bytes_of(m, m->rows->store.rows_count));
+    atomic_store(&m->bytes, mirror_bytes(m, m->rows->store.rows_count));
     return WW_OK;
 }
 

@@ -66,6 +66,8 @@ void mirror_lock_read(mirror *m);
 void mirror_lock_write(mirror *m);
 void mirror_unlock(mirror *m);
 
+/* Memory of a mirror with this number of rows, about. */
+int64_t mirror_bytes(const mirror *m, int64_t rows);
 /* Memory of the mirrors of a file, estimated from their rows. */
 int64_t mirror_file_bytes(const mirror_key *file);
 /* Frees mirrors of the same file, the ones not searched for longest first, until they need at most `limit` bytes together with

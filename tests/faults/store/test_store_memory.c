@@ -110,6 +110,14 @@ static void an_allocation_for_an_index_that_fails_changes_nothing(void **state)
     work_indexed = false;
 }
 
+static void an_allocation_for_a_search_in_the_file_that_fails_changes_nothing(void **state)
+{
+    (void)state;
+    work_streams = true;
+    every_allocation_of_ours(1);
+    work_streams = false;
+}
+
 /* There are thousands of allocations: the first ones fail in turn, later ones in larger steps. If SQLite ignores a failure (a
  * cache stays smaller), it does not count. */
 static void an_allocation_of_sqlite_that_fails_changes_nothing(void **state)
@@ -207,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_allocation_of_ours_that_fails_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_allocation_for_an_index_that_fails_changes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_allocation_for_a_search_in_the_file_that_fails_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_allocation_of_sqlite_that_fails_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_allocation_for_an_upgrade_that_fails_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(an_allocation_of_sqlite_for_an_upgrade_that_fails_changes_nothing, setup, teardown),

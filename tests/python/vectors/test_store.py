@@ -321,3 +321,16 @@ def test_space_comes_back_in_steps(path):
         assert c.compact() == 0
     with pytest.raises(ValueError, match="collections of a store"):
         warpwave.Collection(2, device="cpu").compact(step_bytes=1)
+
+
+def test_a_store_with_low_memory_searches_its_file_and_answers_the_same(tmp_path):
+    rows = np.random.default_rng(4).standard_normal((3000, 64), dtype=np.float32)
+    with warpwave.Store(tmp_path / "low.db", device="cpu", memory="low") as store:
+        docs = store.create("docs", 64)
+        docs.add(rows)
+        low = docs.search(rows[:5], k=7)
+        assert store.info.bytes_memory == 0
+    with warpwave.Store(tmp_path / "low.db", device="cpu") as store:
+        loaded = store["docs"].search(rows[:5], k=7)
+        assert store.info.bytes_memory > 0
+    assert (low.ids == loaded.ids).all() and (low.scores == loaded.scores).all()
