@@ -45,7 +45,7 @@ function(test_program program with)
         target_link_libraries(${program} PRIVATE model_test_support)
     endif()
     if(WARPWAVE_SERVER AND "SERVER" IN_LIST with)
-        target_link_libraries(${program} PRIVATE warpwave_server_objects warpwave_server_tls warpwave_server_follow server_test_support)
+        target_link_libraries(${program} PRIVATE warpwave_snapshot_objects warpwave_server_objects warpwave_server_tls warpwave_server_follow server_test_support)
     endif()
 endfunction()
 

@@ -91,7 +91,20 @@ typedef struct ww_store_model {
     char document_prefix[256]; /* put before a text that is added; may be empty */
 } ww_store_model;
 
+/* Which collections ww_store_backup_collections() and ww_store_restore() copy. */
+typedef struct ww_store_copy {
+    size_t struct_size;
+    const char *const *names; /* `count` names; for ww_store_restore() a NULL name drops the collection to[i], if it exists */
+    const char *const *to;    /* their names in the other file; NULL: the same */
+    int64_t count;
+    const char *note_key, *note; /* a note for the first collection, kept in the same transaction (ww_store_set_note()); NULL:
+                                    none */
+    ww_progress progress;        /* in collections; called often; returning non-zero cancels the call. May be NULL */
+    void *user;
+} ww_store_copy;
+
 /* device.h says how ..._default() and ..._init() differ. */
+WW_API ww_status ww_store_copy_init(void *value, size_t struct_size);
 WW_API ww_status ww_store_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_store_info_init(void *value, size_t struct_size);
 WW_API ww_status ww_store_model_init(void *value, size_t struct_size);
@@ -106,6 +119,13 @@ static inline ww_store_info ww_store_info_default(void)
 {
     ww_store_info value;
     ww_store_info_init(&value, sizeof value);
+    return value;
+}
+
+static inline ww_store_copy ww_store_copy_default(void)
+{
+    ww_store_copy value;
+    ww_store_copy_init(&value, sizeof value);
     return value;
 }
 
@@ -189,6 +209,18 @@ WW_API ww_status ww_store_get_note(ww_store *store, const char *collection, cons
 /* Copies the store to the file `path`. Replaces a store or an empty file, and refuses any other. The store can be used
  * meanwhile; the copy is a snapshot. `progress`, in pages, may be NULL. An incomplete copy is removed. */
 WW_API ww_status ww_store_backup(ww_store *store, const char *path, ww_progress progress, void *user);
+
+/* Copies collections, and nothing else, to a new store in the file `path`, which must not exist or be empty. The store, which
+ * must not be read-only, can be used meanwhile; the copy is a snapshot, with texts, models, notes and indexes, without maps.
+ * WW_NOT_FOUND if a collection does not exist; WW_UNSUPPORTED if an earlier version wrote it (ww_store_upgrade()). An
+ * incomplete copy is removed. */
+WW_API ww_status ww_store_backup_collections(ww_store *store, const char *path, const ww_store_copy *copy);
+
+/* Copies collections from the store in the file `path` into this one, in one transaction: those that have their names are
+ * replaced, and others see all as before or all as after. Checks that file first, as ww_store_check() does, and refuses it with
+ * WW_CORRUPT_FILE. Handles of a collection that is replaced by one with the same dimension, metric and type stay good; calls on
+ * others return WW_NOT_FOUND. Other writers wait until the copy is complete, for at most their busy_ms. May wait for a lock. */
+WW_API ww_status ww_store_restore(ww_store *store, const char *path, const ww_store_copy *copy);
 
 /* Brings all collections that an earlier version wrote to the newest format, each in a transaction of its own: their rows get
  * checksums. The first write to such a collection does the same; until then the earlier version can still use it. Needs room

@@ -48,6 +48,7 @@ static void close_entry(entry *e)
     map_job_free(e->map);
     indexes_forget(e);
     ww_collection_destroy(e->collection);
+    pthread_rwlock_destroy(&e->swap);
     memory_free(e->parts);
     memory_free(e->name);
 }
@@ -58,11 +59,32 @@ static void entry_free(entry *e)
     memory_free(e);
 }
 
+/* What replaces the collection is not kept waiting by ever new requests. */
+static void swap_init(entry *e)
+{
+    pthread_rwlockattr_t attributes;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&e->swap, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+}
+
+/* While requests run, no snapshot replaces the collection. Those that waited until one had are sent on to the new one. */
+static bool run_unreplaced(queue *q, request *taken)
+{
+    entry *e = q->held;
+    pthread_rwlock_rdlock(&e->swap);
+    const bool more = requests_run(q, taken);
+    pthread_rwlock_unlock(&e->swap);
+    return more;
+}
+
 /* Opens a collection of the store; `shown` is its name in this entry. */
 static ww_status open_entry(server *s, const char *name, const char *shown, entry *e)
 {
     ww_collection_info info = ww_collection_info_default();
     *e = (entry){.name = memory_copy_text(shown, strlen(shown)), .references = 2};
+    swap_init(e);
     if (!e->name)
         return memory_failed("a collection", strlen(shown));
     ww_status status = ww_store_collection(s->store, name, &e->collection);
@@ -74,8 +96,8 @@ static ww_status open_entry(server *s, const char *name, const char *shown, entr
     e->by_id = following_has(s, name);
     for (size_t i = 0; i < STRICT_LIMITS; i++)
         atomic_store(&e->strict[i], -1);
-    queue_init(&e->queue, s, e->name, requests_run);
-    queue_init(&e->reads, s, e->name, requests_run);
+    queue_init(&e->queue, s, e->name, run_unreplaced);
+    queue_init(&e->reads, s, e->name, run_unreplaced);
     e->reads.parallel = true;
     return status;
 }

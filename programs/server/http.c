@@ -18,6 +18,8 @@
 #include "server/body/encoding.h"
 #include "server/http.h"
 #include "server/route.h"
+#include "server/snapshots/snapshots.h"
+#include "server/snapshots/upload.h"
 #include "server/state.h"
 #include "server/stream.h"
 #include "server/tls.h"
@@ -119,6 +121,7 @@ static void request_free(request *r)
         entry_release(r->server, r->entry);
     if (r->stream)
         stream_release(r->stream);
+    upload_free(r->upload);
     if (r->file >= 0)
         close(r->file);
     for (size_t i = 0; i < PATH_NAMES_MAX; i++)
@@ -323,7 +326,7 @@ int http_framing_check(const http_framing *f, int64_t body_bytes_max, const char
     for (const char *digit = f->length; *digit != '\0' && length <= body_bytes_max; digit++)
         length = 10 * length + (*digit - '0');
     if (length > body_bytes_max)
-        *why = "the body is too large; --body-limit says how large it may be";
+        *why = "the body is too large; --body-limit says how large it may be, --upload-limit for snapshots";
     return length > body_bytes_max ? 413 : 200;
 }
 
@@ -348,6 +351,10 @@ static bool check_content_type(request *r, const http_framing *f)
     const char *encoding = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "content-encoding");
     if (body && !encoding_is_known(encoding))
         return request_fail(r, 415, "Content-Encoding: gzip, zstd and identity are supported");
+    if (route_uploads(r))
+        return length == 19 && strncasecmp(type, "multipart/form-data", length) == 0 && !encoding
+                   ? true
+                   : request_fail(r, 415, "the header Content-Type must be multipart/form-data, without Content-Encoding");
     return !body || json ? true : request_fail(r, 415, "the header Content-Type must be application/json");
 }
 
@@ -373,14 +380,14 @@ static bool begin(request *r)
     http_framing f = {0};
     const char *why = "";
     MHD_get_connection_values(r->connection, MHD_HEADER_KIND, count_header, &f);
-    const int framing = http_framing_check(&f, s->config.body_bytes, &why);
+    const int found = route_find(r);
+    const int framing = http_framing_check(&f, route_uploads(r) ? s->config.upload_bytes : s->config.body_bytes, &why);
     if (framing != 200)
         return request_fail(r, framing, "%s", why);
     if (strcmp(r->method, "OPTIONS") == 0) {
         answer_options(r);
         return false;
     }
-    const int found = route_find(r);
     if (found == 400 || found == 507)
         return request_fail(r, found, found == 400 ? "the path is malformed" : "no memory for the request");
     const char *unsupported = found == 200 ? NULL : route_unsupported(r->url);
@@ -394,7 +401,7 @@ static bool begin(request *r)
         return request_fail(r, 503, "the server is stopping");
     if (!s->ready && r->route->work != WORK_HERE)
         return request_fail(r, 503, "the server is loading");
-    return read_timeout(r) && following_begin(r);
+    return read_timeout(r) && following_begin(r) && (!route_uploads(r) || upload_begin(r));
 }
 
 /* Frees a body; what follows of it is dropped, and the request gets this status. */
@@ -490,7 +497,10 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
     if (r->state == REQUEST_DONE)
         return respond(r);
     if (*upload_bytes > 0) {
-        add_body(r, upload, *upload_bytes);
+        if (r->upload)
+            upload_add(r, upload, *upload_bytes);
+        else
+            add_body(r, upload, *upload_bytes);
         *upload_bytes = 0;
         return MHD_YES;
     }

@@ -5,8 +5,7 @@
 #define WW_SERVER_NOTES_H
 
 #include "server/request.h"
-
-#define NOTES_COLLECTION "warpwave.notes"
+#include "snapshot/snapshot.h"
 
 /* Writes a note; replaces one with the same name. The value is JSON. */
 ww_status notes_put(server *s, const char *name, const char *value);

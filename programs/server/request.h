@@ -25,6 +25,7 @@ typedef struct stream stream;
 typedef struct entry entry;
 typedef struct client client;
 typedef struct documents documents;
+struct upload;
 
 enum { PATH_NAMES_MAX = 2, REQUEST_ID_BYTES = 64 };
 
@@ -63,6 +64,7 @@ struct request {
     char method[8];
     char *names[PATH_NAMES_MAX]; /* the parts of the path that match {name} and {id} of the route */
     char *body;                  /* NUL-terminated */
+    struct upload *upload;       /* takes the body instead; NULL: none */
     size_t body_length, body_capacity;
     int dropped;                   /* the status of a request whose body is not kept; 0: it is */
     uint64_t number;               /* never reused */

@@ -5,8 +5,9 @@
 
 #include "base/memory.h"
 
-static const route_table *const tables[] = {&routes_service, &routes_collections, &routes_points,    &routes_search,
-                                            &routes_openai,  &routes_page,        &routes_following, &routes_cluster};
+static const route_table *const tables[] = {&routes_service,   &routes_collections, &routes_points,
+                                            &routes_search,    &routes_openai,      &routes_page,
+                                            &routes_following, &routes_cluster,     &routes_snapshots};
 enum { TABLES = sizeof tables / sizeof *tables };
 
 size_t route_count(void)
@@ -109,13 +110,7 @@ int route_find(request *r)
 
 const char *route_unsupported(const char *path)
 {
-    static const char *const PATHS[][2] = {{"/snapshots", "snapshots"},
-                                           {"/snapshots/{name}", "snapshots"},
-                                           {"/collections/{name}/snapshots", "snapshots"},
-                                           {"/collections/{name}/snapshots/{snapshot}", "snapshots"},
-                                           {"/collections/{name}/snapshots/recover", "snapshots"},
-                                           {"/collections/{name}/snapshots/upload", "snapshots"},
-                                           {"/collections/{name}/shards", "shards"},
+    static const char *const PATHS[][2] = {{"/collections/{name}/shards", "shards"},
                                            {"/collections/{name}/shards/delete", "shards"}};
     for (size_t i = 0; i < sizeof PATHS / sizeof *PATHS; i++) {
         const char *parts[PATH_NAMES_MAX] = {NULL, NULL};

@@ -7,6 +7,7 @@
 typedef enum right {
     RIGHT_NONE, /* anybody, even without a key */
     RIGHT_READ, /* a key of either kind, if there are keys */
+    RIGHT_COPY, /* a key that may write, because everything is copied; nothing changes */
     RIGHT_WRITE
 } right;
 
@@ -41,7 +42,7 @@ typedef struct route_table {
 } route_table;
 
 extern const route_table routes_service, routes_collections, routes_points, routes_search, routes_openai, routes_page,
-    routes_following, routes_cluster;
+    routes_snapshots, routes_following, routes_cluster;
 
 /* Copies (memory_free()) a part of a URL and decodes %20 and the like. Returns NULL with status 400 if that makes a NUL, with
  * 507 if out of memory. */
@@ -50,7 +51,7 @@ char *url_decode(const char *text, size_t length, int *status);
 /* Finds the route for a request and sets r->route and r->names. Returns 200, or 400, 404, 405 or 507. */
 int route_find(request *r);
 
-/* What a path asks for that Qdrant has and this server has not, "snapshots"; NULL if it is no such path. */
+/* What a path asks for that Qdrant has and this server has not, "shards"; NULL if it is no such path. */
 const char *route_unsupported(const char *path);
 
 /* /openapi.json */

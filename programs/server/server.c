@@ -11,9 +11,11 @@
 #include "base/memory.h"
 #include "server/reserve.h"
 #include "server/route.h"
+#include "server/snapshots/folder.h"
 #include "server/state.h"
 #include "server/tls.h"
 #include "server/ui/map.h"
+#include "snapshot/snapshot.h"
 
 server_config server_config_default(void)
 {
@@ -22,6 +24,7 @@ server_config server_config_default(void)
                            .queue_limit = 1024,
                            .body_bytes = 32 << 20,
                            .all_bodies_bytes = 512 << 20,
+                           .upload_bytes = INT64_C(64) << 30,
                            .connections = 10240,
                            .disk_reserve_bytes = 16 << 20,
                            .request_seconds = 60,
@@ -60,6 +63,10 @@ static ww_status open_all(server *s)
         status = open_log(s, &s->log);
     if (status == WW_OK)
         status = ww_store_open(s->config.store, s->config.device, &stored, &s->store);
+    if (status == WW_OK)
+        status = snapshot_finish(s->store);
+    if (status == WW_OK)
+        status = snapshots_open(s);
     if (status == WW_OK)
         status = watch_start(s);
     if (status == WW_OK)
@@ -181,6 +188,7 @@ void server_stop(server *s)
     watch_stop(s);
     if (s->daemon)
         MHD_stop_daemon(s->daemon);
+    snapshots_close(s);
     models_free(s);
     entries_free(s);
     ww_store_close(s->store);

@@ -36,10 +36,12 @@ typedef struct server_config {
     size_t host_count;
     const char *origins[SERVER_LIST_MAX]; /* CORS: whose pages may call */
     size_t origin_count;
+    const char *snapshots;      /* the folder of snapshots; NULL: STORE.snapshots */
     const char *access_log;     /* a file; "-" is stdout; NULL: none */
     follow_config follow;       /* tables of PostgreSQL that collections are copies of; none by default */
     int64_t queue_limit;        /* requests that may wait in one queue */
     int64_t body_bytes;         /* of a request, at most */
+    int64_t upload_bytes;       /* of a snapshot that a client sends, at most */
     int64_t all_bodies_bytes;   /* of all requests together, until they are answered; at least body_bytes is allowed */
     int64_t connections;        /* at most */
     int64_t memory_bytes;       /* for the vectors of all collections; 0: no limit */

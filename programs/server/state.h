@@ -3,6 +3,7 @@
 #ifndef WW_SERVER_STATE_H
 #define WW_SERVER_STATE_H
 
+#include <limits.h>
 #include <pthread.h>
 
 #include <warpwave/model.h>
@@ -76,6 +77,8 @@ struct entry {
     size_t part_count;
     struct map_job *map;  /* NULL until requested */
     index_counts counted; /* guarded by the server's lock */
+    pthread_rwlock_t
+        swap; /* requests that run hold it for reading, and what replaces the collection by a snapshot for writing */
     /* The prefixes that the collection's model needs; guarded by the server's lock. */
     char query_prefix[PREFIX_BYTES], document_prefix[PREFIX_BYTES];
 };
@@ -150,9 +153,11 @@ struct server {
     int watch; /* epoll: clients that leave */
     health health;
     atomic_llong operations;
-    atomic_llong body_bytes; /* memory of the bodies of all requests */
-    int64_t maps_running;    /* threads that make maps */
-    atomic_bool copying;     /* a backup is being made */
+    atomic_llong body_bytes;      /* memory of the bodies of all requests */
+    int64_t maps_running;         /* threads that make maps */
+    atomic_bool copying;          /* a backup is being made */
+    char snapshot_work[PATH_MAX]; /* this server's unfinished snapshots; "": there is no such folder yet (snapshots/folder.h) */
+    int snapshot_lock;            /* by which other servers know that it is in use */
 };
 
 /* ---- queues (work/queue.c) ----------------------------------------------------------------------------------------------- */

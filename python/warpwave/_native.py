@@ -1431,6 +1431,19 @@ class ww_store_model(Structure):
                 ("document_prefix", c_char * 256)]
 
 
+@struct
+class ww_store_copy(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("names", c_void_p),
+                ("to", c_void_p),
+                ("count", c_int64),
+                ("note_key", c_char_p),
+                ("note", c_void_p),
+                ("progress", ww_progress),
+                ("user", c_void_p)]
+
+
+ww_store_copy_init = function("store", "ww_store_copy_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_store_config_init = function("store", "ww_store_config_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_store_info_init = function("store", "ww_store_info_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_store_model_init = function("store", "ww_store_model_init", c_int, c_void_p, ("struct_size", c_size_t))
@@ -1452,6 +1465,9 @@ ww_store_set_note = function("store", "ww_store_set_note", c_int, c_void_p, ("co
                              ("text", c_char_p))
 ww_store_get_note = function("store", "ww_store_get_note", c_int, c_void_p, ("collection", c_char_p), ("key", c_char_p), c_char_p)
 ww_store_backup = function("store", "ww_store_backup", c_int, c_void_p, ("path", c_char_p), ww_progress, c_void_p)
+ww_store_backup_collections = function("store", "ww_store_backup_collections", c_int, c_void_p, ("path", c_char_p),
+                                       POINTER(ww_store_copy))
+ww_store_restore = function("store", "ww_store_restore", c_int, c_void_p, ("path", c_char_p), POINTER(ww_store_copy))
 ww_store_upgrade = function("store", "ww_store_upgrade", c_int, c_void_p, ww_progress, c_void_p)
 ww_store_shrink = function("store", "ww_store_shrink", c_int, c_void_p, ("collection", c_char_p), ("bytes", c_int64), c_void_p)
 ww_store_check = function("store", "ww_store_check", c_int, c_void_p, ww_progress, c_void_p)

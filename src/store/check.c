@@ -146,6 +146,7 @@ typedef struct sparse_sums {
     sparse_tables tables;
     bool exist, multi_exist;
     sqlite3_stmt *read, *read_multi;
+    ww_status status; /* why they could not be read, other than damage */
 } sparse_sums;
 
 /* The checksum of the statement's current row. Damage is reported by check_sparse(). */
@@ -153,9 +154,11 @@ static uint64_t check_row(checking *k, const collection_record *record, sqlite3_
 {
     uint64_t vector = 0;
     const uint64_t entry = check_entry(k, record, s, &vector);
-    (void)sparse_checksum_at(&sums->tables, sums->exist, &sums->read, sqlite3_column_int64(s, 1), &vector);
+    ww_status status = sparse_checksum_at(&sums->tables, sums->exist, &sums->read, sqlite3_column_int64(s, 1), &vector);
     const multi_table multi = {k->db, "main", record->name};
-    (void)multi_checksum_at(&multi, sums->multi_exist, &sums->read_multi, sqlite3_column_int64(s, 1), &vector);
+    if (status == WW_OK)
+        status = multi_checksum_at(&multi, sums->multi_exist, &sums->read_multi, sqlite3_column_int64(s, 1), &vector);
+    sums->status = status == WW_CORRUPT_FILE ? sums->status : status;
     return checksum_row(entry, vector);
 }
 
@@ -179,8 +182,8 @@ static ww_status check_rows(checking *k, const collection_record *record)
         sqlite3_finalize(s);
         return unreadable(k, record, status);
     }
-    int code;
-    while ((code = sqlite3_step(s)) == SQLITE_ROW) {
+    int code = SQLITE_DONE;
+    while (sums.status == WW_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
         const long long handle = sqlite3_column_int64(s, 0);
         const char *id = sqlite3_column_blob(s, 2);
         const int id_bytes = sqlite3_column_bytes(s, 2);
@@ -199,11 +202,13 @@ static ww_status check_rows(checking *k, const collection_record *record)
             digest += check_row(k, record, s, &sums);
         count++;
     }
-    if (code != SQLITE_DONE)
+    if (sums.status == WW_OK && code != SQLITE_DONE)
         fault(k, "'%s': reading its rows: %s", record->name, sqlite3_errmsg(k->db));
     sqlite3_finalize(s);
     sqlite3_finalize(sums.read);
     sqlite3_finalize(sums.read_multi);
+    if (sums.status != WW_OK)
+        return sums.status;
     if (digest != record->digest && k->faults == 0)
         fault(k,
               "'%s': the sum of its rows' checksums is not the one that the list of collections says; compacting corrects it",

@@ -111,12 +111,9 @@ ww_status ww_store_collection(ww_store *store, const char *name, ww_collection *
 
 /* ---- making and dropping ------------------------------------------------------------------------------------------------- */
 
-/* An empty file gets its page size and its mode now that the dimension is known. */
-static ww_status prepare_file(ww_store *store, const ww_collection_config *config)
+ww_status store_prepare_file(ww_store *store, int64_t vector_bytes)
 {
-    const int32_t page = store->config.page_bytes
-                             ? store->config.page_bytes
-                             : page_bytes_for(config->dim * (int64_t)row_type_bytes((int32_t)config->type));
+    const int32_t page = store->config.page_bytes ? store->config.page_bytes : page_bytes_for(vector_bytes);
     ww_status status = store_check_writable(store);
     if (status == WW_OK)
         status = store_lock(store);
@@ -131,11 +128,10 @@ static ww_status prepare_file(ww_store *store, const ww_collection_config *confi
     return status;
 }
 
-/* Declares the collection as a virtual table, so that SQL finds it by name once the extension is loaded. */
-static ww_status declare(ww_store *store, const ww_collection_config *config)
+ww_status collection_declare(sqlite3 *db, const char *schema, const ww_collection_config *config)
 {
-    return schema_run(store->writer, "CREATE VIRTUAL TABLE main.\"%w\" USING warpwave(dim=%d, metric=%s, type=%s)",
-                      config->name, config->dim, ww_metric_name(config->metric), ww_vector_type_name(config->type));
+    return schema_run(db, "CREATE VIRTUAL TABLE \"%w\".\"%w\" USING warpwave(dim=%d, metric=%s, type=%s)", schema, config->name,
+                      config->dim, ww_metric_name(config->metric), ww_vector_type_name(config->type));
 }
 
 ww_status ww_store_create(ww_store *store, const ww_collection_config *config, ww_collection **collection)
@@ -156,24 +152,23 @@ ww_status ww_store_create(ww_store *store, const ww_collection_config *config, w
     collection_record record = {0};
     status = collection_check_rows(function, &checked);
     if (status == WW_OK)
-        status = prepare_file(store, &checked);
+        status = store_prepare_file(store, checked.dim * (int64_t)row_type_bytes((int32_t)checked.type));
     if (status == WW_OK)
         status = store_begin(store);
     if (status != WW_OK)
         return status;
     status = schema_create(store->writer, "main", &checked, false, &record);
     if (status == WW_OK)
-        status = declare(store, &checked);
+        status = collection_declare(store->writer, "main", &checked);
     status = store_end(store, status);
     return status == WW_OK && collection ? open_record(store, &record, &checked, collection) : status;
 }
 
-/* Does the collection have a virtual table? It does not if SQL dropped the table or an older version created the collection. */
-static ww_status find_declared(ww_store *store, const char *name, bool *declared)
+ww_status collection_is_declared(sqlite3 *db, const char *name, bool *declared)
 {
     sqlite3_stmt *found = NULL;
     const ww_status status =
-        schema_statement(store->writer, &found,
+        schema_statement(db, &found,
                          "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 AND lower(name) = "
                          "lower(%Q)",
                          name);
@@ -184,14 +179,13 @@ static ww_status find_declared(ww_store *store, const char *name, bool *declared
     return WW_OK;
 }
 
-/* Drops the virtual table, whose module drops the other tables. */
-static ww_status drop(ww_store *store, const char *name)
+ww_status collection_drop(sqlite3 *db, const char *name)
 {
     bool declared = false;
-    const ww_status status = find_declared(store, name, &declared);
+    const ww_status status = collection_is_declared(db, name, &declared);
     if (status != WW_OK)
         return status;
-    return declared ? schema_run(store->writer, "DROP TABLE main.\"%w\"", name) : schema_drop(store->writer, "main", name);
+    return declared ? schema_run(db, "DROP TABLE main.\"%w\"", name) : schema_drop(db, "main", name);
 }
 
 ww_status ww_store_drop(ww_store *store, const char *name)
@@ -205,7 +199,7 @@ ww_status ww_store_drop(ww_store *store, const char *name)
         status = store_find_record(store, name, &record); /* a new file has no table to look in */
     if (status == WW_OK || status == WW_CORRUPT_FILE)     /* a damaged collection can be dropped */
         status = store_begin(store);
-    return status == WW_OK ? store_end(store, drop(store, name)) : status;
+    return status == WW_OK ? store_end(store, collection_drop(store->writer, name)) : status;
 }
 
 /* Renames the virtual table, whose module renames the other tables. Refuses a name that another table has, because SQLite would
@@ -213,7 +207,7 @@ ww_status ww_store_drop(ww_store *store, const char *name)
 static ww_status rename_collection(ww_store *store, const char *name, const char *to)
 {
     bool declared = false;
-    ww_status status = find_declared(store, name, &declared);
+    ww_status status = collection_is_declared(store->writer, name, &declared);
     if (status == WW_OK && declared)
         status = schema_check_name(store->writer, "main", to, false);
     if (status != WW_OK)

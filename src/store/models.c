@@ -43,10 +43,10 @@ static ww_status check_model(const ww_store_model *m)
 }
 
 /* Counts the columns that the table has: 0 if no model was ever stored, the first three in files of older versions. */
-static ww_status count_columns(sqlite3 *db, int *count)
+static ww_status count_columns(sqlite3 *db, const char *schema, int *count)
 {
     sqlite3_stmt *asked = NULL;
-    ww_status status = schema_statement(db, &asked, "SELECT count(*) FROM pragma_table_info('warpwave_models', 'main')");
+    ww_status status = schema_statement(db, &asked, "SELECT count(*) FROM pragma_table_info('warpwave_models', %Q)", schema);
     if (status != WW_OK)
         return status;
     const int code = sqlite3_step(asked);
@@ -62,7 +62,7 @@ ww_status store_read_model(ww_store *store, const collection_record *record, ww_
 {
     sqlite3_stmt *found = NULL;
     int columns = 0, code = SQLITE_DONE;
-    ww_status status = count_columns(store->writer, &columns);
+    ww_status status = count_columns(store->writer, "main", &columns);
     if (status == WW_OK && columns >= FIELDS_FIRST)
         status = schema_statement(
             store->writer, &found, "SELECT name, fingerprint, path%s FROM main.warpwave_models WHERE uid = %lld",
@@ -122,18 +122,20 @@ static ww_status check_kept(const collection_record *record, const ww_store_mode
     return WW_OK;
 }
 
-static ww_status prepare_table(ww_store *store)
+ww_status models_prepare(sqlite3 *db, const char *schema)
 {
     int columns = 0;
-    ww_status status = schema_run(
-        store->writer, "CREATE TABLE IF NOT EXISTS main.warpwave_models(uid INTEGER PRIMARY KEY, name TEXT NOT NULL, "
-                       "fingerprint TEXT NOT NULL, path TEXT NOT NULL, pooling TEXT NOT NULL DEFAULT '', query_prefix "
-                       "TEXT NOT NULL DEFAULT '', document_prefix TEXT NOT NULL DEFAULT '')");
+    ww_status status =
+        schema_run(db,
+                   "CREATE TABLE IF NOT EXISTS \"%w\".warpwave_models(uid INTEGER PRIMARY KEY, name TEXT NOT NULL, "
+                   "fingerprint TEXT NOT NULL, path TEXT NOT NULL, pooling TEXT NOT NULL DEFAULT '', query_prefix "
+                   "TEXT NOT NULL DEFAULT '', document_prefix TEXT NOT NULL DEFAULT '')",
+                   schema);
     if (status == WW_OK)
-        status = count_columns(store->writer, &columns);
+        status = count_columns(db, schema, &columns);
     for (int i = columns; status == WW_OK && columns >= FIELDS_FIRST && i < FIELD_COUNT; i++)
-        status = schema_run(store->writer, "ALTER TABLE main.warpwave_models ADD COLUMN %s TEXT NOT NULL DEFAULT ''",
-                            FIELDS[i].name);
+        status =
+            schema_run(db, "ALTER TABLE \"%w\".warpwave_models ADD COLUMN %s TEXT NOT NULL DEFAULT ''", schema, FIELDS[i].name);
     return status;
 }
 
@@ -143,7 +145,7 @@ static ww_status write_model(ww_store *store, const collection_record *record, c
     ww_status status = store_read_model(store, record, &kept);
     status = status == WW_OK ? check_kept(record, &kept, model) : status == WW_NOT_FOUND ? WW_OK : status;
     if (status == WW_OK)
-        status = prepare_table(store);
+        status = models_prepare(store->writer, "main");
     if (status == WW_OK) /* delete the models of dropped collections */
         status = schema_run(store->writer,
                             "DELETE FROM main.warpwave_models WHERE uid NOT IN (SELECT uid FROM main.warpwave_collections)");

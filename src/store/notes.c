@@ -42,12 +42,18 @@ static ww_status about(ww_store *store, const note *n, const char *sql, sqlite3_
     return status;
 }
 
+ww_status notes_prepare(sqlite3 *db, const char *schema)
+{
+    return schema_run(db,
+                      "CREATE TABLE IF NOT EXISTS \"%w\".warpwave_notes(uid INTEGER NOT NULL, key TEXT NOT NULL, text TEXT NOT "
+                      "NULL, PRIMARY KEY(uid, key)) WITHOUT ROWID",
+                      schema);
+}
+
 static ww_status write_note(ww_store *store, const note *n, const char *text)
 {
     sqlite3_stmt *writing = NULL;
-    ww_status status =
-        schema_run(store->writer, "CREATE TABLE IF NOT EXISTS main.warpwave_notes(uid INTEGER NOT NULL, key TEXT "
-                                  "NOT NULL, text TEXT NOT NULL, PRIMARY KEY(uid, key)) WITHOUT ROWID");
+    ww_status status = notes_prepare(store->writer, "main");
     if (status == WW_OK) /* delete the notes of dropped collections */
         status = schema_run(store->writer,
                             "DELETE FROM main.warpwave_notes WHERE uid NOT IN (SELECT uid FROM main.warpwave_collections)");

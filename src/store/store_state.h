@@ -120,13 +120,27 @@ ww_status store_begin_write(ww_store *store, int64_t bytes);
 ww_status store_end_write(ww_store *store, ww_status status);
 
 /* ---- collections.c ---- */
+/* An empty file gets its page size and its mode now that the size of its first collection's vectors is known. */
+ww_status store_prepare_file(ww_store *store, int64_t vector_bytes);
+/* Declares the collection as a virtual table, so that SQL finds it by name once the extension is loaded. */
+ww_status collection_declare(sqlite3 *db, const char *schema, const ww_collection_config *config);
+/* Does the collection have a virtual table? It does not if SQL dropped the table or an older version created the collection. */
+ww_status collection_is_declared(sqlite3 *db, const char *name, bool *declared);
+/* Drops the virtual table, whose module drops the other tables. */
+ww_status collection_drop(sqlite3 *db, const char *name);
 /* Reads the record of a collection. */
 ww_status store_find_record(ww_store *store, const char *name, collection_record *record);
 /* WW_NOT_FOUND or WW_CORRUPT_FILE if the record is not that of the collection that was opened. */
 ww_status stored_is(const stored *c, const collection_record *record);
 void stored_destroy(ww_collection *base);
 
+/* ---- notes.c ---- */
+/* Makes the table of notes, if it does not exist. */
+ww_status notes_prepare(sqlite3 *db, const char *schema);
+
 /* ---- models.c ---- */
+/* Makes the table of models, if it does not exist, with all its columns. */
+ww_status models_prepare(sqlite3 *db, const char *schema);
 /* Reads the model of a collection; WW_NOT_FOUND if it has none. The caller holds the store's lock. */
 ww_status store_read_model(ww_store *store, const collection_record *record, ww_store_model *model);
 

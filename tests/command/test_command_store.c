@@ -263,6 +263,27 @@ static void a_backup_is_a_store_of_its_own(void **state)
     command_free(&result);
 }
 
+static void a_restored_collection_replaces_the_one_with_its_name(void **state)
+{
+    (void)state;
+    char copy[SCRATCH_PATH_BYTES], other[SCRATCH_PATH_BYTES];
+    snprintf(copy, sizeof copy, "%s", scratch_path("copy.db"));
+    snprintf(other, sizeof other, "%s", scratch_path("other.db"));
+    COMMAND_SAYS(0, "copied to", "store", "backup", store, copy);
+    COMMAND_SAYS(0, "dropped docs", "store", "drop", store, "docs");
+    COMMAND_SAYS(0, "created", "store", "create", store, "kept", "--dim", "2");
+    COMMAND_SAYS(0, "restored", "store", "restore", copy, store);
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--vector", "[0, 0, 1]", "-k", "1", "--json"), "7");
+    COMMAND_SAYS(0, "restored", "store", "restore", copy, store, "--collection", "docs");
+    assert_found(COMMAND_JSON("store", "search", store, "docs", "--vector", "[0, 0, 1]", "-k", "1", "--json"), "7");
+    COMMAND_SAYS(0, "0", "store", "count", store, "kept");
+    COMMAND_SAYS(0, "restored", "store", "restore", copy, other); /* a store that does not exist yet */
+    assert_found(COMMAND_JSON("store", "search", other, "docs", "--vector", "[0, 0, 1]", "-k", "1", "--json"), "7");
+    COMMAND_SAYS(1, "has no collection 'nobody'", "store", "restore", copy, store, "--collection", "nobody");
+    COMMAND_SAYS(3, "it is no SQLite database", "store", "restore",
+                 scratch_write("text", "some text, which is no database", 31), store);
+}
+
 static void a_failed_batch_reports_which_rows_are_in_the_store(void **state)
 {
     (void)state;
@@ -517,6 +538,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_export_can_be_imported, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(files_of_bytes_are_added_as_they_are, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(exports_have_the_type_of_the_rows, setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_restored_collection_replaces_the_one_with_its_name, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_backup_is_a_store_of_its_own, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_failed_batch_reports_which_rows_are_in_the_store, setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(an_index_is_built_used_and_dropped, setup, scratch_teardown),

@@ -76,16 +76,26 @@ static void copy_store(request *r, const char *path, int file)
     r->file = file;
 }
 
+bool copy_begin(request *r)
+{
+    bool idle = false;
+    if (!check_room(r))
+        return false;
+    return atomic_compare_exchange_strong(&r->server->copying, &idle, true)
+               ? true
+               : request_fail(r, 429, "another backup or snapshot is being made; try again when it is complete");
+}
+
+void copy_end(request *r)
+{
+    atomic_store(&r->server->copying, false);
+}
+
 void run_backup(request *r)
 {
     server *s = r->server;
-    bool idle = false;
-    if (!check_room(r))
+    if (!copy_begin(r))
         return;
-    if (!atomic_compare_exchange_strong(&s->copying, &idle, true)) {
-        request_fail(r, 429, "another backup is being made; try again when it is complete");
-        return;
-    }
     out path = {0};
     out_format(&path, "%s.backup-XXXXXX", s->config.store);
     const int file = path.failed ? -1 : mkostemp(path.bytes, O_CLOEXEC);
@@ -96,5 +106,5 @@ void run_backup(request *r)
     else
         copy_store(r, path.bytes, file);
     out_free(&path);
-    atomic_store(&s->copying, false);
+    copy_end(r);
 }

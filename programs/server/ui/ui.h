@@ -19,6 +19,9 @@ bool page_root(request *r);
 
 /* ---- backup.c: a copy of the store */
 void run_backup(request *r);
+/* One copy of the store is made at a time, if there is room for it. False: the request failed. */
+bool copy_begin(request *r);
+void copy_end(request *r);
 
 /* ---- overview.c: the server, its models, and all collections with their figures */
 void run_overview(request *r);

@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files/sha256.h"
 #include "base/text.h"
 #include "warpwave/command.h"
 #include "warpwave/json.h"
 #include "warpwave/model/catalogue.h"
 #include "warpwave/model/hub.h"
 #include "warpwave/model/model.h"
-#include "warpwave/model/sha256.h"
 #include "warpwave/programs/programs.h"
 #include "warpwave/terminal.h"
 

@@ -23,10 +23,10 @@ typedef struct serve_settings {
     const char *follow, *publication, *shard, *advertise, *node_key_file;
     int metric;
     int64_t verify;
-    const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log;
+    const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log, *snapshots;
     bool no_auth;
-    int64_t queue_limit, body_mib, body_memory_mib, disk_reserve_mib, memory_mib, connections, timeout, drain, http_threads,
-        workers;
+    int64_t queue_limit, body_mib, upload_mib, body_memory_mib, disk_reserve_mib, memory_mib, connections, timeout, drain,
+        http_threads, workers;
 } serve_settings;
 
 static const option options[] = {
@@ -74,6 +74,9 @@ static const option options[] = {
                       "requests that may wait for one collection or model, others get 429; default: 1024"),
     OPTION_IS_INTEGER(serve_settings, body_mib, false, "--body-limit", "MIB", 1, 256,
                       "largest body of a request, in MiB; default: 32"),
+    OPTION_IS_TEXT(serve_settings, snapshots, false, "--snapshots", "DIR", "the folder of snapshots; default: STORE.snapshots"),
+    OPTION_IS_INTEGER(serve_settings, upload_mib, false, "--upload-limit", "MIB", 1, 1 << 30,
+                      "largest snapshot that a client may send, in MiB; default: 65536"),
     OPTION_IS_INTEGER(serve_settings, body_memory_mib, false, "--body-memory", "MIB", 1, 1048576,
                       "memory for the bodies of all requests together, others get 503; default: 512"),
     OPTION_IS_INTEGER(
@@ -291,6 +294,7 @@ static exit_code run(const char *const *arguments, size_t count)
                         .metric = WW_COSINE,
                         .queue_limit = config.queue_limit,
                         .body_mib = config.body_bytes >> 20,
+                        .upload_mib = config.upload_bytes >> 20,
                         .body_memory_mib = config.all_bodies_bytes >> 20,
                         .disk_reserve_mib = config.disk_reserve_bytes >> 20,
                         .connections = config.connections,
@@ -311,6 +315,8 @@ static exit_code run(const char *const *arguments, size_t count)
     config.certificate = s.certificate;
     config.private_key = s.private_key;
     config.access_log = s.access_log;
+    config.snapshots = s.snapshots;
+    config.upload_bytes = s.upload_mib << 20;
     config.queue_limit = s.queue_limit;
     config.body_bytes = s.body_mib << 20;
     config.all_bodies_bytes = s.body_memory_mib << 20;

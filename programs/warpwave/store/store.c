@@ -11,6 +11,7 @@
 #include <warpwave/map.h>
 
 #include "base/text.h"
+#include "snapshot/snapshot.h"
 #include "warpwave/operands.h"
 #include "warpwave/terminal.h"
 
@@ -115,6 +116,18 @@ static ww_status backup_run(store_call *call)
     return status;
 }
 
+static ww_status restore_run(store_call *call)
+{
+    progress bar;
+    const snapshot_call snapshot = {call->store, call->device, call->operands[1], progress_report, &bar};
+    progress_begin(&bar, "restoring collections", 0);
+    const ww_status status = call->settings.restored
+                                 ? snapshot_restore(&snapshot, call->settings.restored, call->settings.restored)
+                                 : snapshot_restore_all(&snapshot);
+    progress_end(&bar);
+    return status;
+}
+
 static ww_status check_run(store_call *call)
 {
     progress bar;
@@ -187,6 +200,8 @@ static const option compact_options[] = {
     FLAG(step, "--step", "give space back in small steps, while others read and write; rows keep their numbers"), QUIET, SYNC,
     JSON};
 static const option backup_options[] = {FORCE, QUIET, SYNC, JSON};
+static const option restore_options[] = {TEXT(restored, false, "--collection", "NAME", "only this collection; default: all"),
+                                         QUIET, SYNC, JSON};
 static const option add_options[] = {
     TEXT(queries, false, "--in", "FILE", "the vectors"),
     FORMAT,
@@ -354,6 +369,11 @@ static const action actions[] = {
      TAKES(compact_options, compact_run, .on_collection = true, .done = "compacted")},
     {"backup", "STORE FILE", "copy the store, which may be in use, to another file",
      TAKES(backup_options, backup_run, .reads = true, .done = "copied to")},
+    {"restore", "SNAPSHOT STORE",
+     "copy the collections of a snapshot or a backup into a store, which may be in use: each replaces the one with its name, "
+     "in one "
+     "step",
+     TAKES(restore_options, restore_run, .makes = true, .done = "restored")},
     {"upgrade", "STORE", "add what files of earlier versions lack: checksums of their rows",
      TAKES(write_options, upgrade_run, .makes = false)},
     {"check", "STORE", "read and check everything", TAKES(write_options, check_run, .reads = true)},
@@ -368,7 +388,8 @@ static void say_done(const action *a, const store_call *call)
         json_writer w = {.to = stdout, .digits = JSON_DIGITS_F32};
         json_open(&w, NULL, '{');
         json_put_text(&w, "done", a->name);
-        json_put_text(&w, strcmp(a->name, "backup") == 0 ? "file" : "collection", call->operands[1]);
+        json_put_text(&w, strcmp(a->name, "backup") == 0 || strcmp(a->name, "restore") == 0 ? "file" : "collection",
+                      call->operands[1]);
         json_close(&w);
         return;
     }
@@ -393,6 +414,11 @@ static ww_status act(const action *a, store_call *call)
     const store_way *way = a->way;
     ww_store_config config = ww_store_config_default();
     progress bar;
+    if (way->run == restore_run) { /* the store is opened, whichever operand it is */
+        const char *snapshot = call->operands[0];
+        call->operands[0] = call->operands[1];
+        call->operands[1] = snapshot;
+    }
     config.synchronous = (ww_synchronous)call->settings.synchronous;
     const bool texts = way->run == store_add && call->settings.text; /* adding texts creates the collection */
     config.must_exist = !way->makes && !texts;

@@ -17,7 +17,8 @@ enum { MODE_VECTOR, MODE_TEXT, MODE_HYBRID }; /* in the order of --mode */
 
 typedef struct store_settings {
     const char *device, *format, *ids, *id_column, *payloads, *vector, *payload, *queries, *where, *filter, *radius, *min_score,
-        *text, *model, *query_prefix, *document_prefix, *rerank, *mmr, *group_by, *weights, *out, *color, *recall_text, *sparse;
+        *text, *model, *query_prefix, *document_prefix, *rerank, *mmr, *group_by, *weights, *out, *color, *recall_text,
+        *restored, *sparse;
     text_list id, params;
     int metric, type, synchronous, mode, fusion, modifier;
     int64_t chunk, overlap, candidates, groups, group_size, expand; /* chunk 0, overlap -1: not given */

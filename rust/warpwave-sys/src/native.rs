@@ -1770,7 +1770,25 @@ mod store {
             initialized(ww_store_model_init)
         }
     }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_store_copy {
+        pub struct_size: usize,
+        pub names: *const *const c_char,
+        pub to: *const *const c_char,
+        pub count: i64,
+        pub note_key: *const c_char,
+        pub note: *mut *const c_char,
+        pub progress: ww_progress,
+        pub user: *mut c_void,
+    }
+    impl Default for ww_store_copy {
+        fn default() -> Self {
+            initialized(ww_store_copy_init)
+        }
+    }
     extern "C" {
+        pub fn ww_store_copy_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_store_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_store_info_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_store_model_init(value: *mut c_void, struct_size: usize) -> ww_status;
@@ -1791,6 +1809,8 @@ mod store {
         pub fn ww_store_set_note(store: *mut ww_store, collection: *const c_char, key: *const c_char, text: *const c_char) -> ww_status;
         pub fn ww_store_get_note(store: *mut ww_store, collection: *const c_char, key: *const c_char, text: *mut c_char) -> ww_status;
         pub fn ww_store_backup(store: *mut ww_store, path: *const c_char, progress: ww_progress, user: *mut c_void) -> ww_status;
+        pub fn ww_store_backup_collections(store: *mut ww_store, path: *const c_char, copy: *const ww_store_copy) -> ww_status;
+        pub fn ww_store_restore(store: *mut ww_store, path: *const c_char, copy: *const ww_store_copy) -> ww_status;
         pub fn ww_store_upgrade(store: *mut ww_store, progress: ww_progress, user: *mut c_void) -> ww_status;
         pub fn ww_store_shrink(store: *mut ww_store, collection: *const c_char, bytes: i64, left: *mut i64) -> ww_status;
         pub fn ww_store_check(store: *mut ww_store, progress: ww_progress, user: *mut c_void) -> ww_status;

@@ -415,8 +415,7 @@ ww_status index_writer_build(index_writer *w, const ivf_tables *t, const ivf *in
     memory_free((void *)(uintptr_t)lists.centroids);
     memory_free((void *)(uintptr_t)lists.records);
     if (status == WW_OK)
-        status = schema_run(t->db, "CREATE INDEX IF NOT EXISTS \"%w\".\"warpwave_ivf_%lld\" ON \"%w_ivf_rows\"(list)",
-                            t->schema, (long long)record->uid, record->name);
+        status = ivf_index_lists(t);
     const ivf_header header = {.built = record->sequence,
                                .changed = record->sequence,
                                .version = schema_epoch(),

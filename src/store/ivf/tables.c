@@ -66,6 +66,12 @@ ww_status ivf_tables_create(const ivf_tables *t)
     return status;
 }
 
+ww_status ivf_index_lists(const ivf_tables *t)
+{
+    return schema_run(t->db, "CREATE INDEX IF NOT EXISTS \"%w\".\"warpwave_ivf_%lld\" ON \"%w_ivf_rows\"(list)", t->schema,
+                      (long long)t->record->uid, t->record->name);
+}
+
 /* SQLite cannot drop a table while a statement runs, and an SQL command runs inside one. In that case the table is emptied. */
 ww_status ivf_tables_drop(sqlite3 *db, const char *schema, const char *name)
 {

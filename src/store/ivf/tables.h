@@ -62,6 +62,9 @@ ww_status ivf_explain(const char *name, ww_status status);
 /* Create the tables, empty; drop the existing ones, or empty them if called within an SQL statement; rename them with their
  * collection. These and all functions below run in the caller's transaction. */
 ww_status ivf_tables_create(const ivf_tables *t);
+
+/* Makes the SQL index over the lists of NAME_ivf_rows, which is faster than filling a table that has it. */
+ww_status ivf_index_lists(const ivf_tables *t);
 ww_status ivf_tables_drop(sqlite3 *db, const char *schema, const char *name);
 ww_status ivf_tables_rename(sqlite3 *db, const char *schema, const char *name, const char *to);
 

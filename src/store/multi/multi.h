@@ -27,6 +27,9 @@ typedef struct multi_table {
 /* Does the table exist? This and all functions below run in the caller's transaction. */
 ww_status multi_table_exists(const multi_table *t, bool *exist);
 
+/* Makes it. */
+ww_status multi_table_create(const multi_table *t);
+
 /* Drop it if it exists; rename it, if it exists, with its collection. */
 ww_status multi_table_drop(const multi_table *t);
 ww_status multi_table_rename(const multi_table *t, const char *name);

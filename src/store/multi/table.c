@@ -209,6 +209,15 @@ static ww_status dim_known(multi_writer *w, const multi_table *t)
     return status;
 }
 
+ww_status multi_table_create(const multi_table *t)
+{
+    return schema_run(
+        t->db,
+        "CREATE TABLE \"%w\".\"%w_multi\"(place INTEGER PRIMARY KEY, handle INTEGER, checksum INTEGER, dim INTEGER, "
+        "vectors BLOB)",
+        t->schema, t->name);
+}
+
 ww_status multi_writer_insert(multi_writer *w, const multi_table *t, multi_new row, uint64_t *checksum)
 {
     const ww_multivector *v = row.vector;
@@ -220,10 +229,7 @@ ww_status multi_writer_insert(multi_writer *w, const multi_table *t, multi_new r
                        t->name, (long long)row.place);
     ww_status status = table_known(w, t);
     if (status == WW_OK && !w->exist) {
-        status = schema_run(t->db,
-                            "CREATE TABLE \"%w\".\"%w_multi\"(place INTEGER PRIMARY KEY, handle INTEGER, checksum INTEGER, "
-                            "dim INTEGER, vectors BLOB)",
-                            t->schema, t->name);
+        status = multi_table_create(t);
         w->exist = status == WW_OK;
     }
     if (status == WW_OK)

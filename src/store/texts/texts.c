@@ -41,8 +41,7 @@ ww_status texts_exist(const text_tables *t, bool *exist)
     return status;
 }
 
-/* Makes the table. WW_UNSUPPORTED if this SQLite has no FTS5. */
-static ww_status create(const text_tables *t)
+ww_status texts_create(const text_tables *t)
 {
     sqlite3_stmt *asked = NULL;
     ww_status status = schema_statement(t->db, &asked, "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'");
@@ -203,7 +202,7 @@ ww_status text_writer_insert(text_writer *w, const text_tables *t, int64_t handl
     if (status != WW_OK || !text)
         return status;
     if (!w->exist) {
-        status = create(t);
+        status = texts_create(t);
         w->exist = w->known = status == WW_OK;
     }
     return status == WW_OK ? run(w, t, INSERT_TEXT, handle, text) : status;

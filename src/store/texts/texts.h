@@ -28,6 +28,9 @@ enum { TEXT_WORDS_MAX = 1024 }; /* of a search */
  * caller's transaction. */
 ww_status texts_exist(const text_tables *t, bool *exist);
 
+/* Makes the table. WW_UNSUPPORTED if this SQLite has no FTS5. */
+ww_status texts_create(const text_tables *t);
+
 /* Drops the table if it exists. */
 ww_status texts_drop(const text_tables *t);
 

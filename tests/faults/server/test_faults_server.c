@@ -83,6 +83,8 @@ static const struct {
     {"GET", "/ui/app.js", NULL},
     {"GET", "/warpwave/overview", NULL},
     {"POST", "/warpwave/backup", NULL},
+    {"POST", "/collections/docs/snapshots", NULL},
+    {"GET", "/collections/docs/snapshots", NULL},
     {"GET", "/warpwave/collections/docs/fields", NULL},
     {"POST", "/warpwave/collections/docs/rows", "{\"filter\": {\"must\": [{\"key\": \"a\", \"match\": {\"value\": 1}}]}}"},
     {"POST", "/warpwave/collections/docs/rows", "{\"ids\": [\"1\", \"3\"], \"with_vector\": true}"},

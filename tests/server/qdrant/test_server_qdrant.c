@@ -349,9 +349,6 @@ static void what_qdrant_has_and_the_server_has_not_is_refused_with_a_sentence(vo
         {"PUT", "/collections/other",
          "{\"vectors\": {\"size\": 1, \"distance\": \"Dot\"}, \"init_from\": {\"collection\": \"a\"}}"},
         {"PUT", "/collections/docs/shards", "{\"shard_key\": \"a\"}"},
-        {"PUT", "/collections/docs/snapshots/recover", "{\"location\": \"http://localhost/a\"}"},
-        {"POST", "/collections/docs/snapshots", "{}"},
-        {"GET", "/snapshots", NULL},
     };
     ASK_STATUS(port, 200, "PUT", "/collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1,0,0,0,0,0,0,0]}]}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
