@@ -58,12 +58,18 @@ def parity_rows():
 
 def lines_section():
     """The section of parity.md that parity-lines.tsv stands for."""
-    rows = parity_rows()
+    names, *rows = parity_rows()
+    words = dict(zip(names[4:], rows[0][4:]))
     text = [LINES, "`warpwave bench --parity` computes a fixed set of searches, tensors, products and the logits of a small model, and prints a digest of the bits",
-            "of each. Every machine prints the same four words. If you own a card that is not here, compare yours by eye, and send them with",
-            "`warpwave devices`. *run*: on that machine; the kernels of emulated devices are compiled for the host.", ""]
-    text += ["| " + " | ".join(row) + " |" for row in rows]
-    text.insert(6, "|" + "---|" * len(rows[0]))
+            "of each. Every machine in the table prints the same four words, except where it says otherwise:", "",
+            "    " + "  ".join(f"{name} {word}" for name, word in words.items()), "",
+            "If you own a card that is not here, compare yours by eye, and send them with `warpwave devices`. *run*: on that machine; the kernels of emulated",
+            "devices are compiled for the host.", "", "| machine | devices | how | date |", "|---|---|---|---|"]
+    groups = {}
+    for machine, device, how, date, *told in rows:
+        other = "".join(f"; **{name} {word}**" for name, word, known in zip(names[4:], told, words.values()) if word != known)
+        groups.setdefault((machine, how + other, date), []).append(device)
+    text += [f"| {machine} | {'; '.join(devices)} | {how} | {date} |" for (machine, how, date), devices in groups.items()]
     return "\n".join(text) + "\n"
 
 

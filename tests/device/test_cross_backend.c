@@ -362,16 +362,18 @@ static void write_cases(FILE *out)
         results += outcomes[i].results;
     }
     fprintf(out,
-            "\n**%d of %d cases are the same on all %d backends**, %lld results on each. A case is a set of vectors and a "
-            "metric:\n\n",
+            "\n**%d of %d cases are the same on all %d backends**, %lld results on each. A case is a metric and one of these "
+            "sets of vectors:\n",
             same, outcome_count, backend_count, (long long)results);
-    fprintf(out, "| vectors | rows x dimension | queries | k |\n|---|--:|--:|--:|\n");
+    const char *before = "";
     for (int i = 0; i < outcome_count; i++) {
         const cross_case *of = outcomes[i].of;
-        if (i == 0 || outcomes[i - 1].of != of)
-            fprintf(out, "| %s%s | %lld x %d | %lld | %d |\n", of->name, of->masked ? ", masked" : "", (long long)of->rows,
-                    of->dim, (long long)of->queries, of->k);
+        if (i > 0 && outcomes[i - 1].of == of)
+            continue;
+        fprintf(out, "%s%s (%lldx%d%s)", before, of->name, (long long)of->rows, of->dim, of->masked ? ", masked" : "");
+        before = ",\n";
     }
+    fprintf(out, ".\n");
 }
 
 static void write_exceptions(FILE *out)

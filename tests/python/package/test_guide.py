@@ -78,11 +78,16 @@ def blocks(path, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / path).read_text(encoding="utf-8"), flags=re.M | re.S)
 
 
-@pytest.mark.parametrize("page, printed", [("docs/guide/from-python.md", "['east' 'northeast']\n"), ("docs/guide/languages.md", "east 0.9939\nnortheast 0.8614\n"),
-                                           ("docs/guide/multivectors.md", "['a' 'b'] [3.  1.5]\n"), ("docs/guide/sparse-vectors.md", "['b' 'a']\n")])
+@pytest.mark.parametrize("page, printed", [("docs/guide/from-python.md", "['east' 'northeast']\n"), ("docs/guide/multivectors.md", "['a' 'b'] [3.  1.5]\n"),
+                                           ("docs/guide/sparse-vectors.md", "['b' 'a']\n")])
 def test_the_first_python_of_a_page_runs(page, printed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run_python(blocks(page, "python")[0]) == printed
+
+
+def test_the_example_by_ctypes_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_python((ROOT / "examples/search_ctypes.py").read_text(encoding="utf-8")) == "east 0.9939\nnortheast 0.8614\n"
 
 
 def test_the_readme_runs_as_printed(tmp_path, monkeypatch):
