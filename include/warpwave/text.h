@@ -107,11 +107,28 @@ typedef struct ww_text_query {
     int64_t reranked; /* hits of each text to rerank, at least k; 0: 100 */
 } ww_text_query;
 
+/* How ww_sparse_from_text() weighs a word that a text has f times, with n words in the text:
+ * f (k + 1) / (f + k (1 - b + b n / average_words)). */
+typedef struct ww_bm25 {
+    size_t struct_size;
+    double k, b;          /* 1.2 and 0.75 by default */
+    double average_words; /* of the texts; 256 by default */
+    int32_t query;        /* not 0: each word weighs 1 */
+} ww_bm25;
+
+/* Where ww_sparse_from_text() writes: the caller's arrays of `capacity` elements. WW_SPARSE_MAX is enough for any vector. */
+typedef struct ww_sparse_room {
+    int64_t capacity, count; /* count: out */
+    uint32_t *indices;
+    float *values;
+} ww_sparse_room;
+
 /* device.h says how ..._default() and ..._init() differ. */
 WW_API ww_status ww_text_config_init(void *value, size_t struct_size);
 WW_API ww_status ww_text_rows_init(void *value, size_t struct_size);
 WW_API ww_status ww_chunking_init(void *value, size_t struct_size);
 WW_API ww_status ww_documents_init(void *value, size_t struct_size);
+WW_API ww_status ww_bm25_init(void *value, size_t struct_size);
 WW_API ww_status ww_text_query_init(void *value, size_t struct_size);
 
 static inline ww_text_config ww_text_config_default(void)
@@ -145,6 +162,13 @@ static inline ww_text_query ww_text_query_default(void)
     return value;
 }
 
+static inline ww_bm25 ww_bm25_default(void)
+{
+    ww_bm25 value;
+    ww_bm25_init(&value, sizeof value);
+    return value;
+}
+
 /* Opens a collection of the store with its model. Refuses a model that does not embed, one that is not the kept one, a
  * dimension that is not the model's, and a collection that has rows but no kept model. The store must stay open. Blocks. */
 WW_API ww_status ww_text_open(ww_store *store, const char *collection, const ww_text_config *config, ww_text **text);
@@ -175,6 +199,13 @@ WW_API ww_status ww_text_chunks(const ww_model *model, const char *document, siz
 
 /* Searches for texts. The results are as those of ww_collection_query(). Blocks. */
 WW_API ww_status ww_text_search(ww_text *text, const ww_text_query *query, ww_results **results);
+
+/* Makes a text's sparse vector for BM25, whose indices ascend: a search by vectors of `query` with WW_SPARSE_IDF (sparse.h)
+ * ranks rows that have such vectors. A word's index is a hash of it in lower case, as fastembed's Qdrant/bm25 makes it; words
+ * are not stemmed, none is left out but those of more than 40 characters, and words with equal hashes count as one. `how` may
+ * be NULL. Refuses a text that is not UTF-8, and one with more different words than the capacity (WW_OUT_OF_RANGE). Does not
+ * block. */
+WW_API ww_status ww_sparse_from_text(const char *text, const ww_bm25 *how, ww_sparse_room *vector);
 
 #ifdef __cplusplus
 }

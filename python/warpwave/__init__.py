@@ -12,6 +12,7 @@ from ._errors import (Busy, Cancelled, CorruptFile, CutText, DimensionMismatch, 
                       MissingFile, NoDevice, NotFound, OtherProcess, OutOfMemory, OutOfRange, Status, Unsupported)
 from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
 from .results import Hit, Results, Row, SearchStats, TextHit
+from ._bm25 import bm25
 from ._sparse import SparseVector
 from .flat import IndexFlat, IndexFlatIP, IndexFlatL2, IndexIVFFlat
 from .model import Model, ModelInfo, Reply, Session, ToolCall
@@ -31,6 +32,6 @@ __version__: str = _native.ww_version().decode()
 __all__ = [
     "AsyncCollection", "AsyncModel", "AsyncStore", "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "CutText", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
     "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat", "InternalError", "InvalidArgument", "IoError", "IvfInfo", "Map", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
-    "OutOfMemory", "OutOfRange", "QuantMatrix", "Reply", "Results", "Row", "SearchStats", "Session", "SparseVector", "Status", "Store", "StoreInfo", "TextCollection", "TextHit", "ToolCall", "Unsupported", "backend_absence", "devices", "load", "open_gguf", "score"
+    "OutOfMemory", "OutOfRange", "QuantMatrix", "Reply", "Results", "Row", "SearchStats", "Session", "SparseVector", "Status", "Store", "StoreInfo", "TextCollection", "TextHit", "ToolCall", "Unsupported", "backend_absence", "bm25", "devices", "load", "open_gguf", "score"
 ]
 __all__ += _tensor_names

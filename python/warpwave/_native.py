@@ -1608,10 +1608,28 @@ class ww_text_query(Structure):
                 ("reranked", c_int64)]
 
 
+@struct
+class ww_bm25(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("k", c_double),
+                ("b", c_double),
+                ("average_words", c_double),
+                ("query", c_int32)]
+
+
+@struct
+class ww_sparse_room(Structure):
+    _fields_ = [("capacity", c_int64),
+                ("count", c_int64),
+                ("indices", c_void_p),
+                ("values", c_void_p)]
+
+
 ww_text_config_init = function("text", "ww_text_config_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_text_rows_init = function("text", "ww_text_rows_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_chunking_init = function("text", "ww_chunking_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_documents_init = function("text", "ww_documents_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_bm25_init = function("text", "ww_bm25_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_text_query_init = function("text", "ww_text_query_init", c_int, c_void_p, ("struct_size", c_size_t))
 ww_text_open = function("text", "ww_text_open", c_int, c_void_p, ("collection", c_char_p), POINTER(ww_text_config), c_void_p)
 ww_text_close = function("text", "ww_text_close", None, c_void_p)
@@ -1625,3 +1643,5 @@ ww_text_upsert_documents = function("text", "ww_text_upsert_documents", c_int, c
 ww_text_chunks = function("text", "ww_text_chunks", c_int, c_void_p, c_char_p, ("bytes", c_size_t), POINTER(ww_chunking),
                           POINTER(ww_chunk), ("capacity", c_size_t), c_void_p)
 ww_text_search = function("text", "ww_text_search", c_int, c_void_p, POINTER(ww_text_query), c_void_p)
+ww_sparse_from_text = function("text", "ww_sparse_from_text", c_int, ("text", c_char_p), POINTER(ww_bm25),
+                               POINTER(ww_sparse_room))

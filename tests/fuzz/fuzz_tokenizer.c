@@ -1,10 +1,13 @@
-/* Any bytes as a vocabulary and a text: the vocabulary is refused with a message, or every text has tokens of it, the same each
- * time, which have bytes and can be put together again. The first byte chooses the family, the second the pre-tokenizer and the
- * flags. Then lines, each a piece with its kind before it; after an empty line merges, which for unigram are the map of
- * characters; after another one the text. */
+/* Any bytes as a text whose words make a sparse vector, and as a vocabulary and a text: the vocabulary is refused with a
+ * message, or every text has tokens of it, the same each time, which have bytes and can be put together again. The first byte
+ * chooses the family, the second the pre-tokenizer and the flags. Then lines, each a piece with its kind before it; after an
+ * empty line merges, which for unigram are the map of characters; after another one the text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <warpwave/sparse.h>
+#include <warpwave/text.h>
 
 #include "base/memory.h"
 #include "model/tokenizer/family.h"
@@ -90,10 +93,27 @@ static void fuzz_use(const tokenizer *t, ww_gguf_span text, unsigned flags)
     token_list_free(&second);
 }
 
+/* The words of any text, which ascend by their indices. */
+static void fuzz_words(const uint8_t *bytes, size_t size)
+{
+    static uint32_t indices[WW_SPARSE_MAX];
+    static float values[WW_SPARSE_MAX];
+    char *text = memory_copy_text((const char *)bytes, size);
+    ww_sparse_room room = {.capacity = WW_SPARSE_MAX, .indices = indices, .values = values};
+    if (!text)
+        abort();
+    if (ww_sparse_from_text(text, NULL, &room) == WW_OK)
+        for (int64_t i = 0; i < room.count; i++)
+            if (!(values[i] > 0.0f) || (i > 0 && indices[i - 1] >= indices[i]))
+                abort();
+    memory_free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static fuzz_input in;
     tokenizer *t = NULL;
+    fuzz_words(bytes, size);
     if (size < 2)
         return 0;
     fuzz_parse(&in, (const char *)bytes, size);

@@ -164,7 +164,12 @@ static int64_t last_text(const operation *o)
 
 static bool read_named_vector(request *r, const char *value, operation *o, named_vector *v)
 {
+    point_place place;
     v->text = -1;
+    if (is_words(value)) {
+        v->is_sparse = true;
+        return sparse_document_read(r, value, vector_place(o, place), &v->sparse);
+    }
     if (is_document(value)) {
         v->dim = add_text(r, value, o, &o->text_vectors, o->text_floats);
         if (v->dim <= 0 || !reserve_texts(r, o, v->dim))
@@ -174,7 +179,6 @@ static bool read_named_vector(request *r, const char *value, operation *o, named
         o->text_floats += v->dim;
         return true;
     }
-    point_place place;
     if (is_sparse(value)) {
         v->is_sparse = true;
         return sparse_value_read(r, value, vector_place(o, place), &v->sparse);

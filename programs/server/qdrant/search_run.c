@@ -204,7 +204,7 @@ static ww_status make_ready(entry *e, search *s)
     s->target = s->example_count > 0 || s->words || other ? entry_part(e, s->using) : e;
     if (status == WW_OK && !s->target)
         status = ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", s->using);
-    if (status == WW_OK && (s->kind == SEARCH_SPARSE || (s->example_count > 0 && s->target->sparse)))
+    if (status == WW_OK && (s->kind == SEARCH_SPARSE || ((s->example_count > 0 || s->words) && s->target->sparse)))
         return sparse_ready(s);
     if (status == WW_OK && (s->kind == SEARCH_MULTI || (s->example_count > 0 && s->target->multi)))
         return multi_ready(s);

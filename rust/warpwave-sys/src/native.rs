@@ -1997,11 +1997,34 @@ mod text {
             initialized(ww_text_query_init)
         }
     }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_bm25 {
+        pub struct_size: usize,
+        pub k: f64,
+        pub b: f64,
+        pub average_words: f64,
+        pub query: i32,
+    }
+    impl Default for ww_bm25 {
+        fn default() -> Self {
+            initialized(ww_bm25_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_sparse_room {
+        pub capacity: i64,
+        pub count: i64,
+        pub indices: *mut u32,
+        pub values: *mut f32,
+    }
     extern "C" {
         pub fn ww_text_config_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_text_rows_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_chunking_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_documents_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_bm25_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_text_query_init(value: *mut c_void, struct_size: usize) -> ww_status;
         pub fn ww_text_open(store: *mut ww_store, collection: *const c_char, config: *const ww_text_config, text: *mut *mut ww_text) -> ww_status;
         pub fn ww_text_close(text: *mut ww_text);
@@ -2014,6 +2037,7 @@ mod text {
         pub fn ww_text_upsert_documents(text: *mut ww_text, documents: *const ww_documents, chunks: *mut i64) -> ww_status;
         pub fn ww_text_chunks(model: *const ww_model, document: *const c_char, bytes: usize, how: *const ww_chunking, chunks: *mut ww_chunk, capacity: usize, count: *mut usize) -> ww_status;
         pub fn ww_text_search(text: *mut ww_text, query: *const ww_text_query, results: *mut *mut ww_results) -> ww_status;
+        pub fn ww_sparse_from_text(text: *const c_char, how: *const ww_bm25, vector: *mut ww_sparse_room) -> ww_status;
     }
 }
 #[cfg(feature = "text")]

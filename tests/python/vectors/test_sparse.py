@@ -263,7 +263,7 @@ def test_a_collection_in_memory_refuses_them():
     memory = warpwave.Collection(2, device="cpu")
     memory.add([[1, 2]], ids=["a"])
     for call in (lambda: memory.add([[1, 2]], sparse=[{1: 1.0}]), lambda: memory.update("a", [1, 2], sparse={1: 1.0}), lambda: memory.search(sparse={1: 1.0})):
-        with pytest.raises(warpwave.InvalidArgument, match="in memory, and only a store"):
+        with pytest.raises(warpwave.InvalidArgument, match="in memory, and only rows of a store"):
             call()
     assert len(memory) == 1 and memory.get("a", sparse=True).sparse is None
 
@@ -315,3 +315,23 @@ def test_with_asyncio(tmp_path):
             assert [row.sparse.indices.tolist() async for row in docs.iterate(sparse=True)] == [[1], [2]]
 
     asyncio.run(work())
+
+
+def test_texts_are_made_into_vectors_of_their_words(tmp_path):
+    texts = ["the red fox", "the dog and the other dog", "a RED dog's house"]
+    vectors = warpwave.bm25(texts)
+    assert [len(vector.indices) for vector in vectors] == [3, 4, 5]
+    assert warpwave.bm25("hello").indices.tolist() == [0x248BFA47]  # MurmurHash3
+    asked = warpwave.bm25("Red dog dog", query=True)
+    assert asked.values.tolist() == [1, 1]
+    rows = warpwave.Store(tmp_path / "bm25.db").create("docs", dim=1, metric="dot")
+    rows.add(np.zeros((3, 1)), ids=["fox", "dog", "house"], sparse=vectors)
+    assert rows.search(sparse=asked, modifier="idf", k=2).ids.tolist() == ["house", "dog"]
+    weight = 2 * 2.2 / (2 + 1.2 * (0.25 + 0.75 * 6 / 10))
+    assert np.float32(weight) in warpwave.bm25(texts[1], average_words=10).values
+    with pytest.raises(TypeError, match=r"texts\[1\]"):
+        warpwave.bm25(["a", 1])
+    with pytest.raises(ValueError, match="NUL"):
+        warpwave.bm25("a\0b")
+    with pytest.raises(warpwave.OutOfRange, match="b is 2"):
+        warpwave.bm25("a", b=2)

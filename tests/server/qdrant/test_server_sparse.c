@@ -118,18 +118,6 @@ static void idf_weighs_rare_indices_by_the_live_points(void **state)
     assert_string_equal(FOUND(query), expected);
 }
 
-static void hits_are_fused_with_those_of_dense_vectors(void **state)
-{
-    (void)state;
-#define BOTH "\"prefetch\": [{\"query\": [0, 1], \"using\": \"dense\", \"limit\": 2}, {" WORDS ", \"limit\": 2}]"
-    assert_string_equal(FOUND("{" BOTH ", \"query\": {\"fusion\": \"rrf\"}}"), "3:0.6667 2:0.5 1:0.5");
-    json_t *answer, *points = points_of(POINTS "/query", "{" BOTH ", \"query\": {\"fusion\": \"dbsf\"}}", &answer);
-    assert_int_equal(json_array_size(points), 3);
-    json_decref(answer);
-    assert_string_equal(FOUND("{\"prefetch\": {\"query\": [0, 1], \"using\": \"dense\", \"limit\": 2}, " WORDS "}"),
-                        "3:1 2:-2"); /* rescored */
-}
-
 /* The sparse vector of a point as JSON text; the caller frees it. */
 static char *vector_of(const char *id, const char *name)
 {
@@ -140,6 +128,39 @@ static char *vector_of(const char *id, const char *name)
                             JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
     json_decref(answer);
     return text;
+}
+
+/* A document fills the vector and asks for it, with the indices that fastembed's model gives words. */
+static void a_document_is_made_into_the_weights_of_its_words(void **state)
+{
+    (void)state;
+#define TEXT(text, options) "{\"text\": \"" text "\", \"model\": \"Qdrant/bm25\"" options "}"
+    ASK_STATUS(port, 200, "PUT", POINTS "?wait=true",
+               "{\"points\": [{\"id\": 8, \"vector\": {\"rare\": " TEXT(
+                   "Hello, hello test", ", \"options\": {\"k\": 1, \"b\": 0}") "}}, {\"id\": 9, \"vector\": {\"dense\": [0, "
+                                                                               "0], \"rare\": " TEXT("a fox", "") "}}]}");
+    char *made = vector_of("8", "rare");
+    assert_string_equal(made, "{\"indices\":[613153351,1167338989],\"values\":[1.33333,1.0]}");
+    free(made);
+    assert_string_equal(FOUND("{\"query\": " TEXT("TEST", "") ", \"using\": \"rare\", \"score_threshold\": 1}"), "8:1.204");
+    ASK_STATUS(port, 400, "PUT", POINTS,
+               "{\"points\": [{\"id\": 8, \"vector\": {\"rare\": " TEXT("x", ", \"options\": {\"stemmer\": 1}") "}}]}");
+    ASK_STATUS(port, 400, "PUT", POINTS,
+               "{\"points\": [{\"id\": 8, \"vector\": {\"rare\": " TEXT("x", ", \"options\": {\"b\": 7}") "}}]}");
+    ASK_STATUS(port, 400, "PUT", POINTS, "{\"points\": [{\"id\": 8, \"vector\": {\"dense\": " TEXT("x", "") "}}]}");
+    ASK_STATUS(port, 200, "POST", POINTS "/delete?wait=true", "{\"points\": [8, 9]}");
+}
+
+static void hits_are_fused_with_those_of_dense_vectors(void **state)
+{
+    (void)state;
+#define BOTH "\"prefetch\": [{\"query\": [0, 1], \"using\": \"dense\", \"limit\": 2}, {" WORDS ", \"limit\": 2}]"
+    assert_string_equal(FOUND("{" BOTH ", \"query\": {\"fusion\": \"rrf\"}}"), "3:0.6667 2:0.5 1:0.5");
+    json_t *answer, *points = points_of(POINTS "/query", "{" BOTH ", \"query\": {\"fusion\": \"dbsf\"}}", &answer);
+    assert_int_equal(json_array_size(points), 3);
+    json_decref(answer);
+    assert_string_equal(FOUND("{\"prefetch\": {\"query\": [0, 1], \"using\": \"dense\", \"limit\": 2}, " WORDS "}"),
+                        "3:1 2:-2"); /* rescored */
 }
 
 static void check_vector(const char *id, const char *name, const char *expected)
@@ -274,6 +295,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_description_has_sparse_vectors, begin, end),
         cmocka_unit_test_setup_teardown(points_are_found_by_common_indices, begin, end),
         cmocka_unit_test_setup_teardown(idf_weighs_rare_indices_by_the_live_points, begin, end),
+        cmocka_unit_test_setup_teardown(a_document_is_made_into_the_weights_of_its_words, begin, end),
         cmocka_unit_test_setup_teardown(hits_are_fused_with_those_of_dense_vectors, begin, end),
         cmocka_unit_test_setup_teardown(sparse_vectors_are_returned_changed_and_deleted, begin, end),
         cmocka_unit_test_setup_teardown(a_vector_without_a_name_may_stand_beside, begin, end),

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <warpwave/text.h>
+
 #include "base/json/json_sparse.h"
 #include "base/json/json_value.h"
 #include "base/memory.h"
@@ -27,6 +29,69 @@ bool sparse_value_read(request *r, const char *value, const char *what, ww_spars
     *vector = (ww_sparse_vector){read.count, read.indices, read.values};
     if (status == WW_OK) /* the library says what is wrong with a vector, and so before anything is queued */
         status = ww_sparse_score(vector, vector, &score, NULL);
+    if (status == WW_OK || status == WW_OUT_OF_MEMORY)
+        return status == WW_OK ? true : request_fail_status(r, status);
+    text_without_calls(message, sizeof message, ww_error_message());
+    return request_fail(r, 400, "%s: %s", what, message);
+}
+
+/* Makes the vector of a text, in memory of just its size. */
+static ww_status make_vector(const char *text, const ww_bm25 *how, ww_sparse_vector *vector)
+{
+    ww_sparse_room room = {.capacity = WW_SPARSE_MAX};
+    room.indices = memory_alloc(WW_SPARSE_MAX * sizeof *room.indices);
+    room.values = memory_alloc(WW_SPARSE_MAX * sizeof *room.values);
+    *vector = (ww_sparse_vector){0, room.indices, room.values};
+    if (!room.indices || !room.values)
+        return memory_failed("a sparse vector", WW_SPARSE_MAX * sizeof *room.indices);
+    const ww_status status = ww_sparse_from_text(text, how, &room);
+    vector->count = room.count;
+    uint32_t *indices = memory_resize(room.indices, (size_t)(room.count + 1) * sizeof *indices);
+    vector->indices = indices ? indices : room.indices;
+    float *values = memory_resize(room.values, (size_t)(room.count + 1) * sizeof *values);
+    vector->values = values ? values : room.values;
+    return status;
+}
+
+/* Reads {"k": ..., "b": ..., "avg_len": ...}, the options of fastembed's model that hold here. */
+static bool read_options(request *r, const char *options, const char *what, ww_bm25 *how)
+{
+    const struct {
+        const char *name;
+        double *to;
+    } OPTIONS[] = {{"k", &how->k}, {"b", &how->b}, {"avg_len", &how->average_words}};
+    if (json_type_of(options) != JSON_OBJECT)
+        return request_fail(r, 400, "%s.options: an object is needed", what);
+    for (const char *key = json_first(options); key; key = json_next(key)) {
+        double *to = NULL;
+        for (size_t i = 0; i < sizeof OPTIONS / sizeof *OPTIONS; i++)
+            if (json_text_is(key, OPTIONS[i].name, strlen(OPTIONS[i].name)))
+                to = OPTIONS[i].to;
+        const char *value = json_member(key);
+        if (!to)
+            return request_fail(
+                r, 400, "%s.options: k, b and avg_len are supported; words are not stemmed, and none is left out", what);
+        if (json_type_of(value) != JSON_NUMBER)
+            return request_fail(r, 400, "%s.options: a number is needed", what);
+        const json_number number = json_number_of(value);
+        *to = number.is_integer ? (double)number.integer : number.real;
+    }
+    return true;
+}
+
+bool sparse_document_read(request *r, const char *document, const char *what, ww_sparse_vector *vector)
+{
+    char message[512];
+    ww_bm25 how = ww_bm25_default();
+    const char *options = json_given(document, "options");
+    *vector = (ww_sparse_vector){0};
+    if (options && !read_options(r, options, what, &how))
+        return false;
+    char *text = request_copy_text(r, json_given(document, "text"), what);
+    if (!text)
+        return false;
+    const ww_status status = make_vector(text, &how, vector);
+    memory_free(text);
     if (status == WW_OK || status == WW_OUT_OF_MEMORY)
         return status == WW_OK ? true : request_fail_status(r, status);
     text_without_calls(message, sizeof message, ww_error_message());
@@ -164,6 +229,12 @@ ww_status sparse_ready(search *s)
         return ww_fail(WW_UNSUPPORTED, "query.mmr: is not supported for sparse vectors");
     if (!s->target->sparse)
         return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is not sparse, and the query is", s->using);
+    if (s->kind == SEARCH_WORDS) {
+        ww_bm25 how = ww_bm25_default();
+        how.query = 1;
+        s->kind = SEARCH_SPARSE;
+        return make_vector(s->words, &how, &s->sparse);
+    }
     if (s->kind == SEARCH_SPARSE)
         return WW_OK;
     if (s->kind != SEARCH_NEAREST || s->example_count > 1 || s->lookup.collection[0] != '\0')

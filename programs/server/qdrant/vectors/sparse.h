@@ -18,6 +18,9 @@ bool is_sparse(const char *value);
 bool sparse_value_read(request *r, const char *value, const char *what, ww_sparse_vector *vector);
 void sparse_value_free(ww_sparse_vector *vector);
 
+/* The same for a document, {"text": "red fox", "model": "Qdrant/bm25"}, with the weights of BM25. */
+bool sparse_document_read(request *r, const char *document, const char *what, ww_sparse_vector *vector);
+
 /* Writes {"indices": [...], "values": [...]} of a hit. */
 void put_sparse(out *o, const ww_results *results, int64_t query, int64_t hit);
 
