@@ -195,8 +195,10 @@ ww_status sparse_data_column(const sparse_tables *t, sqlite3_stmt *s, int column
         return row_damaged(t->name, "the block of sparse vectors", head->key);
     memcpy(words, bytes, size);
     const sparse_entries entries = sparse_entries_of(head, words);
-    bool sound = words[0] == b->first && words[b->count - 1] == b->last;
+    int wrong = words[0] != b->first || words[b->count - 1] != b->last;
+    for (int32_t i = 1; i < b->count; i++) /* without a branch, so that the compiler makes vectors of it */
+        wrong |= words[i - 1] >= words[i];
     for (int32_t i = 0; i < b->count; i++)
-        sound = sound && (i == 0 || words[i - 1] < words[i]) && entries.values[i] >= b->low && entries.values[i] <= b->high;
-    return sound ? WW_OK : row_damaged(t->name, "the block of sparse vectors", head->key);
+        wrong |= !(entries.values[i] >= b->low) | !(entries.values[i] <= b->high);
+    return !wrong ? WW_OK : row_damaged(t->name, "the block of sparse vectors", head->key);
 }

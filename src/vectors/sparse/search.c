@@ -1,4 +1,9 @@
-/* The exact search of an inverted index by windows of rows and bounds of blocks (sparse.h says how). */
+/* The exact search of an inverted index by windows of rows and bounds of blocks (sparse.h says how).
+ *
+ * In a window that is not excluded, the terms with the least bounds, as many as no hit can be made of alone, are minor:
+ * frequent words, mostly. The sums of the other terms say which rows may still become hits. If these are few, only they are
+ * scored, and only the blocks of minor terms that reach to one of them are read.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -16,11 +21,35 @@ typedef struct term_place {
     sparse_entries entries;
 } term_place;
 
+/* What a term may add to a row of the window: the greatest product, if it is positive, and the greatest magnitude. */
+typedef struct term_bound {
+    double best, largest;
+    bool any, minor;
+} term_bound;
+
+enum {
+    MINOR_TERMS_MAX = 64, /* with more terms none is minor */
+    CANDIDATES_MAX = 64   /* rows of a window that are scored one by one */
+};
+
 typedef struct window {
     int64_t first; /* row */
     float sums[SPARSE_WINDOW];
     uint64_t touched[SPARSE_WINDOW / 64]; /* rows that have a term of the query */
+    int32_t order[MINOR_TERMS_MAX];       /* of the terms, by their bounds in the window before */
+    uint32_t candidates[CANDIDATES_MAX];  /* rows that may be hits, ascending */
+    float scores[CANDIDATES_MAX];
+    int32_t candidate_count;
 } window;
+
+/* A search that runs. */
+typedef struct running {
+    sparse_search *s;
+    window *w;
+    term_place *places;
+    term_bound *bounds;
+    key_list *list;
+} running;
 
 static bool is_admitted(const sparse_search *s, uint32_t row)
 {
@@ -50,32 +79,40 @@ static int64_t next_row(const sparse_search *s, const term_place *places)
     return first;
 }
 
-/* No row of the window has a score above the result.
+static term_bound bound_term(const sparse_term *term, const term_place *place, int64_t end)
+{
+    term_bound bound = {0};
+    for (int64_t b = place->block; b < term->block_count && term->blocks[b].first < end; b++) {
+        const double low = (double)term->weight * (double)term->blocks[b].low;
+        const double high = (double)term->weight * (double)term->blocks[b].high;
+        bound.best = fmax(bound.best, fmax(low, high));
+        bound.largest = fmax(bound.largest, fmax(fabs(low), fabs(high)));
+        bound.any = true;
+    }
+    return bound;
+}
+
+/* The sums of bounds. */
+typedef struct bound_sum {
+    double best, size, n;
+} bound_sum;
+
+static void sum_bound(bound_sum *sum, const term_bound *bound)
+{
+    sum->best += bound->best;
+    sum->size += bound->largest;
+    sum->n += bound->any;
+}
+
+/* No row that has only these terms has a score above the result.
  *
  * A row has each term or not, so its exact sum is at most the sum of the greatest products, as far as they are positive. The
  * chain of n multiply-adds rounds n times, each time by at most 2^-24 of a sum that never exceeds `size`, the sum of the
  * greatest magnitudes, times (1 + 2^-24)^n < 1.004 for n <= 65536, or by 2^-150 where the sum is subnormal. Twice that also
- * covers the rounding of the sums below, of which each product is exact. */
-static float window_bound(const sparse_search *s, const term_place *places, int64_t first)
+ * covers the rounding of the sums here, of which each product is exact. */
+static float bound_of(const bound_sum *sum)
 {
-    const int64_t end = first + SPARSE_WINDOW;
-    double sum = 0.0, size = 0.0, n = 0.0;
-    for (int64_t t = 0; t < s->term_count; t++) {
-        const sparse_term *term = &s->terms[t];
-        double best = 0.0, largest = 0.0;
-        bool any = false;
-        for (int64_t b = places[t].block; b < term->block_count && term->blocks[b].first < end; b++) {
-            const double low = (double)term->weight * (double)term->blocks[b].low;
-            const double high = (double)term->weight * (double)term->blocks[b].high;
-            best = fmax(best, fmax(low, high));
-            largest = fmax(largest, fmax(fabs(low), fabs(high)));
-            any = true;
-        }
-        sum += best;
-        size += largest;
-        n += any;
-    }
-    const double bound = sum + n * (0x1p-23 * size + 0x1p-149);
+    const double bound = sum->best + sum->n * (0x1p-23 * sum->size + 0x1p-149);
     const float rounded = (float)bound;
     return (double)rounded < bound ? nextafterf(rounded, INFINITY) : rounded;
 }
@@ -105,20 +142,26 @@ static void add_entries(window *w, float weight, term_place *place, int32_t coun
     place->at = i;
 }
 
+static ww_status load_block(sparse_search *s, term_place *place, int64_t t, int64_t b)
+{
+    if (place->loaded == b)
+        return WW_OK;
+    const ww_status status = s->load(s->user, t, b, &place->entries);
+    place->loaded = status == WW_OK ? b : -1;
+    place->at = 0;
+    s->blocks_read++;
+    return status;
+}
+
 /* Adds all blocks of a term that reach into the window. */
 static ww_status add_term(sparse_search *s, window *w, term_place *place, int64_t t)
 {
     const sparse_term *term = &s->terms[t];
     const int64_t end = w->first + SPARSE_WINDOW;
     for (int64_t b = place->block; b < term->block_count && term->blocks[b].first < end; b++) {
-        if (place->loaded != b) {
-            const ww_status status = s->load(s->user, t, b, &place->entries);
-            if (status != WW_OK)
-                return status;
-            place->loaded = b;
-            place->at = 0;
-            s->blocks_read++;
-        }
+        const ww_status status = load_block(s, place, t, b);
+        if (status != WW_OK)
+            return status;
         add_entries(w, term->weight, place, term->blocks[b].count);
     }
     return WW_OK;
@@ -132,6 +175,12 @@ static void leave_window(const sparse_search *s, term_place *places, int64_t fir
             places[t].block++;
 }
 
+static void cut_list(const sparse_search *s, key_list *list)
+{
+    if (list->count >= 2 * s->limit && s->limit > 0)
+        (void)key_list_cut(list, s->limit);
+}
+
 static ww_status offer_window(const sparse_search *s, const window *w, key_list *list)
 {
     ww_status status = WW_OK;
@@ -140,36 +189,170 @@ static ww_status offer_window(const sparse_search *s, const window *w, key_list 
             const int32_t row = 64 * word + __builtin_ctzll(bits);
             status = sparse_offer(s, list, (uint32_t)(w->first + row), w->sums[row] + 0.0f);
         }
-    if (list->count >= 2 * s->limit && s->limit > 0)
-        (void)key_list_cut(list, s->limit);
+    cut_list(s, list);
     return status;
 }
 
-static ww_status search_window(sparse_search *s, window *w, term_place *places, key_list *list)
+/* Adds the terms to the sums; without `minor` only those that are not minor. */
+static ww_status add_terms(const running *r, bool minor)
 {
     ww_status status = WW_OK;
-    memset(w->sums, 0, sizeof w->sums);
-    memset(w->touched, 0, sizeof w->touched);
-    for (int64_t t = 0; status == WW_OK && t < s->term_count; t++)
-        status = add_term(s, w, &places[t], t);
-    return status == WW_OK ? offer_window(s, w, list) : status;
+    memset(r->w->sums, 0, sizeof r->w->sums);
+    memset(r->w->touched, 0, sizeof r->w->touched);
+    for (int64_t t = 0; status == WW_OK && t < r->s->term_count; t++)
+        if (minor || !r->bounds[t].minor)
+            status = add_term(r->s, r->w, &r->places[t], t);
+    return status;
+}
+
+/* Finds the minor terms: of the terms by their bounds, the most that no hit can have alone. Returns how many there are; `sum`
+ * gets their bounds. */
+static int64_t find_minor(const running *r, bound_sum *sum)
+{
+    int32_t *order = r->w->order;
+    const int64_t count = r->s->term_count;
+    int64_t minor = 0;
+    *sum = (bound_sum){0};
+    if (count > MINOR_TERMS_MAX)
+        return 0;
+    for (int64_t i = 1; i < count; i++) { /* the order changes little from window to window */
+        const int32_t t = order[i];
+        int64_t to = i;
+        for (; to > 0 && r->bounds[order[to - 1]].best > r->bounds[t].best; to--)
+            order[to] = order[to - 1];
+        order[to] = t;
+    }
+    for (; minor < count; minor++) {
+        bound_sum more = *sum;
+        sum_bound(&more, &r->bounds[order[minor]]);
+        if (!is_excluded(r->s, r->list, bound_of(&more), r->w->first))
+            break;
+        *sum = more;
+        r->bounds[order[minor]].minor = true;
+    }
+    return minor;
+}
+
+/* The score that a row has at least if it is a hit. */
+static double least_score(const running *r)
+{
+    return r->s->range ? (double)r->s->bound : (double)canon_key_score(CANON_DOT, r->list->key_max);
+}
+
+/* Which rows may be hits by the sums of the terms that are not minor? False: too many.
+ *
+ * The sum of a row in `sums` and its score differ from the exact ones by at most half of 2^-23 of `size`, and so on, for each
+ * term (bound_of()), so the score is at most the sum plus what minor terms may add, plus twice that. */
+static bool find_candidates(const running *r, const bound_sum *all, const bound_sum *minor)
+{
+    window *w = r->w;
+    const double more = minor->best + all->n * (0x1p-22 * all->size + 0x1p-148);
+    const float least = nextafterf((float)(least_score(r) - more), -INFINITY);
+    w->candidate_count = 0;
+    for (int32_t word = 0; word < SPARSE_WINDOW / 64; word++)
+        for (uint64_t bits = w->touched[word]; bits != 0; bits &= bits - 1) {
+            const int32_t row = 64 * word + __builtin_ctzll(bits);
+            if (w->sums[row] < least || !is_admitted(r->s, (uint32_t)(w->first + row)))
+                continue;
+            if (w->candidate_count == CANDIDATES_MAX)
+                return false;
+            w->scores[w->candidate_count] = 0.0f;
+            w->candidates[w->candidate_count++] = (uint32_t)(w->first + row);
+        }
+    return true;
+}
+
+/* Adds a block to the scores of candidates `from` and later that it reaches to. */
+static void score_block(window *w, const sparse_term *term, int64_t b, const sparse_entries *entries, int32_t from)
+{
+    for (int32_t c = from, low = 0; c < w->candidate_count && w->candidates[c] <= term->blocks[b].last; c++) {
+        int32_t high = term->blocks[b].count;
+        while (low < high) {
+            const int32_t middle = low + (high - low) / 2;
+            if (entries->rows[middle] < w->candidates[c])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low < term->blocks[b].count && entries->rows[low] == w->candidates[c])
+            w->scores[c] = fmaf(term->weight, entries->values[low], w->scores[c]);
+    }
+}
+
+/* Adds a term to the scores of the candidates. */
+static ww_status score_term(const running *r, int64_t t)
+{
+    const sparse_term *term = &r->s->terms[t];
+    term_place *place = &r->places[t];
+    int32_t from = 0;
+    for (int64_t b = place->block; b < term->block_count; b++) {
+        while (from < r->w->candidate_count && r->w->candidates[from] < term->blocks[b].first)
+            from++;
+        if (from == r->w->candidate_count)
+            break;
+        if (r->w->candidates[from] > term->blocks[b].last)
+            continue;
+        const ww_status status = load_block(r->s, place, t, b);
+        if (status != WW_OK)
+            return status;
+        score_block(r->w, term, b, &place->entries, from);
+    }
+    return WW_OK;
+}
+
+static ww_status score_candidates(const running *r)
+{
+    ww_status status = WW_OK;
+    for (int64_t t = 0; status == WW_OK && r->w->candidate_count > 0 && t < r->s->term_count; t++)
+        status = score_term(r, t);
+    for (int32_t c = 0; status == WW_OK && c < r->w->candidate_count; c++)
+        status = sparse_offer(r->s, r->list, r->w->candidates[c], r->w->scores[c] + 0.0f);
+    cut_list(r->s, r->list);
+    return status;
+}
+
+static ww_status search_window(const running *r)
+{
+    bound_sum all = {0}, minor = {0};
+    ww_status status = WW_OK;
+    for (int64_t t = 0; t < r->s->term_count; t++) {
+        r->bounds[t] = bound_term(&r->s->terms[t], &r->places[t], r->w->first + SPARSE_WINDOW);
+        sum_bound(&all, &r->bounds[t]);
+    }
+    if (is_excluded(r->s, r->list, bound_of(&all), r->w->first))
+        return WW_OK;
+    if (find_minor(r, &minor) > 0) {
+        status = add_terms(r, false);
+        if (status != WW_OK || find_candidates(r, &all, &minor))
+            return status == WW_OK ? score_candidates(r) : status;
+        for (int64_t t = 0; t < r->s->term_count; t++)
+            r->places[t].at = 0; /* the blocks that are read are added again */
+    }
+    status = add_terms(r, true);
+    return status == WW_OK ? offer_window(r->s, r->w, r->list) : status;
 }
 
 ww_status sparse_search_run(sparse_search *s, key_list *list)
 {
+    const size_t count = (size_t)s->term_count + 1;
     window *w = memory_alloc(sizeof *w);
-    term_place *places = memory_alloc_zeroed((size_t)s->term_count + 1, sizeof *places);
-    ww_status status = w && places ? WW_OK : memory_failed("a sparse search", sizeof *w);
-    for (int64_t t = 0; status == WW_OK && t < s->term_count; t++)
+    term_place *places = memory_alloc_zeroed(count, sizeof *places);
+    term_bound *bounds = memory_alloc_zeroed(count, sizeof *bounds);
+    const running r = {s, w, places, bounds, list};
+    ww_status status = w && places && bounds ? WW_OK : memory_failed("a sparse search", sizeof *w);
+    for (int64_t t = 0; status == WW_OK && t < s->term_count; t++) {
         places[t].loaded = -1;
+        if (t < MINOR_TERMS_MAX)
+            w->order[t] = (int32_t)t;
+    }
     for (int64_t row, done = 0; status == WW_OK && (row = next_row(s, places)) != INT64_MAX; done = w->first + SPARSE_WINDOW) {
         w->first = max_i64(row, done) / SPARSE_WINDOW * SPARSE_WINDOW;
-        if (!is_excluded(s, list, window_bound(s, places, w->first), w->first))
-            status = search_window(s, w, places, list);
+        status = search_window(&r);
         leave_window(s, places, w->first);
         if (status == WW_OK && cancel_asked())
             status = ww_fail(WW_CANCELLED, "the search was cancelled");
     }
+    memory_free(bounds);
     memory_free(places);
     memory_free(w);
     return status;
