@@ -46,8 +46,7 @@ set(WHEEL_USES_z inflate deflate)
 set(WHEEL_USES_sqlite3 sqlite3_open_v2)
 set(WHEEL_USES_pcre2-8 pcre2_compile_8 pcre2_jit_compile_8 pcre2_match_8)
 set(WHEEL_USES_utf8proc utf8proc_decompose_char utf8proc_normalize_utf32)
-set(WHEEL_WITH_microhttpd -fPIC ${CMAKE_SOURCE_DIR}/python/no_gnutls.c
-                   ${CMAKE_SOURCE_DIR}/programs/server/cluster/absent.c)
+set(WHEEL_WITH_microhttpd -fPIC ${CMAKE_SOURCE_DIR}/python/no_gnutls.c)
 set(WHEEL_USES_microhttpd MHD_start_daemon MHD_suspend_connection MHD_create_response_from_callback)
 
 # Can this archive be part of a shared library? The linker says, once for each archive and linker. WHEEL_WITH_name is linked beside it.

@@ -35,7 +35,9 @@ import pathlib; assert "site-packages" in str(pathlib.Path(warpwave.__file__))
 SERVE = """
 import json, re, signal, subprocess, sys, urllib.request
 server = subprocess.Popen([sys.executable, "-m", "warpwave", "serve", "served.db", "--device", "cpu", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
-url = re.search("http://.*", server.stderr.readline()).group()
+said = server.stderr.readline()
+assert "http://" in said, said
+url = re.search("http://.*", said).group()
 def ask(method, path, body):
     asked = urllib.request.Request(url + path, json.dumps(body).encode(), {"content-type": "application/json"}, method=method)
     return json.load(urllib.request.urlopen(asked, timeout=60))["result"]
