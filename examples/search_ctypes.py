@@ -3,7 +3,7 @@
 any language with a foreign function interface. WARPWAVE_LIBRARY=build/libwarpwave.so names a library that is not installed."""
 import ctypes
 import os
-lib = ctypes.CDLL(os.environ.get("WARPWAVE_LIBRARY", "libwarpwave.so.0.1"))
+lib = ctypes.CDLL(os.environ.get("WARPWAVE_LIBRARY", "libwarpwave.so.0.2"))
 lib.ww_error_message.restype = lib.ww_results_id.restype = ctypes.c_char_p
 lib.ww_results_count.restype, lib.ww_results_scores.restype = ctypes.c_int64, ctypes.POINTER(ctypes.c_float)
 

@@ -20,9 +20,9 @@ extern "C" {
 #endif
 
 #define WW_VERSION_MAJOR 0
-#define WW_VERSION_MINOR 1
+#define WW_VERSION_MINOR 2
 #define WW_VERSION_PATCH 0
-#define WW_VERSION_TEXT  "0.1.0"
+#define WW_VERSION_TEXT  "0.2.0"
 
 typedef enum ww_status {
     WW_OK = 0,
@@ -83,7 +83,7 @@ static inline ww_error_info ww_error_info_default(void)
  * becomes the last failure. Does not block. */
 WW_API ww_status ww_error_detail(ww_error_info *info);
 
-/* Returns the version of the library that is running, "0.1.0"; compare with WW_VERSION_TEXT, the one compiled against. */
+/* Returns the version of the library that is running, "0.2.0"; compare with WW_VERSION_TEXT, the one compiled against. */
 WW_API const char *ww_version(void);
 
 /* A token by which another thread stops a call: ww_query, ww_get and ww_selection take one. The call then returns WW_CANCELLED,

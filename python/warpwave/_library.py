@@ -21,7 +21,7 @@ def _candidates() -> list[str]:
     if told:
         return [told]
     inside = sorted(str(path) for path in (PACKAGE / "lib").glob("libwarpwave.so*"))
-    return [*inside, "libwarpwave.so.0.1"]
+    return [*inside, "libwarpwave.so.0.2"]
 
 
 def _load() -> ctypes.CDLL:

@@ -14,9 +14,9 @@ _UNUSED = (CFUNCTYPE, POINTER, c_bool, c_char, c_char_p, c_double, c_float, c_in
 
 # ---- warpwave/status.h ---------------------------------------------------------------------------------------------------
 WW_VERSION_MAJOR = 0
-WW_VERSION_MINOR = 1
+WW_VERSION_MINOR = 2
 WW_VERSION_PATCH = 0
-WW_VERSION_TEXT = "0.1.0"
+WW_VERSION_TEXT = "0.2.0"
 WW_OK = 0
 WW_INVALID_ARGUMENT = 1
 WW_DIMENSION_MISMATCH = 2

@@ -6,9 +6,9 @@ mod status {
     use super::*;
     pub type ww_status = c_int;
     pub const WW_VERSION_MAJOR: i64 = 0;
-    pub const WW_VERSION_MINOR: i64 = 1;
+    pub const WW_VERSION_MINOR: i64 = 2;
     pub const WW_VERSION_PATCH: i64 = 0;
-    pub const WW_VERSION_TEXT: &str = "0.1.0";
+    pub const WW_VERSION_TEXT: &str = "0.2.0";
     pub const WW_OK: ww_status = 0;
     pub const WW_INVALID_ARGUMENT: ww_status = 1;
     pub const WW_DIMENSION_MISMATCH: ww_status = 2;

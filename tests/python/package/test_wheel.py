@@ -26,11 +26,11 @@ LINK = ZIG if importlib.util.find_spec("ziglang") else ["cc", "-s"]  # as `make 
 def linked(tmp_path_factory):
     """The objects of this build, linked as the wheel's are, with every other library inside."""
     folder = tmp_path_factory.mktemp("wheel")
-    library, command = folder / "lib" / "libwarpwave.so.0.1", folder / "bin" / "warpwave"
+    library, command = folder / "lib" / "libwarpwave.so.0.2", folder / "bin" / "warpwave"
     library.parent.mkdir()
     command.parent.mkdir()
     libgcc = subprocess.run(["cc", "-print-libgcc-file-name"], capture_output=True, text=True, check=True).stdout.strip()
-    subprocess.run([*LINK, "-shared", "-o", str(library), "-Wl,-soname,libwarpwave.so.0.1", f"-Wl,--version-script={ROOT / 'python' / 'exports.map'}", "-Wl,-z,defs",
+    subprocess.run([*LINK, "-shared", "-o", str(library), "-Wl,-soname,libwarpwave.so.0.2", f"-Wl,--version-script={ROOT / 'python' / 'exports.map'}", "-Wl,-z,defs",
                     "-Wl,-Bsymbolic", "-Wl,-z,nodelete", f"@{BUILD / 'wheel' / 'objects.rsp'}", "-lm", "-lpthread", "-ldl", libgcc], check=True)
     subprocess.run([*LINK, "-fPIE", "-pie", "-o", str(command), str(ROOT / "python" / "command.c"), str(library), "-Wl,-rpath,$ORIGIN/../lib"], check=True)
     return folder
@@ -39,7 +39,7 @@ def linked(tmp_path_factory):
 @pytest.mark.long
 def test_the_objects_of_this_build_link_for_glibc_2_28(linked):
     shared = (BUILD / "wheel" / "shared.txt").read_text(encoding="utf-8").split()
-    for name in ("lib/libwarpwave.so.0.1", "bin/warpwave"):
+    for name in ("lib/libwarpwave.so.0.2", "bin/warpwave"):
         done = subprocess.run([*CHECK, "--elf", str(linked / name), "--bundled", *shared], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     # And the check can fail: the usual build needs more.
@@ -60,7 +60,7 @@ def test_a_library_that_could_not_be_linked_in_must_be_in_the_wheel(tmp_path):
 
 
 def run_linked(linked, code):
-    return run_python(code, WARPWAVE_LIBRARY=str(linked / "lib" / "libwarpwave.so.0.1"))
+    return run_python(code, WARPWAVE_LIBRARY=str(linked / "lib" / "libwarpwave.so.0.2"))
 
 
 def test_one_library_has_collections_stores_and_models(linked, tmp_path):
@@ -175,7 +175,7 @@ def test_the_source_distribution_has_what_a_build_needs(tmp_path):
                           capture_output=True, text=True, check=False, env={"PATH": str(tools), "HOME": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     planned = (tmp_path / "configured" / "build.ninja").read_text(encoding="utf-8")
-    assert "wheel/libwarpwave.so.0.1" in planned and "offload-arch" not in planned and "GPU kernels: none" in done.stdout + done.stderr
+    assert "wheel/libwarpwave.so.0.2" in planned and "offload-arch" not in planned and "GPU kernels: none" in done.stdout + done.stderr
 
 
 @pytest.mark.nightly
