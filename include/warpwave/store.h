@@ -1,9 +1,9 @@
 /* Stores: collections in a SQLite file, durable, searched in memory.
  *
  * A collection of a store is used through the calls of vectors.h. A write that returns WW_OK is on disk, whole; one that fails,
- * or is cut short by a crash, has changed nothing. Vectors are loaded to the device with the first search and kept there; ids
- * and payloads stay in the file. Other processes may use the same file at the same time, through this library or through SQLite
- * with this library's extension; the next call sees what they have changed.
+ * or is cut short by a crash, has changed nothing. Vectors are loaded to the device by the first search, large collections by
+ * the second, and kept there; ids and payloads stay in the file. Other processes may use the same file at the same time,
+ * through this library or through SQLite with this library's extension; the next call sees what they have changed.
  *
  * What differs from a collection in memory: the row number of a hit is its place in the file. Only ww_collection_compact() and
  * ww_collection_clear() of this collection change it; reopening and other processes do not. Handles never change. Counts and

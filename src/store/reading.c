@@ -33,11 +33,15 @@ static ww_status mask_check(const reader *r, const stored *c, const ww_query *qu
                    c->base.name, (long long)view_record(r->view)->next_place);
 }
 
+enum { GLANCE_QUERIES_MAX = 4 }; /* more are worth loading the rows with their codes */
+
 static view_need need_of(const ww_query *query)
 {
     if (query->sparse || (query->match && query->match->mode == WW_MATCH_TEXT))
         return VIEW_RECORD;
-    return query->multi || query->nprobe > 0 || query->recall > 0.0f ? VIEW_MEMORY : VIEW_SEARCH;
+    if (query->multi || query->nprobe > 0 || query->recall > 0.0f)
+        return VIEW_MEMORY;
+    return query->query_count <= GLANCE_QUERIES_MAX ? VIEW_GLANCE : VIEW_SEARCH;
 }
 
 static ww_status stored_query(ww_collection *base, const ww_query *query, ww_results **results)

@@ -41,6 +41,9 @@
 #include "device/share.h"
 #include "vectors/internal/mirror.h"
 
+/* Smaller collections are loaded in a few hundredths of a second. */
+enum { GLANCE_BYTES_MIN = 64 * 1024 * 1024 };
+
 /* A removed vector may still be in its table, but no row has its place. */
 #define HAS_ROW " AND EXISTS (SELECT 1 FROM \"%w\".\"%w_rows\" AS r WHERE r.handle = v.handle AND r.place = v.place)"
 
@@ -346,16 +349,20 @@ static void statements_follow(view *v)
     v->has_checksums = record_has_checksums(&v->record);
 }
 
-/* Is the collection not in memory, and too large for the limit? Then a search reads it from the file. */
-static ww_status choose_streaming(view *v)
+/* Chooses whether a search reads the rows from the file: if they are not in memory, and too large for the limit. The first
+ * search of a process does so, too, because reading and scoring once takes half the time of loading. */
+static ww_status choose_streaming(view *v, view_need need)
 {
-    const ww_status status = v->memory_bytes > 0 ? shared_ready(v) : WW_OK;
-    if (status != WW_OK || v->memory_bytes == 0 || !v->shared)
+    const ww_status status = shared_ready(v);
+    if (status != WW_OK || !v->shared)
         return status;
+    const int64_t bytes = mirror_bytes(v->shared, v->record.live);
+    const bool too_large = v->memory_bytes > 0 && bytes > v->memory_bytes;
     mirror_lock_read(v->shared);
     const mirror_state state = mirror_state_of(v->shared);
     mirror_unlock(v->shared);
-    v->streaming = (!state.loaded || state.abandoned) && mirror_bytes(v->shared, v->record.live) > v->memory_bytes;
+    v->streaming = (!state.loaded || state.abandoned) &&
+                   (too_large || (need == VIEW_GLANCE && bytes >= GLANCE_BYTES_MIN && mirror_first_search(v->shared)));
     return WW_OK;
 }
 
@@ -377,8 +384,8 @@ static ww_status begin(view *v, view_need need, bool whole)
         v->uncertain = false;
     const bool pending = v->changed && (v->record.sequence != v->base.sequence || v->record.epoch != v->base.epoch);
     bool locked = false;
-    if (need == VIEW_SEARCH && !pending && !v->uncertain)
-        status = choose_streaming(v);
+    if (need != VIEW_MEMORY && !pending && !v->uncertain)
+        status = choose_streaming(v, need);
     if (status != WW_OK || v->streaming)
         return status;
     if (!pending || (v->record.epoch == v->base.epoch && !whole && !v->index_changed))

@@ -9,7 +9,7 @@
  *                        connection.
  * So shared memory is never ahead of a commit, and a rollback only drops the overlay.
  *
- * A view belongs to its connection and, like it, is used by one thread at a time. The first search loads the rows.
+ * A view belongs to its connection and, like it, is used by one thread at a time.
  */
 #ifndef WW_STORE_VIEW_VIEW_H
 #define WW_STORE_VIEW_VIEW_H
@@ -51,6 +51,7 @@ void view_close(view *v); /* accepts NULL */
 /* What a call needs of a view. */
 typedef enum view_need {
     VIEW_RECORD, /* only view_record() and what reads the file; nothing is loaded */
+    VIEW_GLANCE, /* as VIEW_SEARCH, for few queries: the first one of a process leaves a large collection in the file, too */
     VIEW_SEARCH, /* view_query(), view_match() and view_ranked(), without an index; rows that do not fit into memory_bytes
                     stay in the file */
     VIEW_MEMORY, /* all rows in memory */

@@ -29,6 +29,7 @@ struct mirror {
     mirror_key key;
     int64_t users; /* protected by the table's lock */
     process_mark made_in;
+    atomic_bool searched;     /* mirror_first_search() */
     atomic_llong bytes, used; /* memory, about; when it was last searched, in nanoseconds */
     pthread_rwlock_t lock;    /* protects everything below */
     ww_collection *rows;
@@ -211,6 +212,11 @@ mirror_state mirror_state_of(const mirror *m)
 }
 
 /* docs/guide/memory.md has the parts. */
+bool mirror_first_search(mirror *m)
+{
+    return !atomic_exchange(&m->searched, true);
+}
+
 int64_t mirror_bytes(const mirror *m, int64_t rows)
 {
     const ww_collection *c = m->rows;

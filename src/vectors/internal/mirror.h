@@ -66,6 +66,8 @@ void mirror_lock_read(mirror *m);
 void mirror_lock_write(mirror *m);
 void mirror_unlock(mirror *m);
 
+/* Was this not called for the mirror before? */
+bool mirror_first_search(mirror *m);
 /* Memory of a mirror with this number of rows, about. */
 int64_t mirror_bytes(const mirror *m, int64_t rows);
 /* Memory of the mirrors of a file, estimated from their rows. */

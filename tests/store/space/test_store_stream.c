@@ -9,7 +9,15 @@
 #include "store/store_support.h"
 #include "support/scratch.h"
 
-enum { DIM = 512, ROWS = 6000, QUERIES = 5, K = 20, ASKED = 6 }; /* three pieces of f32 rows */
+enum {
+    DIM = 512,
+    ROWS = 6000,
+    QUERIES = 5,
+    K = 20,
+    ASKED = 6,
+    LONG_DIM = 4096,
+    LONG_ROWS = 3000
+}; /* three pieces of f32 rows */
 
 static const ww_metric metrics[] = {WW_COSINE, WW_L2, WW_DOT};
 static const ww_vector_type types[] = {WW_VECTOR_F32, WW_VECTOR_BF16, WW_VECTOR_I8};
@@ -130,6 +138,43 @@ static void the_bits_are_those_of_rows_in_memory(void **state)
         }
 }
 
+/* Searches for `count` queries; returns the row that is nearest to the first. */
+static int64_t nearest(const float *queries, int64_t count)
+{
+    ww_query query = ww_query_default();
+    ww_results *found = NULL;
+    query.queries = queries, query.query_count = count, query.dim = LONG_DIM, query.k = 1;
+    CHECK_OK(ww_collection_query(docs, &query, &found));
+    const int64_t handle = ww_results_handles(found, 0)[0];
+    ww_results_destroy(found);
+    return handle;
+}
+
+static void the_first_search_of_a_large_collection_does_not_load_it(void **state)
+{
+    test_random random = {6};
+    ww_collection_config config = ww_collection_config_default();
+    config.name = "docs", config.dim = LONG_DIM;
+    (void)state;
+    test_rows rows = test_rows_make(&random, LONG_ROWS, LONG_DIM, "id", 0);
+    rows.rows.payloads = NULL;
+    open_with("first.db", 0);
+    CHECK_OK(ww_store_create(store, &config, &docs));
+    CHECK_OK(ww_collection_add(docs, &rows.rows));
+    const float *wanted = rows.vectors + 2345 * LONG_DIM;
+    assert_int_equal(nearest(wanted, 1), 2345);
+    assert_int_equal(memory(), 0);
+    assert_int_equal(nearest(wanted, 1), 2345);
+    assert_true(memory() > 0);
+    close_all();
+    open_with("first.db", 0);
+    CHECK_OK(ww_store_collection(store, "docs", &docs));
+    assert_int_equal(nearest(wanted, 5), 2345);
+    assert_true(memory() > 0); /* many queries are worth it */
+    test_rows_free(&rows);
+    close_all();
+}
+
 static int32_t stop(int64_t done, int64_t total, void *user)
 {
     (void)done, (void)total;
@@ -198,6 +243,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_bits_are_those_of_rows_in_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_first_search_of_a_large_collection_does_not_load_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_search_in_the_file_can_be_stopped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_is_found, set_up, tear_down),
     };
