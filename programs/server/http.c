@@ -30,7 +30,7 @@ double server_seconds(void)
     return clock_seconds();
 }
 
-/* ---- the access log ------------------------------------------------------------------------------------------------------ */
+/* ---- the logs ------------------------------------------------------------------------------------------------------------ */
 
 static void put_client(out *o, const request *r)
 {
@@ -43,30 +43,67 @@ static void put_client(out *o, const request *r)
     out_quoted(o, text, strlen(text));
 }
 
+/* {"time":...,"client":...,"method":...,"path":... */
+static void put_line_begin(out *line, const request *r)
+{
+    struct timespec now;
+    struct tm utc;
+    char text[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+    out_format(line, "{\"time\":\"%s.%03ldZ\",\"client\":", text, now.tv_nsec / 1000000);
+    put_client(line, r);
+    out_format(line, ",\"method\":\"%s\",\"path\":", r->method);
+    out_quoted(line, r->url ? r->url : "", r->url ? strlen(r->url) : 0);
+}
+
+/* ,"id":...,"key":...} */
+static void put_line_end(out *line, const request *r)
+{
+    out_text(line, ",\"id\":");
+    out_quoted(line, r->id, strlen(r->id));
+    out_text(line, ",\"key\":");
+    out_quoted(line, r->key_name, strlen(r->key_name));
+    out_text(line, "}\n");
+}
+
 static void log_request(const request *r, double seconds)
 {
     const server *s = r->server;
     out line = {0};
-    struct timespec now;
-    struct tm utc;
-    char text[32];
     if (s->log < 0)
         return;
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &utc);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-    out_format(&line, "{\"time\":\"%s.%03ldZ\",\"client\":", text, now.tv_nsec / 1000000);
-    put_client(&line, r);
-    out_format(&line, ",\"method\":\"%s\",\"path\":", r->method);
-    out_quoted(&line, r->url ? r->url : "", r->url ? strlen(r->url) : 0);
-    out_format(&line, ",\"status\":%d,\"request_bytes\":%zu,\"sent_bytes\":%zu,\"ms\":%.3f,\"id\":", r->status, r->body_length,
+    put_line_begin(&line, r);
+    out_format(&line, ",\"status\":%d,\"request_bytes\":%zu,\"sent_bytes\":%zu,\"ms\":%.3f", r->status, r->body_length,
                r->sent_bytes, 1e3 * seconds);
-    out_quoted(&line, r->id, strlen(r->id));
-    out_text(&line, ",\"key\":");
-    out_quoted(&line, r->key_name, strlen(r->key_name));
-    out_text(&line, "}\n");
+    put_line_end(&line, r);
     if (!line.failed)
         (void)!write(s->log, line.bytes, line.length); /* a failing log must not stop an answer */
+    out_free(&line);
+}
+
+/* Requests that change or copy data, whether they were permitted or not. A line that cannot be written is counted. */
+static void audit_request(const request *r)
+{
+    server *s = r->server;
+    out line = {0};
+    const right wanted = r->route ? r->route->right : RIGHT_NONE;
+    if (s->audit < 0 || (wanted != RIGHT_WRITE && wanted != RIGHT_COPY))
+        return;
+    const char *collection = strstr(r->route->path, "/collections/{") ? r->names[0] : NULL;
+    put_line_begin(&line, r);
+    out_text(&line, ",\"route\":");
+    out_quoted(&line, r->route->path, strlen(r->route->path));
+    out_text(&line, ",\"collection\":");
+    if (collection)
+        out_quoted(&line, collection, strlen(collection));
+    else
+        out_text(&line, "null");
+    out_format(&line, ",\"status\":%d", r->status);
+    put_line_end(&line, r);
+    if (line.failed || write(s->audit, line.bytes, line.length) != (ssize_t)line.length)
+        atomic_fetch_add(&s->audit_lost, 1);
     out_free(&line);
 }
 
@@ -149,6 +186,7 @@ static void completed(void *cls, struct MHD_Connection *connection, void **con_c
         r->sent_bytes = stream_leave(r->stream);
     metrics_answered(&r->server->metrics, r, seconds);
     log_request(r, seconds);
+    audit_request(r);
     request_free(r);
     *con_cls = NULL;
 }

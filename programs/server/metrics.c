@@ -124,6 +124,14 @@ static void put_process(const server *s, out *o)
                (double)time(NULL) - (now - s->started_seconds));
 }
 
+static void put_audit(const server *s, out *o)
+{
+    if (!s->config.audit_log)
+        return;
+    put_head(o, "audit_lines_lost_total", "counter", "Lines of the audit log that could not be written.");
+    out_format(o, "warpwave_audit_lines_lost_total %lld\n", (long long)atomic_load(&s->audit_lost));
+}
+
 /* Rows and bytes of each collection, and room on the disk. */
 static void put_sizes(server *s, out *o)
 {
@@ -179,6 +187,7 @@ void metrics_write(server *s, out *o)
     put_durations(m, o);
     put_queues(s, o);
     put_sizes(s, o);
+    put_audit(s, o);
     put_process(s, o);
     put_one(o, "batches_total", "counter", atomic_load(&m->batches), "Batches that were computed.");
     put_one(o, "batched_requests_total", "counter", atomic_load(&m->batched), "Requests in these batches.");

@@ -10,7 +10,7 @@
 struct request;
 struct server;
 
-enum { METRIC_ROUTES_MAX = 96, METRIC_CLASSES = 6, METRIC_BUCKETS = 12 };
+enum { METRIC_ROUTES_MAX = 160, METRIC_CLASSES = 6, METRIC_BUCKETS = 12 };
 
 typedef struct metrics {
     atomic_llong answered[METRIC_ROUTES_MAX][METRIC_CLASSES]; /* by route and the first digit of the status */

@@ -40,9 +40,8 @@ int32_t server_port(const server *s)
 
 /* ---- starting ------------------------------------------------------------------------------------------------------------ */
 
-static ww_status open_log(const server *s, int *log)
+static ww_status open_log(const char *path, int *log)
 {
-    const char *path = s->config.access_log;
     if (!path)
         return WW_OK;
     *log = strcmp(path, "-") == 0 ? dup(STDOUT_FILENO) : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
@@ -60,7 +59,9 @@ static ww_status open_all(server *s)
     if (status == WW_OK)
         status = tls_load(s);
     if (status == WW_OK)
-        status = open_log(s, &s->log);
+        status = open_log(s->config.access_log, &s->log);
+    if (status == WW_OK)
+        status = open_log(s->config.audit_log, &s->audit);
     if (status == WW_OK)
         status = ww_store_open(s->config.store, s->config.device, &stored, &s->store);
     if (status == WW_OK)
@@ -90,7 +91,7 @@ ww_status server_start(const server_config *config, server **started)
     s->config = *config;
     if (s->config.all_bodies_bytes <= s->config.body_bytes)
         s->config.all_bodies_bytes = s->config.body_bytes + 1; /* one request always fits, with the NUL at its end */
-    s->log = s->watch = -1;
+    s->log = s->audit = s->watch = -1;
     s->started_seconds = server_seconds();
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->notes_lock, NULL);
@@ -111,23 +112,25 @@ ww_status server_start(const server_config *config, server **started)
     return WW_OK;
 }
 
-/* Opens the access log again, because it was rotated. */
-static ww_status reopen_log(server *s)
+/* Opens a log again, because it was rotated. */
+static ww_status reopen_log(const char *path, int log)
 {
     int opened = -1;
-    if (s->log < 0 || strcmp(s->config.access_log, "-") == 0)
+    if (log < 0 || strcmp(path, "-") == 0)
         return WW_OK;
-    const ww_status status = open_log(s, &opened);
+    const ww_status status = open_log(path, &opened);
     if (status != WW_OK)
         return status;
-    (void)dup3(opened, s->log, O_CLOEXEC); /* lines that are written now go to the old file or to the new one */
+    (void)dup3(opened, log, O_CLOEXEC); /* lines that are written now go to the old file or to the new one */
     close(opened);
     return WW_OK;
 }
 
 ww_status server_reload(server *s)
 {
-    ww_status status = reopen_log(s);
+    ww_status status = reopen_log(s->config.access_log, s->log);
+    if (status == WW_OK)
+        status = reopen_log(s->config.audit_log, s->audit);
     if (status == WW_OK)
         status = access_reload(&s->access);
     return status == WW_OK ? tls_load(s) : status;
@@ -194,6 +197,8 @@ void server_stop(server *s)
     ww_store_close(s->store);
     if (s->log >= 0)
         close(s->log);
+    if (s->audit >= 0)
+        close(s->audit);
     access_close(&s->access);
     tls_free(s);
     memory_free(s->clients_by_socket);

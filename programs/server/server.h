@@ -38,6 +38,7 @@ typedef struct server_config {
     size_t origin_count;
     const char *snapshots;      /* the folder of snapshots; NULL: STORE.snapshots */
     const char *access_log;     /* a file; "-" is stdout; NULL: none */
+    const char *audit_log;      /* the same, of requests that change or copy data */
     follow_config follow;       /* tables of PostgreSQL that collections are copies of; none by default */
     int64_t queue_limit;        /* requests that may wait in one queue */
     int64_t body_bytes;         /* of a request, at most */
@@ -60,7 +61,7 @@ ww_status server_start(const server_config *config, server **started);
 
 int32_t server_port(const server *s);
 
-/* Opens the access log again, and reads the key and certificate files again. If that fails, the old ones stay in use. */
+/* Opens the logs again, and reads the key and certificate files again. If that fails, the old ones stay in use. */
 ww_status server_reload(server *s);
 
 /* Stops the server: no new connections; current requests finish or, after drain_seconds, are answered with 503. Then closes the

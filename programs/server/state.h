@@ -118,7 +118,8 @@ struct server {
     pool *samplers;                  /* threads that choose tokens; NULL: there are no models */
     char *certificate, *private_key; /* PEM texts, guarded by the lock; NULL: no TLS */
     int32_t port;
-    int log; /* a file descriptor, -1: none */
+    int log, audit;          /* file descriptors, -1: none */
+    atomic_llong audit_lost; /* lines that could not be written */
     double started_seconds;
     out description; /* /openapi.json, which never changes */
 

@@ -23,7 +23,7 @@ typedef struct serve_settings {
     const char *follow, *publication, *shard, *advertise, *node_key_file;
     int metric;
     int64_t verify;
-    const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log, *snapshots;
+    const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log, *audit_log, *snapshots;
     bool no_auth;
     int64_t queue_limit, body_mib, upload_mib, body_memory_mib, disk_reserve_mib, memory_mib, connections, timeout, drain,
         http_threads, workers;
@@ -70,6 +70,8 @@ static const option options[] = {
                    "permit calls from web pages of this origin; \"*\": of any; may be repeated"),
     OPTION_IS_TEXT(serve_settings, access_log, false, "--access-log", "FILE",
                    "write one JSON line per request; \"-\" is standard output"),
+    OPTION_IS_TEXT(serve_settings, audit_log, false, "--audit", "FILE",
+                   "write one JSON line per request that changes or copies data; \"-\" is standard output"),
     OPTION_IS_INTEGER(serve_settings, queue_limit, false, "--queue-limit", "N", 1, 1000000,
                       "requests that may wait for one collection or model, others get 429; default: 1024"),
     OPTION_IS_INTEGER(serve_settings, body_mib, false, "--body-limit", "MIB", 1, 256,
@@ -315,6 +317,7 @@ static exit_code run(const char *const *arguments, size_t count)
     config.certificate = s.certificate;
     config.private_key = s.private_key;
     config.access_log = s.access_log;
+    config.audit_log = s.audit_log;
     config.snapshots = s.snapshots;
     config.upload_bytes = s.upload_mib << 20;
     config.queue_limit = s.queue_limit;

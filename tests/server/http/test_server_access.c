@@ -125,12 +125,89 @@ static void the_description_has_every_route_and_is_json(void **state)
 
 #define SCRATCHED(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
+static void with_an_audit_log(server_config *config)
+{
+    static char audit[SCRATCH_PATH_BYTES];
+    snprintf(keys, sizeof keys, "%s", scratch_write("keys", "secret amy\n", 11));
+    snprintf(read_only, sizeof read_only, "%s", scratch_write("readers", "reader ben\n", 11));
+    snprintf(audit, sizeof audit, "%s", scratch_path("audit"));
+    config->key_file = keys;
+    config->read_only_key_file = read_only;
+    config->audit_log = audit;
+}
+
+static void ask_as(int port, const char *key, const char *request, const char *body)
+{
+    char text[600];
+    snprintf(text, sizeof text,
+             "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\napi-key: %s\r\nX-Request-Id: r7\r\nContent-Type: "
+             "application/json\r\nContent-Length: %zu\r\n\r\n%s",
+             request, key, strlen(body), body);
+    assert_true(http_raw_status(port, text) > 0);
+}
+
+/* The lines of the log, once there are as many; the caller decrefs. */
+static json_t *lines_of(const char *path, size_t wanted)
+{
+    json_t *lines = NULL;
+    for (int turn = 0; turn < 200 && json_array_size(lines) < wanted; turn++) {
+        size_t size = 0;
+        char *text = scratch_content(path, &size), *rest = NULL;
+        json_decref(lines);
+        lines = json_array();
+        for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+            json_array_append_new(lines, json_loads(line, 0, NULL));
+        free(text);
+        usleep(10000);
+    }
+    assert_int_equal(json_array_size(lines), wanted);
+    return lines;
+}
+
+static const char *text_of(const json_t *lines, size_t line, const char *key)
+{
+    const char *text = json_string_value(json_object_get(json_array_get(lines, line), key));
+    return text ? text : "";
+}
+
+static void every_change_has_a_line_in_the_audit_log(void **state)
+{
+    (void)state;
+    server *s = server_for_test(with_an_audit_log);
+    const int port = server_port(s);
+    ask_as(port, "secret", "PUT /collections/docs", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
+    ask_as(port, "reader", "GET /collections/docs", "");
+    ask_as(port, "reader", "DELETE /collections/docs", "");
+    ask_as(port, "secret", "POST /snapshots", "");
+    json_t *lines = lines_of(scratch_path("audit"), 3);
+    assert_string_equal(text_of(lines, 0, "key"), "amy");
+    assert_string_equal(text_of(lines, 0, "collection"), "docs");
+    assert_string_equal(text_of(lines, 0, "route"), "/collections/{collection_name}");
+    assert_string_equal(text_of(lines, 0, "method"), "PUT");
+    assert_string_equal(text_of(lines, 0, "id"), "r7");
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(lines, 0), "status")), 200);
+    assert_string_equal(text_of(lines, 1, "key"), "ben");
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(lines, 1), "status")), 403);
+    assert_string_equal(text_of(lines, 2, "path"), "/snapshots");
+    assert_true(json_is_null(json_object_get(json_array_get(lines, 2), "collection")));
+    json_decref(lines);
+    char old[SCRATCH_PATH_BYTES];
+    snprintf(old, sizeof old, "%s", scratch_path("audit.1"));
+    assert_int_equal(rename(scratch_path("audit"), old), 0);
+    CHECK_OK(server_reload(s)); /* as SIGHUP does */
+    ask_as(port, "secret", "DELETE /collections/docs", "");
+    lines = lines_of(scratch_path("audit"), 1);
+    assert_string_equal(text_of(lines, 0, "method"), "DELETE");
+    json_decref(lines);
+    server_test_end(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCRATCHED(a_request_needs_a_key_if_the_server_has_keys), SCRATCHED(a_public_address_without_a_key_is_refused),
         SCRATCHED(only_origins_that_were_named_are_permitted),   SCRATCHED(a_full_queue_says_when_to_try_again),
-        SCRATCHED(the_description_has_every_route_and_is_json),
+        SCRATCHED(the_description_has_every_route_and_is_json),  SCRATCHED(every_change_has_a_line_in_the_audit_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
