@@ -41,6 +41,7 @@
 
 #[macro_use]
 mod macros;
+mod multi;
 
 #[cfg(feature = "ndarray")]
 mod arrays;
@@ -91,6 +92,7 @@ pub use ivf::{Calibration, IvfConfig, IvfInfo};
 pub use map::{Map, MapConfig, MapInfo, MapOrigin};
 #[cfg(feature = "model")]
 pub use model::{shorten_embeddings, Model, ModelInfo, ModelKind, ModelOptions, Pooling, TokenFlags};
+pub use multi::Multivector;
 pub use operations::{Attention, AttentionType, Binary, Cmp, Conv, Math, Pool, Reduce, Unary};
 pub use quant::{Activations, Product, QuantType, Quantized, QuantizedInfo};
 pub use query::{Mask, Query, SearchStats, Value};

@@ -6,6 +6,7 @@ use warpwave_sys as sys;
 
 use crate::error::{number, Error, Result, Status};
 use crate::handle::Handle;
+use crate::multi::Multivector;
 use crate::ranking::Fuse;
 use crate::results::Fetch;
 use crate::sparse::{SparseModifier, SparseVector};
@@ -178,6 +179,7 @@ pub struct Query<'a> {
     recall: f32,
     words: Option<Words>,
     sparse: Option<(&'a [SparseVector<'a>], SparseModifier)>,
+    multi: Option<&'a [Multivector<'a>]>,
 }
 
 impl<'a> Query<'a> {
@@ -195,6 +197,7 @@ impl<'a> Query<'a> {
             recall: 0.0,
             words: None,
             sparse: None,
+            multi: None,
         }
     }
 
@@ -224,6 +227,12 @@ impl<'a> Query<'a> {
     pub fn words<T: AsRef<str>>(texts: &[T]) -> Self {
         let words = Words { texts: Texts::of(texts), mode: sys::WW_MATCH_TEXT, fuse: None, candidates: 0 };
         Query { words: Some(words), ..Query::of(Vectors::None(texts.len())) }
+    }
+
+    /// Queries by multivectors, in a collection of a store whose rows have them ([`Rows::multi`](crate::Rows::multi)): the score is
+    /// the sum of the greatest similarities.
+    pub fn multi(vectors: &'a [Multivector<'a>]) -> Self {
+        Query { multi: Some(vectors), ..Query::of(Vectors::None(vectors.len())) }
     }
 
     /// Queries by sparse vectors, in a collection of a store whose rows have them ([`Rows::sparse`](crate::Rows::sparse)).
@@ -327,6 +336,9 @@ impl<'a> Query<'a> {
             raw.mask_rows = number(mask.rows, "the number of rows of the mask")?;
         }
         raw.fetch = self.fetch.0;
+        let multivectors = Multivector::raw_list(self.multi.unwrap_or_default())?;
+        let multi = self.multi.map(|_| sys::ww_multi_query { vectors: multivectors.as_ptr(), ..Default::default() });
+        raw.multi = multi.as_ref().map_or(ptr::null(), |multi| multi);
         let vectors = SparseVector::raw_list(self.sparse.map_or(&[], |(vectors, _)| vectors))?;
         let sparse = self.sparse.map(|(_, modifier)| sys::ww_sparse_query {
             vectors: vectors.as_ptr(),

@@ -9,6 +9,7 @@ use warpwave_sys as sys;
 
 use crate::error::{call, Result};
 use crate::handle::Handle;
+use crate::multi::Multivector;
 use crate::sparse::SparseVector;
 
 /// What to copy into results besides rows, handles and scores. Combine with `|`.
@@ -26,6 +27,8 @@ impl Fetch {
     pub const VECTORS: Fetch = Fetch(sys::WW_FETCH_VECTORS as u32);
     /// The texts of a store's rows.
     pub const TEXTS: Fetch = Fetch(sys::WW_FETCH_TEXTS as u32);
+    /// The multivectors of a store's rows.
+    pub const MULTI: Fetch = Fetch(sys::WW_FETCH_MULTI as u32);
     /// The sparse vectors of a store's rows.
     pub const SPARSE: Fetch = Fetch(sys::WW_FETCH_SPARSE as u32);
 }
@@ -252,14 +255,29 @@ impl<'a> Hit<'a> {
         self.results.text(self.results.columns.texts, self.index)?.to_str().ok()
     }
 
+    /// Returns the multivector if it was fetched and the row has one.
+    pub fn multi(&self) -> Option<Multivector<'a>> {
+        let mut raw = sys::ww_multivector { count: 0, dim: 0, vectors: std::ptr::null() };
+        let (query, hit) = self.place();
+        // SAFETY: the results are there.
+        let found = unsafe { sys::ww_results_multi(self.results.raw(), query, hit, &mut raw) };
+        // SAFETY: the numbers belong to the results, which do not change as long as they are borrowed.
+        (found != 0).then(|| unsafe { Multivector::of_raw(&raw) })
+    }
+
+    /// The number of the query, and of the hit within it.
+    fn place(&self) -> (i64, i64) {
+        let starts = self.results.column(self.results.columns.starts, self.results.query_count() + 1);
+        let query = starts.partition_point(|&start| start <= self.index as i64) - 1; // starts begin with 0
+        (query as i64, self.index as i64 - starts[query])
+    }
+
     /// Returns the sparse vector if it was fetched and the row has one.
     pub fn sparse(&self) -> Option<SparseVector<'a>> {
         let mut raw = sys::ww_sparse_vector { count: 0, indices: std::ptr::null(), values: std::ptr::null() };
-        let starts = self.results.column(self.results.columns.starts, self.results.query_count() + 1);
-        let query = starts.partition_point(|&start| start <= self.index as i64) - 1; // starts begin with 0
-        let hit = self.index as i64 - starts[query];
+        let (query, hit) = self.place();
         // SAFETY: the results are there.
-        let found = unsafe { sys::ww_results_sparse(self.results.raw(), query as i64, hit, &mut raw) };
+        let found = unsafe { sys::ww_results_sparse(self.results.raw(), query, hit, &mut raw) };
         // SAFETY: the numbers belong to the results, which do not change as long as they are borrowed.
         (found != 0).then(|| unsafe { SparseVector::of_raw(&raw) })
     }

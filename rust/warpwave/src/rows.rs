@@ -4,6 +4,7 @@ use warpwave_sys as sys;
 use crate::callback::{with_progress, Progress};
 use crate::element::{bytes_of, VectorElement};
 use crate::error::{number, Error, Result, Status};
+use crate::multi::Multivector;
 use crate::sparse::SparseVector;
 use crate::tensor::Tensor;
 use crate::text::Texts;
@@ -32,11 +33,12 @@ pub struct Rows<'a> {
     payloads: Option<Texts>,
     texts: Option<Texts>,
     sparse: Option<&'a [SparseVector<'a>]>,
+    multi: Option<&'a [Multivector<'a>]>,
 }
 
 impl<'a> Rows<'a> {
     fn of(vectors: Vectors<'a>) -> Self {
-        Rows { vectors, ids: None, payloads: None, texts: None, sparse: None }
+        Rows { vectors, ids: None, payloads: None, texts: None, sparse: None, multi: None }
     }
 
     /// Vectors of `dim` numbers, one after the other. They are rounded to the collection's type.
@@ -78,6 +80,13 @@ impl<'a> Rows<'a> {
     /// by words ([`Query::words`](crate::Query::words), [`Query::hybrid`](crate::Query::hybrid)).
     pub fn texts<T: AsRef<str>>(mut self, texts: &[Option<T>]) -> Self {
         self.texts = Some(Texts::new(texts.iter().map(Option::as_ref)));
+        self
+    }
+
+    /// Sets the multivectors, for a collection in a store; [`Multivector::NONE`] for rows without one. A search finds them by
+    /// [`Query::multi`](crate::Query::multi).
+    pub fn multi(mut self, vectors: &'a [Multivector<'a>]) -> Self {
+        self.multi = Some(vectors);
         self
     }
 
@@ -140,6 +149,14 @@ impl<'a> Rows<'a> {
         }
         if self.payloads.is_some() {
             raw.payloads = payloads.as_ptr();
+        }
+        let multi = Multivector::raw_list(self.multi.unwrap_or_default())?;
+        if self.multi.is_some() {
+            if multi.len() != count {
+                let message = format!("{count} rows and {} multivectors; each row needs one, or NONE", multi.len());
+                return Err(Error::new(Status::InvalidArgument, message));
+            }
+            raw.multi = multi.as_ptr();
         }
         let sparse = SparseVector::raw_list(self.sparse.unwrap_or_default())?;
         if self.sparse.is_some() {
