@@ -8,7 +8,6 @@ query at a time, on one thread each. The scores of ours and of scipy's product a
 so it gets fewer rows, and its line says how many.
 """
 import argparse
-import csv
 import ctypes
 import os
 import pathlib
@@ -23,7 +22,6 @@ import warpwave
 from warpwave import _native as c
 
 WORDS, K, K1, B = 500_000, 10, 1.2, 0.75
-RESULTS = pathlib.Path(__file__).resolve().parent.parent / "results"
 
 
 def passages(rows, seed=7):
@@ -236,9 +234,6 @@ def main():
         table.append((one.name, rows, f"{np.median(taken):.2f}", f"{np.percentile(taken, 90):.2f}"))
     for line in table:
         print("{:40} {:>10} {:>10} {:>10}".format(*line))
-    if not asked.only:
-        with open(RESULTS / "sparse.csv", "w", newline="", encoding="utf-8") as out:
-            csv.writer(out, lineterminator="\n").writerows(table)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ typedef struct searching {
     uint32_t *words;
     int64_t pending_count, pending_room, word_count, word_room;
     int64_t rows; /* live, with a sparse vector */
+    int64_t rows_scored;
     /* of one query: */
     sparse_head *heads; /* of all terms, one after the other */
     sparse_block *blocks;
@@ -255,6 +256,7 @@ static ww_status search_one(searching *s, int64_t number, key_list *list)
     }
     if (status == WW_OK && (search.range || search.limit > 0))
         status = sparse_search_run(&search, list);
+    s->rows_scored += search.rows_scored;
     free_terms(s);
     return status;
 }
@@ -310,6 +312,8 @@ ww_status view_sparse(view *v, const ww_query *query, const view_places *only, w
         status = find(&s, only, lists);
     if (status == WW_OK)
         status = sparse_results(query, lists, &made);
+    if (status == WW_OK)
+        sparse_tell_stats(query, s.rows_scored);
     if (status == WW_OK && results_hits(made) > 0)
         status = find_handles(&s, made);
     sqlite3_finalize(s.read_heads);

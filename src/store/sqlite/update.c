@@ -157,7 +157,8 @@ static ww_status insert_at(table *t, writer *w, new_row *new, bool replace)
         status = make_way(w, new->row.id, new->row.handle);
     if (status != WW_OK)
         return status;
-    return live ? writer_update(w, &new->row, WRITER_ID | WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT | WRITER_SPARSE)
+    return live ? writer_update(w, &new->row,
+                                WRITER_ID | WRITER_PAYLOAD | WRITER_VECTOR | WRITER_TEXT | WRITER_SPARSE | WRITER_MULTI)
                 : writer_insert(w, &new->row);
 }
 

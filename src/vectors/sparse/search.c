@@ -56,8 +56,9 @@ static bool is_admitted(const sparse_search *s, uint32_t row)
     return !s->admitted || (row < s->admitted_rows && s->admitted[row / 64] >> (row % 64) & 1);
 }
 
-ww_status sparse_offer(const sparse_search *s, key_list *list, uint32_t row, float score)
+ww_status sparse_offer(sparse_search *s, key_list *list, uint32_t row, float score)
 {
+    s->rows_scored++;
     if (!is_admitted(s, row) || (s->range && !(score >= s->bound)))
         return WW_OK;
     list->total++;
@@ -181,7 +182,7 @@ static void cut_list(const sparse_search *s, key_list *list)
         (void)key_list_cut(list, s->limit);
 }
 
-static ww_status offer_window(const sparse_search *s, const window *w, key_list *list)
+static ww_status offer_window(sparse_search *s, const window *w, key_list *list)
 {
     ww_status status = WW_OK;
     for (int32_t word = 0; word < SPARSE_WINDOW / 64; word++)

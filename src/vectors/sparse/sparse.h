@@ -88,11 +88,11 @@ typedef struct sparse_search {
     bool range; /* only scores of at least `bound` count */
     float bound;
     int64_t limit; /* hits to keep */
-    int64_t blocks_read;
+    int64_t blocks_read, rows_scored;
 } sparse_search;
 
 /* Is the row a hit with this score? If so, adds it to the list, which the caller frees. */
-ww_status sparse_offer(const sparse_search *s, key_list *list, uint32_t row, float score);
+ww_status sparse_offer(sparse_search *s, key_list *list, uint32_t row, float score);
 
 /* Adds all rows of the index that may be among the hits to the list. */
 ww_status sparse_search_run(sparse_search *s, key_list *list);
@@ -103,6 +103,9 @@ int64_t sparse_limit(const ww_query *query);
 /* Makes results of the lists, one for each query, whose keys it sorts. Handles are the rows. */
 ww_status sparse_results(const ww_query *query, key_list *lists, ww_results **results);
 ww_status sparse_lists_create(int64_t count, key_list **lists);
+
+/* Writes the statistics of the search, if the query asks for them. */
+void sparse_tell_stats(const ww_query *query, int64_t rows_scored);
 void sparse_lists_free(key_list *lists, int64_t count); /* accepts NULL */
 
 #endif

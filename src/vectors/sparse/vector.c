@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/structs.h"
 #include "vectors/collection.h"
+#include "vectors/query/query.h"
 #include "vectors/query/results.h"
 #include "vectors/sparse/sparse.h"
 
@@ -150,6 +151,11 @@ ww_status sparse_lists_create(int64_t count, key_list **lists)
 {
     *lists = memory_alloc_zeroed((size_t)count + 1, sizeof **lists);
     return *lists ? WW_OK : memory_failed("the hits of a search", (size_t)count * sizeof **lists);
+}
+
+void sparse_tell_stats(const ww_query *query, int64_t rows_scored)
+{
+    query_tell_stats(query, &(search_stats){.rows_scored = rows_scored});
 }
 
 void sparse_lists_free(key_list *lists, int64_t count)

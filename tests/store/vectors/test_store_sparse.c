@@ -181,6 +181,24 @@ static void searches_have_the_bits_of_an_index_in_memory(void **state)
     CHECK_OK(ww_store_check(store, NULL, NULL));
 }
 
+/* Without a bound these are all rows with an index of the query. */
+static void the_statistics_count_the_rows_that_were_scored(void **state)
+{
+    (void)state;
+    ww_search_stats stats = ww_search_stats_default();
+    ww_sparse_query sparse = ww_sparse_query_default();
+    ww_query query = ww_query_default();
+    ww_results *found = NULL;
+    CHECK_OK(write_rows(ww_collection_add, 0, 1250, 0));
+    sparse.vectors = &vectors[1];
+    query.sparse = &sparse, query.query_count = 1, query.stats = &stats;
+    query.mode = WW_QUERY_RANGE, query.bound = -INFINITY;
+    CHECK_OK(ww_collection_query(docs, &query, &found));
+    assert_int_equal(stats.rows_scored, ww_results_total(found, 0));
+    assert_true(stats.rows_scored > 100);
+    ww_results_destroy(found);
+}
+
 static void removed_and_replaced_rows_are_not_found(void **state)
 {
     (void)state;
@@ -368,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(searches_have_the_bits_of_an_index_in_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_statistics_count_the_rows_that_were_scored, setup, teardown),
         cmocka_unit_test_setup_teardown(removed_and_replaced_rows_are_not_found, setup, teardown),
         cmocka_unit_test_setup_teardown(new_vectors_and_payloads_leave_a_sparse_vector_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(a_renamed_or_dropped_collection_takes_its_sparse_vectors_along, setup, teardown),
