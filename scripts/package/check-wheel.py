@@ -18,8 +18,8 @@ import zipfile
 
 GLIBC_MAX = (2, 28)
 BYTES_MAX = 22_000_000
-NEEDED = re.compile(r"lib(c|m|pthread|dl|rt)\.so\.\d+|ld-linux-.*|libwarpwave\.so\.0\.1")
 LIBRARY, COMMAND = "warpwave/lib/libwarpwave.so.0.2", "warpwave/bin/warpwave"
+NEEDED = re.compile(r"lib(c|m|pthread|dl|rt)\.so\.\d+|ld-linux-.*|" + re.escape(LIBRARY.rsplit("/", 1)[-1]))
 BUNDLED = "warpwave.libs/"  # where auditwheel puts the libraries that could not be linked in
 SMOKE = """
 import numpy as np, warpwave
