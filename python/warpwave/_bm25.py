@@ -32,7 +32,7 @@ def bm25(texts: Union[str, Sequence[str]], *, query: bool = False, k: float = 1.
     listed = [texts] if isinstance(texts, str) else list(texts)
     how = c.ww_bm25()
     check(c.ww_bm25_init(byref(how), sizeof(how)))
-    how.k, how.b, how.average_words, how.query = k, b, average_words, bool(query)
+    how.k, how.b, how.average_words, how.query = k, b, average_words, int(bool(query))
     indices, values = np.empty(_ROOM, np.uint32), np.empty(_ROOM, np.float32)
     room = c.ww_sparse_room(_ROOM, 0, address(indices), address(values))
     made = []
