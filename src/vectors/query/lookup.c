@@ -49,8 +49,8 @@ static ww_status row_check(const ww_collection *c, int64_t row)
         return WW_OK;
     if (row >= 0 && row < c->store.rows_count)
         return ww_fail(WW_NOT_FOUND, "collection '%s': row %lld was removed or replaced", c->name, (long long)row);
-    return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld; it has %lld rows", c->name, (long long)row,
-                   (long long)c->store.rows_count);
+    return ww_fail(WW_NOT_FOUND, "collection '%s': there is no row %lld; it has %lld row%s", c->name, (long long)row,
+                   (long long)c->store.rows_count, c->store.rows_count == 1 ? "" : "s");
 }
 
 /* Reads the elements of a live row as they were added. */
