@@ -29,8 +29,7 @@ static const char *const STEPS[] = {
     "SELECT id, score, payload, text FROM hybrid('docs', '[0,0]', 'fox', 2, 'hybrid', 'ranks', 1, 1, 'id = :a', '[\"a\"]')",
     "UPDATE docs SET vector = vector, sparse = '{\"indices\": [9, 2], \"values\": [1, 2]}' WHERE id = 'a'",
     "SELECT id, sparse FROM docs WHERE sparse MATCH '{\"indices\": [2, 9], \"values\": [1, 1]}' AND k = 2 AND modifier = 'idf'",
-    "SELECT id, sparse_rank, text_rank FROM hybrid('docs', '[0,0]', 'fox') WHERE sparse = '{\"indices\": [9], \"values\": "
-    "[1]}'",
+    "SELECT id, sparse_rank, text_rank FROM hybrid('docs', '[0,0]', 'fox') WHERE sparse = '{\"indices\":[9],\"values\":[1]}'",
     "SELECT id, score, vector, payload FROM docs WHERE vector MATCH '[0,0]' AND k = 2",
     "SELECT id FROM docs WHERE vector MATCH '[0,0]' AND k = 2 AND filter = 'payload->>''$.n'' = 1' AND rowid IN (0, 1)",
     WITH_PARAMETERS,
