@@ -26,8 +26,8 @@ def bm25(texts: Union[str, Sequence[str]], *, query: bool = False, k: float = 1.
     With `query=True` each word weighs 1. A search by such a vector with `modifier="idf"` ranks rows by BM25. `average_words` is how many words your
     texts have on average. The indices are those of fastembed's `Qdrant/bm25`, but words are not stemmed, and none is left out.
 
-    >>> rows.add(vectors, sparse=warpwave.bm25(texts))
-    >>> rows.search(sparse=warpwave.bm25("red fox", query=True), modifier="idf", k=10)
+    >>> warpwave.bm25(["a red fox", "a dog"])[1].indices.size
+    2
     """
     listed = [texts] if isinstance(texts, str) else list(texts)
     how = c.ww_bm25()
