@@ -86,7 +86,7 @@ format:
 docs:
 	$(setup_here) build docs
 	$(configure) -B '$(BUILD)' $(without_tests) $(kernels_here)
-	cmake --build '$(BUILD)' -j $(JOBS) --target warpwave_command
+	cmake --build '$(BUILD)' -j $(JOBS) --target reference
 	scripts/api-reference.py '$(BUILD)/docs/api.md'
 	scripts/docs/run '$(BUILD)'
 

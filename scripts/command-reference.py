@@ -1,17 +1,13 @@
 #!/usr/bin/env python3
-"""What is written about the options of `warpwave` and `warpwave-mpi`, made from the tables that the commands parse by: the lists of
-docs/reference/command.md, from which scripts/docs/man-page.py makes the manual pages, and the completions of shells.
-`warpwave help --json` prints the tables.
-    scripts/command-reference.py COMMAND           says what differs in the page, and exits 1 if anything does
-    scripts/command-reference.py COMMAND --write   writes it
-    scripts/command-reference.py --completions DIR <TABLES    writes the completions for bash, zsh and fish; the build does
-COMMAND is the path of either.
-The generated part of a command's section is between two comments; the text around it is written by hand.
+"""What is told about the options of `warpwave` and `warpwave-mpi`, made by the build from the tables that the commands parse by, as their `help --json`
+prints them: the reference with its lists, for scripts/docs/man-page.py and scripts/docs/make-site.py, and the completions of shells.
+    scripts/command-reference.py --page FILE TABLES MPI_TABLES    docs/reference/command.md with lists for its comments `options of NAME`
+    scripts/command-reference.py --completions DIR TABLES         completions for bash, zsh and fish
+A file of tables that does not exist, of a command that was not built, leaves its comments as they are.
 """
 import json
 import pathlib
 import re
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -203,46 +199,30 @@ def fish(commands):
 # ---- writing ---------------------------------------------------------------------------------------------------------------------
 
 
-def replaced(text, name, made, comment):
-    """The text with what stands between the comments `begin NAME` and `end NAME` replaced."""
-    begin, end = (comment.format(f"{word} {name}") + "\n" for word in ("begin", "end"))
-    if begin not in text or end not in text:
-        sys.exit(f"command-reference: {begin.strip()} or {end.strip()} is missing")
-    before, rest = text.split(begin, 1)
-    return before + begin + made + end + rest.split(end, 1)[1]
+def read_tables(path):
+    return [Command(one) for one in json.loads(path.read_text(encoding="utf-8"))["commands"]] if path.exists() else []
 
 
-def made_page(commands, of_mpi):
-    """The reference with the lists of these commands. Sections of warpwave-mpi have its name in front."""
+def reference(commands, of_mpi):
+    """The reference with the lists of these commands; the later ones of `of_mpi` only name what the first one explains."""
     page = PAGE.read_text(encoding="utf-8")
-    for command in commands:
-        if of_mpi:
-            page = replaced(page, f"mpi {command.name}", page_list(command, commands[0] if command is not commands[0] else None), "<!-- {} -->")
-        elif command.options or command.actions:
-            page = replaced(page, command.name, page_list(command), "<!-- {} -->")
-    return page
+    lists = {one.name: page_list(one) for one in commands}
+    lists |= {f"mpi {one.name}": page_list(one, None if one is of_mpi[0] else of_mpi[0]) for one in of_mpi}
+    return re.sub(r"<!-- options of ([\w -]+?) -->\n", lambda found: lists.get(found.group(1), found.group(0)), page)
 
 
 def write_completions(folder, commands):
     for name, text in (("warpwave.bash", bash(commands)), ("_warpwave", zsh(commands)), ("warpwave.fish", fish(commands))):
         (folder / name).write_text(text, encoding="utf-8")
-    return 0
 
 
 def main():
-    if sys.argv[1] == "--completions":
-        return write_completions(pathlib.Path(sys.argv[2]), [Command(one) for one in json.load(sys.stdin)["commands"]])
-    told = json.loads(subprocess.run([sys.argv[1], "help", "--json"], check=True, capture_output=True, text=True).stdout)
-    commands = [Command(one) for one in told["commands"]]
-    made = made_page(commands, pathlib.Path(sys.argv[1]).name.startswith("warpwave-mpi"))
-    if made == PAGE.read_text(encoding="utf-8"):
-        return 0
-    if "--write" in sys.argv:
-        PAGE.write_text(made, encoding="utf-8")
-        return 0
-    print(f"{PAGE.relative_to(ROOT)} is not what the command's tables say: run scripts/command-reference.py {sys.argv[1]} --write")
-    return 1
+    what, to, *tables = sys.argv[1], pathlib.Path(sys.argv[2]), *map(pathlib.Path, sys.argv[3:])
+    if what == "--completions":
+        write_completions(to, read_tables(tables[0]))
+    else:
+        to.write_text(reference(*map(read_tables, tables)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

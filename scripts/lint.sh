@@ -85,7 +85,7 @@ check "python scripts" python_scripts
 check "declarations" scripts/python-native.py --check
 check "types of asyncio" scripts/python-aio.py --check
 check "versions" scripts/package/release.py --check
-check "unsafe code" scripts/rust-unsafe.py --check
+check "unsafe code" scripts/rust-unsafe.py
 check "nightly targets" nightly_targets
 rust_minor=$(rustc --version 2>/dev/null | sed -nE 's/^rustc 1\.([0-9]+)\..*/\1/p')
 if [ "${rust_minor:-0}" -ge 75 ] && cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1; then

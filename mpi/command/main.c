@@ -70,11 +70,6 @@ static exit_code run(const char *const *arguments, size_t count)
             print_overview();
         return EXIT_CODE_OK;
     }
-    if (strcmp(arguments[0], "help") == 0 && strcmp(arguments[1], "--json") == 0) {
-        if (here.rank == 0)
-            command_table_print(commands, COMMAND_COUNT);
-        return EXIT_CODE_OK;
-    }
     const bool help = strcmp(arguments[0], "help") == 0 || (count > 1 && asks_for_help(arguments[count - 1]));
     const command *wanted = find(strcmp(arguments[0], "help") == 0 ? arguments[1] : arguments[0]);
     if (!wanted)
@@ -88,6 +83,11 @@ static exit_code run(const char *const *arguments, size_t count)
 
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "help") == 0 &&
+        strcmp(argv[2], "--json") == 0) { /* for the build, which starts no ranks */
+        command_table_print(commands, COMMAND_COUNT);
+        return EXIT_CODE_OK;
+    }
     int level;
     MPI_Comm machine;
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)

@@ -34,8 +34,8 @@ typedef struct action {
     const void *way; /* how the action runs; its type is the command's own affair */
 } action;
 
-/* A command has options, or actions that have options. scripts/command-reference.py makes the manual page, the
- * reference page and the completions of shells from these tables. */
+/* A command has options, or actions that have options. cmake/Reference.cmake makes the manual page, the
+ * lists of the reference and the completions of shells from these tables. */
 typedef struct command {
     const char *name;
     const char *summary; /* one line, for the list of commands */

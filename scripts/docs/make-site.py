@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the documents as a site of static HTML, with search: scripts/docs/make-site.py FOLDER COMMAND. `make docs` calls it.
+"""Writes the documents as a site of static HTML, with search: scripts/docs/make-site.py FOLDER COMMAND REFERENCE. `make docs` calls it.
 
 The pages are README.md, docs/ and what they lead to: other pages, pictures, and files of the tree. Three are made here: the C API from the headers, the
 Python API from the sources, and the HTTP API from /openapi.json of COMMAND, a `warpwave` that is started for it. Nothing is fetched, and the site
-needs no server. A link that leads nowhere is an error.
+needs no server. REFERENCE is docs/reference/command.md with its lists of options. A link that leads nowhere is an error.
 
 It needs the package markdown-it-py; --needs only says whether it is there.
 """
@@ -325,10 +325,11 @@ def main():
                  "Debian's own Python")
     if sys.argv[1:] == ["--needs"]:
         return 0
-    if len(sys.argv) != 3:
-        sys.exit("usage: scripts/docs/make-site.py FOLDER COMMAND, or --needs")
+    if len(sys.argv) != 4:
+        sys.exit("usage: scripts/docs/make-site.py FOLDER COMMAND REFERENCE, or --needs")
     folder = pathlib.Path(sys.argv[1]).resolve()
     made = dict(zip(MADE, (c_api(), python_api(), http_api(description_of(sys.argv[2])))))
+    made["docs/reference/command.md"] = pathlib.Path(sys.argv[3]).read_text(encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     site = Site(folder, made)

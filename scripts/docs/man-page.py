@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a manual page from docs/reference/command.md: scripts/docs/man-page.py warpwave|warpwave-mpi FILE. The build calls it.
+"""Writes a manual page: scripts/docs/man-page.py warpwave|warpwave-mpi REFERENCE FILE. REFERENCE is docs/reference/command.md with its lists of options
+(scripts/command-reference.py --page). The build calls it.
 
 The text before the first command becomes the description, the table of variables the environment, each command a subsection. The exit codes are those of
 docs/reference/errors.md.
@@ -58,8 +59,7 @@ def body(text):
     return out
 
 
-def page(name):
-    text = (ROOT / "docs/reference/command.md").read_text(encoding="utf-8")
+def page(name, text):
     errors = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
     head, *rest = re.split(r"^## `(warpwave(?:-mpi)? [\w-]+)`\n", text, flags=re.M)
     commands = [(title, part) for title, part in zip(rest[::2], rest[1::2]) if title.split()[0] == name]
@@ -79,9 +79,10 @@ def page(name):
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in ABOUT:
-        sys.exit("usage: scripts/docs/man-page.py warpwave|warpwave-mpi FILE")
-    pathlib.Path(sys.argv[2]).write_text(page(sys.argv[1]), encoding="utf-8")
+    if len(sys.argv) != 4 or sys.argv[1] not in ABOUT:
+        sys.exit("usage: scripts/docs/man-page.py warpwave|warpwave-mpi REFERENCE FILE")
+    reference = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8")
+    pathlib.Path(sys.argv[3]).write_text(page(sys.argv[1], reference), encoding="utf-8")
 
 
 if __name__ == "__main__":

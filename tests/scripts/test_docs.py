@@ -94,11 +94,20 @@ class Generator(unittest.TestCase):
 
 class Manual(unittest.TestCase):
     def setUp(self):
-        self.reference = (ROOT / "docs/reference/command.md").read_text(encoding="utf-8")
+        self.reference = (BUILD / "reference/command.md").read_text(encoding="utf-8")
         self.manual = load(ROOT / "scripts/docs/man-page.py")
 
+    def test_the_reference_has_each_option_of_the_command(self):
+        tables = json.loads(subprocess.run([BUILD / "warpwave", "help", "--json"], check=True, capture_output=True, text=True).stdout)
+        for command in tables["commands"]:
+            section = re.search(rf"^## `warpwave {command['name']}`\n(.*?)(?=^## |\Z)", self.reference, flags=re.M | re.S).group(1)
+            for way in command["actions"] or [command]:
+                for option in way["options"]:
+                    self.assertRegex(section, rf"(?m)^- `{option['name']}[ `]")
+        self.assertNotIn("<!-- options of search -->", self.reference)
+
     def test_the_manual_pages_have_each_command_and_each_option_of_the_reference(self):
-        pages = {name: self.manual.page(name) for name in self.manual.ABOUT}
+        pages = {name: self.manual.page(name, self.reference) for name in self.manual.ABOUT}
         for name, part in re.findall(r"^## `(.*?)`\n(.*?)(?=^## |\Z)", self.reference, flags=re.M | re.S):
             page = pages[name.split()[0]]
             self.assertIn(".SS " + name.replace("-", r"\-"), page)
@@ -106,7 +115,7 @@ class Manual(unittest.TestCase):
                 self.assertIn("\n.TP\n\\fB" + option.replace("-", r"\-"), page)
 
     def test_the_manual_pages_have_the_environment_and_the_exit_codes(self):
-        page = self.manual.page("warpwave")
+        page = self.manual.page("warpwave", self.reference)
         self.assertIn("\n.TP\n\\fBWARPWAVE_ISA\\fR\n", page)
         self.assertIn("\n.TP\n130\ninterrupted by Ctrl\\-C", page)
 
@@ -117,7 +126,7 @@ class Manual(unittest.TestCase):
     @unittest.skipUnless(shutil.which("groff"), "SKIP: there is no groff")
     def test_groff_has_no_complaint(self):
         for name in self.manual.ABOUT:
-            done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z"], input=self.manual.page(name), capture_output=True, text=True, check=True)
+            done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z"], input=self.manual.page(name, self.reference), capture_output=True, text=True, check=True)
             self.assertEqual(done.stderr, "")
 
 

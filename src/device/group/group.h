@@ -2,7 +2,13 @@
  *
  * Every segment is on one member. A search runs on all members that have rows, each with its own thread and stream, and the
  * keys of their results are merged. The k smallest keys of a set do not depend on how it was divided, so a group gives the same
- * bits as any of its members. Work on a segment is done by its member. Rows move between members through the host.
+ * bits as any of its members. All jobs use the collection's row numbers, with gaps where another member has the rows, so masks,
+ * ties and results need no translation; the certificate is the smallest of the members'. Work on a segment is done by its
+ * member. Rows move between members through the host, and their norms and codes are computed again.
+ *
+ * The collection says how many rows it wants in total; segment_create may give fewer, on the member that is furthest below its
+ * share, and is called again until there is room. A member that is dropped keeps its number, because segments still name it:
+ * searches fail until its rows are moved, and frees still go to it. The group's id changes, so a store makes a new mirror.
  *
  *   names.c     "cuda:0+cuda:1", "rocm:*", "all": which devices a name means
  *   group.c     the table; opening and closing, memory, buffers, streams and copies
