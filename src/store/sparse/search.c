@@ -10,6 +10,9 @@
 #include "store/view/view_state.h"
 #include "vectors/query/results.h"
 
+/* A query with more terms keeps one block in memory, and reads a block again in each window that it reaches to. */
+enum { BLOCKS_KEPT_MAX = 4096 };
+
 /* A pending row: one that the index lacks, or one that was removed and that the index still has. */
 typedef struct pending_row {
     int64_t place;
@@ -36,7 +39,7 @@ typedef struct searching {
     int64_t *starts; /* of each term in `heads` */
     sparse_term *terms;
     float *weights;
-    uint32_t **data; /* of each term: the block that was read last */
+    uint32_t **data; /* of each term, or of all: the block that was read last */
     int64_t term_count;
 } searching;
 
@@ -151,23 +154,24 @@ static ww_status load(void *user, int64_t term, int64_t block, sparse_entries *e
 {
     searching *s = user;
     const sparse_head *head = &s->heads[s->starts[term] + block];
+    uint32_t **data = &s->data[s->term_count > BLOCKS_KEPT_MAX ? 0 : term];
     ww_status status =
         s->read_data ? WW_OK
                      : schema_statement(s->t.db, &s->read_data, "SELECT data FROM \"%w\".\"%w_sparse_blocks\" WHERE key = ?1",
                                         s->t.schema, s->t.name);
-    if (status == WW_OK && !s->data[term]) {
-        s->data[term] = memory_alloc(sizeof **s->data * 2 * SPARSE_BLOCK);
-        if (!s->data[term])
-            status = memory_failed("a block of sparse vectors", sizeof **s->data * 2 * SPARSE_BLOCK);
+    if (status == WW_OK && !*data) {
+        *data = memory_alloc(sizeof **data * 2 * SPARSE_BLOCK);
+        if (!*data)
+            status = memory_failed("a block of sparse vectors", sizeof **data * 2 * SPARSE_BLOCK);
     }
     if (status != WW_OK)
         return status;
     sqlite3_bind_int64(s->read_data, 1, head->key);
     const int code = sqlite3_step(s->read_data);
-    status = code == SQLITE_ROW || code == SQLITE_DONE ? sparse_data_column(&s->t, s->read_data, 0, head, s->data[term])
+    status = code == SQLITE_ROW || code == SQLITE_DONE ? sparse_data_column(&s->t, s->read_data, 0, head, *data)
                                                        : sqlite_failed(s->t.db, code, s->t.name);
     sqlite3_reset(s->read_data);
-    *entries = sparse_entries_of(head, s->data[term]);
+    *entries = sparse_entries_of(head, *data);
     return status;
 }
 
@@ -242,6 +246,7 @@ static ww_status search_one(searching *s, int64_t number, key_list *list)
                             .term_count = s->term_count,
                             .load = load,
                             .user = s,
+                            .single = s->term_count > BLOCKS_KEPT_MAX,
                             .admitted = s->admitted,
                             .admitted_rows = s->v->record.next_place,
                             .range = s->query->mode == WW_QUERY_RANGE,

@@ -145,7 +145,7 @@ static void add_entries(window *w, float weight, term_place *place, int32_t coun
 
 static ww_status load_block(sparse_search *s, term_place *place, int64_t t, int64_t b)
 {
-    if (place->loaded == b)
+    if (place->loaded == b && !s->single)
         return WW_OK;
     const ww_status status = s->load(s->user, t, b, &place->entries);
     place->loaded = status == WW_OK ? b : -1;

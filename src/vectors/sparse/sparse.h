@@ -80,9 +80,10 @@ typedef struct sparse_term {
 typedef struct sparse_search {
     const sparse_term *terms;
     int64_t term_count;
-    /* Reads a block. The entries stay valid until the next block of the same term is read. */
+    /* Reads a block. The entries stay valid until the next block of the same term is read; with `single`, of any term. */
     ww_status (*load)(void *user, int64_t term, int64_t block, sparse_entries *entries);
     void *user;
+    bool single;
     const uint64_t *admitted; /* bit r%64 of word r/64 admits row r; NULL admits all */
     int64_t admitted_rows;
     bool range; /* only scores of at least `bound` count */

@@ -182,6 +182,50 @@ static void searches_have_the_bits_of_an_index_in_memory(void **state)
 }
 
 /* Without a bound these are all rows with an index of the query. */
+/* Blocks of an index that reach into two windows of rows, for more indices than blocks are kept in memory. */
+static void a_query_with_very_many_indices_keeps_few_blocks(void **state)
+{
+    enum { MANY = 5000, WIDE = 40, BETWEEN = 2100, COUNT = WIDE + BETWEEN };
+    (void)state;
+    test_random random = {5};
+    uint32_t *indices = malloc(MANY * sizeof *indices);
+    float *values = malloc((size_t)COUNT * MANY * sizeof *values), *zeros = calloc(COUNT, sizeof *zeros);
+    ww_sparse_vector *wide = malloc(COUNT * sizeof *wide);
+    ww_sparse_index *index = NULL;
+    ww_results *found[2] = {NULL, NULL};
+    ww_rows rows = ww_rows_default();
+    for (uint32_t i = 0; i < MANY; i++)
+        indices[i] = 3 * i;
+    for (int64_t i = 0; i < COUNT; i++) {
+        const bool all_of_them = i < WIDE / 2 || i >= COUNT - WIDE / 2;
+        wide[i] = (ww_sparse_vector){all_of_them ? MANY : 1, indices, values + i * MANY};
+        random_normals(&random, values + i * MANY, wide[i].count);
+    }
+    rows.count = COUNT, rows.dim = DIM, rows.vectors = zeros, rows.sparse = wide;
+    CHECK_OK(ww_collection_add(docs, &rows));
+    CHECK_OK(ww_sparse_create(&index));
+    CHECK_OK(ww_sparse_add(index, wide, COUNT));
+    ww_sparse_query sparse = ww_sparse_query_default();
+    ww_query query = ww_query_default();
+    sparse.vectors = wide, sparse.modifier = WW_SPARSE_IDF;
+    query.sparse = &sparse, query.query_count = 1, query.k = WIDE;
+    fail_allocation_at(MANY); /* not a block for each index */
+    CHECK_OK(ww_collection_query(docs, &query, &found[0]));
+    fail_allocation_at(0);
+    CHECK_OK(ww_sparse_search(index, &query, &found[1]));
+    assert_int_equal(ww_results_count(found[0], 0), WIDE);
+    for (int64_t i = 0; i < WIDE; i++)
+        assert_int_equal(ww_results_handles(found[0], 0)[i], ww_results_rows(found[1], 0)[i]);
+    assert_memory_equal(ww_results_scores(found[0], 0), ww_results_scores(found[1], 0), WIDE * sizeof(float));
+    ww_results_destroy(found[0]);
+    ww_results_destroy(found[1]);
+    ww_sparse_destroy(index);
+    free(indices);
+    free(values);
+    free(zeros);
+    free(wide);
+}
+
 static void the_statistics_count_the_rows_that_were_scored(void **state)
 {
     (void)state;
@@ -386,6 +430,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(searches_have_the_bits_of_an_index_in_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_query_with_very_many_indices_keeps_few_blocks, setup, teardown),
         cmocka_unit_test_setup_teardown(the_statistics_count_the_rows_that_were_scored, setup, teardown),
         cmocka_unit_test_setup_teardown(removed_and_replaced_rows_are_not_found, setup, teardown),
         cmocka_unit_test_setup_teardown(new_vectors_and_payloads_leave_a_sparse_vector_alone, setup, teardown),
