@@ -191,40 +191,61 @@ static void completed(void *cls, struct MHD_Connection *connection, void **con_c
     *con_cls = NULL;
 }
 
-int http_first_line_check(const char *bytes, size_t length)
+/* The next whole line, without its end; moves *at past it. NULL: there is none yet. */
+static const char *next_line(const char **at, const char *end, size_t *length)
 {
-    while (length > 0 && (*bytes == '\r' || *bytes == '\n')) { /* empty lines before a request are permitted */
-        bytes++;
-        length--;
-    }
-    const char *end = memchr(bytes, '\n', length);
-    if (!end)
-        return 200; /* not all of it is here yet */
-    end -= end > bytes && end[-1] == '\r';
-    const char *version = memrchr(bytes, ' ', (size_t)(end - bytes));
-    const size_t version_length = version ? (size_t)(end - ++version) : 0;
-    if (version_length < 6 || memcmp(version, "HTTP/", 5) != 0)
-        return 400;
-    return version_length > 6 && memcmp(version + 5, "1.", 2) == 0 ? 200 : 505;
+    const char *line = *at, *stop = memchr(line, '\n', (size_t)(end - line));
+    if (!stop)
+        return NULL;
+    *at = stop + 1;
+    *length = (size_t)(stop - line) - (stop > line && stop[-1] == '\r');
+    return line;
 }
 
-/* The HTTP library answers lines that it does not understand with HTML, and has no hook for that. So the first line of each
- * connection, which is here when the connection is (TCP_DEFER_ACCEPT), is looked at before; the library then finds the end. */
-static void check_first_line(int socket)
+int http_head_check(const char *bytes, size_t count, const char **why)
 {
-    char bytes[4096];
+    const char *const end = bytes + count;
+    size_t length = 0;
+    while (bytes < end && (*bytes == '\r' || *bytes == '\n')) /* empty lines before a request are permitted */
+        bytes++;
+    const char *line = next_line(&bytes, end, &length);
+    if (!line)
+        return 200;
+    const char *version = memrchr(line, ' ', length);
+    length -= version ? (size_t)(++version - line) : length;
+    *why = "the request must begin with METHOD PATH HTTP/1.1";
+    if (length < 6 || memcmp(version, "HTTP/", 5) != 0)
+        return 400;
+    *why = "this server speaks HTTP/1.0 and 1.1";
+    if (length == 6 || memcmp(version + 5, "1.", 2) != 0)
+        return 505;
+    bool host = version[7] == '0';
+    while ((line = next_line(&bytes, end, &length)) && length > 0) {
+        *why = "a line of the header has no colon";
+        if (*line != ' ' && *line != '\t' && !memchr(line, ':', length))
+            return 400;
+        host = host || (length >= 5 && strncasecmp(line, "host:", 5) == 0);
+    }
+    *why = "the header Host is missing";
+    return host || !line ? 200 : 400;
+}
+
+/* The HTTP library answers what it does not understand with HTML, and has no hook for that. So the head of a connection's first
+ * request, as far as it is here when the connection is (TCP_DEFER_ACCEPT), is looked at before; the library then finds the end.
+ */
+static void check_head(int socket)
+{
+    char bytes[4096], answer[512], body[256];
+    const char *why = "";
     const ssize_t count = recv(socket, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
-    const int status = count > 0 ? http_first_line_check(bytes, (size_t)count) : 200;
+    const int status = count > 0 ? http_head_check(bytes, (size_t)count, &why) : 200;
     if (status == 200)
         return;
-    const char *body = status == 505
-                           ? "{\"status\":{\"error\":\"this server speaks HTTP/1.0 and 1.1\"},\"time\":0}"
-                           : "{\"status\":{\"error\":\"the request must begin with METHOD PATH HTTP/1.1\"},\"time\":0}";
-    char answer[512];
+    const int body_length = snprintf(body, sizeof body, "{\"status\":{\"error\":\"%s\"},\"time\":0}", why);
     const int length = snprintf(answer, sizeof answer,
-                                "HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %zu\r\n"
+                                "HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
                                 "connection: close\r\n\r\n%s",
-                                status, status == 505 ? "HTTP Version Not Supported" : "Bad Request", strlen(body), body);
+                                status, status == 505 ? "HTTP Version Not Supported" : "Bad Request", body_length, body);
     (void)recv(socket, bytes, sizeof bytes, MSG_DONTWAIT); /* closing with unread bytes would drop the answer */
     (void)send(socket, answer, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
     (void)shutdown(socket, SHUT_RDWR);
@@ -236,7 +257,7 @@ static void connected(void *cls, struct MHD_Connection *connection, void **conte
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         if (info && !s->config.certificate)
-            check_first_line((int)info->connect_fd);
+            check_head((int)info->connect_fd);
         *context = info ? watch_client(s, (int)info->connect_fd) : NULL;
     } else if (*context) {
         watch_client_end(*context);
@@ -566,7 +587,7 @@ static ww_status listen_at(server *s, int *listening)
         return ww_fail(WW_INVALID_ARGUMENT, "cannot listen on the address '%s': %s", s->config.address, gai_strerror(code));
     const int one = 1;
     const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &one, sizeof one); /* see check_first_line() */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &one, sizeof one); /* see check_head() */
     bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
                 bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, 1024) == 0;
     freeaddrinfo(found);

@@ -19,7 +19,7 @@ typedef struct http_framing {
 /* Returns 200, or the status of the refusal and why. */
 int http_framing_check(const http_framing *f, int64_t body_bytes_max, const char **why);
 
-/* Returns 200 if the bytes begin with a line of HTTP/1, or with no whole line; otherwise 400 or 505. */
-int http_first_line_check(const char *bytes, size_t length);
+/* Returns 200 if the bytes may begin a request of HTTP/1, as far as there are whole lines; otherwise 400 or 505, and why. */
+int http_head_check(const char *bytes, size_t count, const char **why);
 
 #endif
