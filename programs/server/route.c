@@ -175,6 +175,7 @@ static void put_route(out *o, const route *at)
                                             {"405", "The path has no such method."},
                                             {"409", "It exists already."},
                                             {"413", "The body is too large."},
+                                            {"415", "The body's Content-Type or Content-Encoding is not supported."},
                                             {"429", "Too many requests wait; retry-after says when to try again."},
                                             {"499", "The client closed the connection."},
                                             {"500", "The device or the store failed; the message says how."},

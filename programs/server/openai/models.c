@@ -142,10 +142,12 @@ static bool get_model(request *r)
 }
 
 #define SAMPLING                                                                                                               \
-    "\"model\":{\"type\":\"string\"},\"max_tokens\":{\"type\":\"integer\"},\"temperature\":{\"type\":\"number\"},\"top_p\":{"  \
+    "\"model\":{\"type\":\"string\"},\"max_tokens\":{\"type\":\"integer\"},\"max_completion_tokens\":{\"type\":\"integer\"},"  \
+    "\"temperature\":{\"type\":\"number\"},\"top_p\":{"                                                                        \
     "\"type\":\"number\"},\"frequency_penalty\":{\"type\":\"number\"},\"presence_penalty\":{\"type\":\"number\"},"             \
     "\"repetition_penalty\":{\"type\":\"number\"},\"seed\":{\"type\":\"integer\"},\"stop\":{},\"response_format\":{"           \
-    "\"type\":\"object\"},\"grammar\":{\"type\":\"string\"},\"stream\":{\"type\":\"boolean\"},\"n\":{\"type\":\"integer\"},"   \
+    "\"type\":\"object\"},\"grammar\":{\"type\":\"string\"},\"stream\":{\"type\":\"boolean\"},\"stream_options\":{\"type\":"   \
+    "\"object\"},\"n\":{\"type\":\"integer\"},"                                                                                \
     "\"logprobs\":{}"
 
 static const route routes[] = {
@@ -153,7 +155,7 @@ static const route routes[] = {
     {"GET", "/v1/models/{model}", RIGHT_READ, WORK_HERE, get_model, NULL, "One model", NULL, "The model.", false},
     {"POST", "/v1/embeddings", RIGHT_READ, WORK_MODEL, prepare_embeddings, NULL, "Embed texts",
      "\"model\":{\"type\":\"string\"},\"input\":{},\"encoding_format\":{\"type\":\"string\"},\"dimensions\":{\"type\":"
-     "\"integer\"}",
+     "\"integer\"},\"prompt_name\":{\"type\":\"string\"}",
      "A vector for each text.", false},
     {"POST", "/v1/rerank", RIGHT_READ, WORK_MODEL, prepare_rerank, NULL, "Say how well texts answer a query",
      "\"model\":{\"type\":\"string\"},\"query\":{\"type\":\"string\"},\"documents\":{\"type\":\"array\",\"items\":{}},\"top_"
@@ -163,7 +165,7 @@ static const route routes[] = {
     {"POST", "/embed", RIGHT_READ, WORK_MODEL, prepare_embed, NULL, "Embed texts (text-embeddings-inference)",
      "\"inputs\":{},\"normalize\":{\"type\":\"boolean\"},\"truncate\":{\"type\":\"boolean\"},\"dimensions\":{\"type\":"
      "\"integer\"},"
-     "\"model\":{\"type\":\"string\"}",
+     "\"prompt_name\":{\"type\":\"string\"},\"model\":{\"type\":\"string\"}",
      "A vector for each text.", false},
     {"POST", "/rerank", RIGHT_READ, WORK_MODEL, prepare_rerank_tei, NULL,
      "Say how well texts answer a query (text-embeddings-inference)",

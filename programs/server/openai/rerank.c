@@ -77,8 +77,10 @@ bool prepare_rerank_tei(request *r)
     if (!p)
         return false;
     p->tei = true;
-    return request_read_bool(r, body, "raw_scores", &p->raw) && request_read_bool(r, body, "return_text", &p->with_text) &&
-           request_read_bool(r, body, "truncate", &truncate);
+    if (!request_read_bool(r, body, "raw_scores", &p->raw) || !request_read_bool(r, body, "return_text", &p->with_text) ||
+        !request_read_bool(r, body, "truncate", &truncate))
+        return false;
+    return truncate ? true : request_fail(r, 400, "truncate: texts that are too long are always cut here; leave it out");
 }
 
 typedef struct ranked {

@@ -236,6 +236,7 @@ static void texts_are_ranked_as_the_library_does(void **state)
     assert_true(score > 0 && score < 1);
     json_decref(answer);
     ASK_STATUS(port, 400, "POST", "/v1/rerank", "{\"model\": \"encoder\", \"query\": \"a\", \"documents\": [\"b\"]}");
+    ASK_STATUS(port, 400, "POST", "/rerank", "{\"query\": \"a\", \"texts\": [\"b\"], \"truncate\": false}");
     ASK_STATUS(port, 400, "POST", "/v1/rerank", "{\"model\": \"ranker\", \"query\": \"a\", \"documents\": []}");
     ASK_STATUS(port, 400, "POST", "/v1/embeddings", "{\"model\": \"ranker\", \"input\": \"a\"}");
 }
