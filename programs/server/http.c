@@ -179,6 +179,8 @@ static void completed(void *cls, struct MHD_Connection *connection, void **con_c
     if (!r)
         return;
     const double seconds = server_seconds() - r->begun_seconds;
+    if (r->state == REQUEST_READING)
+        r->status = 499; /* the client left before its request was whole */
     watch_remove(r);
     if (r->client)
         watch_client_request(r->client, NULL);

@@ -67,6 +67,28 @@ static void bodies_that_are_too_large_or_cut_short_are_not_obeyed(void **state)
     assert_int_equal(http_cut_status(port, HEAD "Transfer-Encoding: chunked\r\n\r\n5\r\n{}"), 0);
 }
 
+static double bodies(void)
+{
+    return http_figure(port, "\nwarpwave_body_memory_bytes ");
+}
+
+static void a_client_that_leaves_before_its_body_is_whole_is_no_failure_of_the_server(void **state)
+{
+    static const char begun[] = HEAD "Content-Length: 10\r\n\r\n{}";
+    (void)state;
+    const int connection = http_connect(port);
+    http_send(connection, begun, sizeof begun - 1);
+    for (int i = 0; i < 1000 && bodies() == 0; i++)
+        usleep(10000);
+    close(connection);
+    for (int i = 0; i < 1000 && bodies() > 0; i++)
+        usleep(10000);
+#define FIGURE(status)                                                                                                         \
+    "\nwarpwave_requests_total{method=\"POST\",path=\"/collections/{collection_name}/points/count\",status=\"" status "\"} "
+    assert_true(http_figure(port, FIGURE("4xx")) == 1);
+    assert_true(http_figure(port, FIGURE("5xx")) == -1);
+}
+
 static void texts_that_are_no_json_are_refused(void **state)
 {
     (void)state;
@@ -245,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SERVED(requests_whose_length_is_said_twice_are_refused),
         SERVED(bodies_that_are_too_large_or_cut_short_are_not_obeyed),
+        SERVED(a_client_that_leaves_before_its_body_is_whole_is_no_failure_of_the_server),
         SERVED(texts_that_are_no_json_are_refused),
         SERVED(hosts_that_were_not_named_are_refused),
         SERVED(heads_that_are_not_http_1_are_refused_in_json),
