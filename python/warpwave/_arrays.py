@@ -44,6 +44,7 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
     """Return an array, list, DLPack object, pandas, polars or Arrow column as a NumPy array of numbers."""
     if isinstance(value, str):
         raise TypeError(f"{what} are the text {value!r:.60}; numbers are needed, and a text is given as text=")
+    hint = "; add_table() takes a table" if hasattr(value, "columns") else ""
     if not isinstance(value, np.ndarray):
         if is_arrow(value):
             value = arrow_matrix(value)
@@ -71,7 +72,7 @@ def as_array(value: Any, what: str) -> npt.NDArray[Any]:
             return value.astype(np.float32)  # type: ignore[no-any-return]
         except (TypeError, ValueError):
             pass
-    raise TypeError(f"{what} are of type {value.dtype}; numbers are needed")
+    raise TypeError(f"{what} are of type {value.dtype}; numbers are needed{hint}")
 
 
 def as_rows(value: Any, dim: int, what: str, native: Optional[str] = None) -> tuple[npt.NDArray[Any], int, bool]:

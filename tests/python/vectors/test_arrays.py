@@ -90,6 +90,11 @@ def test_what_are_no_vectors_is_refused(wrong):
     assert len(c) == 0
 
 
+def test_a_table_where_vectors_are_meant_is_sent_to_add_table():
+    with pytest.raises(TypeError, match=r"add_table\(\)"):
+        warpwave.Collection(2, device="cpu").add(pandas.DataFrame({"id": ["a"], "vector": [[1.0, 2.0]]}))
+
+
 def test_empty_arrays_add_nothing():
     c = warpwave.Collection(20, device="cpu")
     for empty in (np.empty((0, 20)), [], np.empty((0, 20), ">f8"), pandas.DataFrame(np.empty((0, 20)))):
