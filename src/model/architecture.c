@@ -1,7 +1,6 @@
 /* The table of architectures, and reading a model's metadata without trusting it. */
 #include "model/architecture.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +28,13 @@ static const architecture ARCHITECTURES[] = {
      .fused = true,
      .activation = WW_GELU_ERF,
      .head_activation = WW_TANH},
+    {.name = "mpnet",
+     .kind = WW_MODEL_ENCODER,
+     .distances = true,
+     .biases = true,
+     .activation = WW_GELU_ERF,
+     .head_activation = WW_TANH},
+    {.name = "model2vec", .kind = WW_MODEL_ENCODER, .lookup = true},
     {.name = "modern-bert",
      .kind = WW_MODEL_ENCODER,
      .rope = true,
@@ -128,6 +134,27 @@ static const architecture ARCHITECTURES[] = {
 };
 enum { ARCHITECTURE_COUNT = sizeof ARCHITECTURES / sizeof *ARCHITECTURES };
 
+/* Decoders that were trained on to embed, every token seeing the whole text: files say so by attention.causal. */
+#define EMBEDDER .kind = WW_MODEL_ENCODER, .bidirectional = true, .rope = true, .gated = true, .activation = WW_SILU
+static const architecture EMBEDDERS[] = {
+    {.name = "llama", EMBEDDER, .interleaved = true},
+    {.name = "qwen2", EMBEDDER, .biases = true},
+    {.name = "qwen3", EMBEDDER, .head_norms = true},
+};
+
+static const architecture *find_embedder(const ww_gguf *gguf, const char *name)
+{
+    char key[KEY_BYTES];
+    int32_t causal = 1;
+    snprintf(key, sizeof key, "%s.attention.causal", name);
+    if (ww_gguf_bool(gguf, key, &causal) != WW_OK || causal)
+        return NULL;
+    for (size_t i = 0; i < sizeof EMBEDDERS / sizeof *EMBEDDERS; i++)
+        if (strcmp(EMBEDDERS[i].name, name) == 0)
+            return &EMBEDDERS[i];
+    return NULL;
+}
+
 ww_status architecture_find(const ww_gguf *gguf, const architecture **found)
 {
     const char *name;
@@ -137,7 +164,8 @@ ww_status architecture_find(const ww_gguf *gguf, const architecture **found)
         return status;
     for (int i = 0; i < ARCHITECTURE_COUNT; i++) {
         if (strcmp(ARCHITECTURES[i].name, name) == 0) {
-            *found = &ARCHITECTURES[i];
+            const architecture *embedder = find_embedder(gguf, name);
+            *found = embedder ? embedder : &ARCHITECTURES[i];
             return WW_OK;
         }
         text_append(known, sizeof known, i == 0 ? "" : i + 1 < ARCHITECTURE_COUNT ? ", " : " and ");
@@ -403,6 +431,25 @@ static void refuse_others(reader *r)
              r->architecture->name);
 }
 
+/* Reads what only models with layers have. */
+static void read_layers(reader *r, model_sizes *s)
+{
+    const architecture *a = r->architecture;
+    const bool decoder = has_decoder_body(a);
+    read_size(r, "block_count", LAYERS_MAX, &s->layers);
+    read_size(r, "feed_forward_length", WIDTH_MAX, &s->hidden);
+    read_positive(r, decoder ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", &s->eps);
+    read_heads(r, s);
+    if (a->rope)
+        read_rope(r, s);
+    if (decoder || a->window_pattern > 0)
+        read_window(r, s);
+    if (decoder)
+        read_scales(r, s);
+    if (a->experts)
+        read_experts(r, s);
+}
+
 ww_status sizes_read(const ww_gguf *gguf, const architecture *a, ww_pooling pooling, model_sizes *sizes)
 {
     reader r = {.gguf = gguf, .architecture = a};
@@ -414,72 +461,15 @@ ww_status sizes_read(const ww_gguf *gguf, const architecture *a, ww_pooling pool
                      .embedding_scale = 1.0,
                      .residual_scale = 1.0,
                      .logits_scale = 1.0};
-    const bool decoder = has_decoder_body(a);
     refuse_others(&r);
-    read_size(&r, "block_count", LAYERS_MAX, &s.layers);
     read_size(&r, "embedding_length", WIDTH_MAX, &s.width);
-    read_size(&r, "feed_forward_length", WIDTH_MAX, &s.hidden);
     read_integer(&r, "context_length", (bounds){1, CONTEXT_MAX}, &s.context);
     read_integer_if_there(&r, "vocab_size", (bounds){1, VOCABULARY_MAX}, &s.vocabulary);
-    read_positive(&r, decoder ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", &s.eps);
-    read_heads(&r, &s);
-    if (a->rope)
-        read_rope(&r, &s);
-    if (decoder || a->window_pattern > 0)
-        read_window(&r, &s);
+    s.vector = s.width;
+    if (!a->lookup)
+        read_layers(&r, &s);
     read_pooling(&r, pooling, &s);
-    if (decoder)
-        read_scales(&r, &s);
-    if (a->experts)
-        read_experts(&r, &s);
     if (r.status == WW_OK)
         *sizes = s;
     return r.status;
-}
-
-/* ---- positions ----------------------------------------------------------------------------------------------------------- */
-
-double alibi_slope(const model_sizes *sizes, int32_t head)
-{
-    int32_t power = 1;
-    while (2 * power <= sizes->heads)
-        power *= 2;
-    return canon_pow_f64(2.0, head < power ? -8.0 * (head + 1) / power : -4.0 * (2 * (head - power) + 1) / power);
-}
-
-/* The index, with a fraction, of the pair that turns `turns` times in the original context. */
-static double yarn_pair(const model_sizes *s, double base, double turns)
-{
-    const double two_pi = 6.283185307179586;
-    return s->rope_size * canon_log_f64((double)s->rope_original_context / (turns * two_pi)) / (2.0 * canon_log_f64(base));
-}
-
-void rope_find(const architecture *a, const model_sizes *s, bool window, const float *factors, rope_terms *out)
-{
-    /* Layers with a window may have their own base; then most architectures do not scale them. */
-    const bool local = window && a->window_pattern > 0;
-    const bool scaled = !local || a->window_scaled;
-    const double base = local && s->window_base > 0.0 ? s->window_base : s->rope_base;
-    const rope_scaling scaling = scaled ? s->scaling : ROPE_SCALING_NONE;
-    const int32_t pairs = s->rope_size / 2;
-    double low = 0.0, high = 0.0;
-    out->magnitude = scaled ? s->rope_attention : 1.0;
-    if (scaling == ROPE_SCALING_YARN) {
-        low = yarn_pair(s, base, s->yarn_fast);
-        high = yarn_pair(s, base, s->yarn_slow);
-        low = fmax(a->yarn_exact ? low : floor(low), 0.0);
-        high = fmin(a->yarn_exact ? high : ceil(high), s->rope_size - 1.0);
-    }
-    for (int32_t i = 0; i < pairs; i++) {
-        double frequency = canon_pow_f64(base, -2.0 * i / s->rope_size);
-        if (factors && scaled)
-            frequency /= (double)factors[i];
-        if (scaling == ROPE_SCALING_LINEAR)
-            frequency /= s->rope_factor;
-        if (scaling == ROPE_SCALING_YARN) {
-            const double ramp = fmin(fmax((i - low) / fmax(0.001, high - low), 0.0), 1.0);
-            frequency = frequency / s->rope_factor * ramp + frequency * (1.0 - ramp);
-        }
-        out->frequencies[i] = frequency;
-    }
 }

@@ -41,17 +41,20 @@ typedef struct architecture {
     bool experts;             /* the network is a mixture of experts */
     bool clamped;             /* gates are (min(gate, 7) sigmoid(1.702 gate)) (up + 1), with up clamped to -7..7 */
     bool sinks;               /* each head has an extra score without a value */
+    bool distances;           /* scores get a learned number for the distance of query and key */
+    bool lookup;              /* no layers: the rows of the embedding are pooled */
 } architecture;
 
 typedef enum rope_scaling { ROPE_SCALING_NONE, ROPE_SCALING_LINEAR, ROPE_SCALING_YARN } rope_scaling;
 
 /* The sizes, at least 1 unless stated otherwise. */
 typedef struct model_sizes {
-    int32_t layers, width, hidden;
+    int32_t layers, width, hidden;                /* with `lookup` only the width is not 0 */
     int32_t experts, experts_used, expert_hidden; /* 0: there are none */
     int32_t heads, key_heads, head_size;          /* key_heads divides heads */
     int32_t rope_size;                            /* elements of a head that rope rotates; even; 0 without rope */
     int32_t window;                               /* 0: none */
+    int32_t vector;                               /* numbers of an embedding: the width, or what the last dense layer makes */
     int64_t vocabulary;                           /* rows of the embedding */
     int64_t context;
     double eps;
@@ -71,7 +74,8 @@ typedef struct model_sizes {
     bool ranks_mean;    /* a ranking head takes the mean; otherwise an encoder's first token, a decoder's last */
 } model_sizes;
 
-/* Finds the architecture that a file names. Refuses an unknown one; the message lists the known ones. */
+/* Finds the architecture that a file names, and of a decoder whose attention is not causal the one that embeds. Refuses an
+ * unknown one; the message lists the known ones. */
 ww_status architecture_find(const ww_gguf *gguf, const architecture **found);
 
 /* Reads and checks the sizes. Loading the tensors checks their shapes against them. */
@@ -90,6 +94,12 @@ static inline bool layer_has_window(const architecture *a, const model_sizes *si
 static inline bool has_decoder_body(const architecture *a)
 {
     return a->kind == WW_MODEL_DECODER || a->bidirectional;
+}
+
+/* Are keys and values kept in pages? */
+static inline bool has_pages(const architecture *a)
+{
+    return !a->distances && !a->lookup;
 }
 
 /* Does layer number `layer` have positions by rope? */

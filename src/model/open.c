@@ -76,6 +76,8 @@ static ww_status make_pool(ww_model *model, const ww_model_options *options)
     const int32_t type = !decoder || options->cache == WW_QUANT_F32 ? ATTENTION_F32
                          : options->cache == WW_QUANT_F16           ? ATTENTION_F16
                                                                     : ATTENTION_Q8_0;
+    if (!has_pages(model->architecture))
+        return WW_OK;
     if (!tensors_of(model->device)->attention)
         return ww_fail(WW_UNSUPPORTED, "attention does not run on devices of backend %s", model->device->info.backend);
     const int32_t multiple = type == ATTENTION_Q8_0 ? ATTENTION_BLOCK : ATTENTION_LANES;
@@ -195,7 +197,7 @@ static ww_status fill_info(const ww_gguf *gguf, ww_model *model)
                             .vocabulary = s->vocabulary,
                             .context = model->context,
                             .layers = s->layers,
-                            .width = s->width,
+                            .width = s->vector,
                             .hidden = s->hidden,
                             .heads = s->heads,
                             .key_heads = s->key_heads,

@@ -47,7 +47,7 @@ static void choose_texts(text_pass *p, size_t tokens_max)
         p->texts++;
     }
     p->padding = even ? (TOKENS_EVEN - p->tokens % TOKENS_EVEN) % TOKENS_EVEN : 0;
-    p->pages_stride = (size_t)divide_up_i64((int64_t)p->longest, PAGE_POSITIONS);
+    p->pages_stride = has_pages(job->model->architecture) ? (size_t)divide_up_i64((int64_t)p->longest, PAGE_POSITIONS) : 0;
 }
 
 /* ---- a pass -------------------------------------------------------------------------------------------------------------- */
@@ -91,10 +91,10 @@ static ww_status make_lists(text_pass *p)
     p->positions = p->ids ? p->ids + rows : NULL;
     p->numbers = p->ids ? p->positions + rows : NULL;
     p->lengths = p->ids ? p->numbers + rows : NULL;
-    p->addresses = memory_alloc(slots * sizeof *p->addresses);
+    p->addresses = memory_alloc((slots + 1) * sizeof *p->addresses); /* there may be none */
     p->rows = memory_alloc_zeroed(p->texts * p->longest + rows, sizeof *p->rows);
     p->types = p->rows ? p->rows + p->texts * p->longest : NULL;
-    p->pages = memory_alloc(slots * sizeof(page *));
+    p->pages = memory_alloc((slots + 1) * sizeof(page *));
     if (!p->ids || !p->addresses || !p->rows || !p->pages)
         return memory_failed("batch of texts", p->texts * p->longest * sizeof *p->rows);
     memcpy(p->ids, p->job->ids + p->first_token, p->tokens * sizeof *p->ids); /* padding tokens are 0 */
@@ -125,7 +125,7 @@ static ww_status upload_lists(text_pass *p)
         status = upload_write(w, &w->types, WW_U32, p->types, rows);
     if (status == WW_OK)
         status = upload_write(w, &w->lengths, WW_I32, p->lengths, sequences);
-    if (status == WW_OK)
+    if (status == WW_OK && p->pages_stride > 0)
         status = upload_write(w, &w->pages, WW_I64, p->addresses, sequences * (int64_t)p->pages_stride);
     return status;
 }

@@ -17,7 +17,7 @@
 
 int64_t pooled_size(const ww_model *model)
 {
-    return model->weights.head.labels > 0 ? 1 : model->sizes.width;
+    return model->weights.head.labels > 0 ? 1 : model->sizes.vector;
 }
 
 /* Which rows become a text's vector. For reranking, an encoder takes the first token and a decoder the last. */
@@ -34,13 +34,15 @@ static ww_pooling pooling_of(const ww_model *model)
 /* Lists the rows of x to pool for each text: one, or all of them padded with SKIPPED. */
 static int64_t list_rows(const text_pass *p)
 {
-    const ww_pooling pooling = pooling_of(p->job->model);
+    const ww_model *model = p->job->model;
+    const ww_pooling pooling = pooling_of(model);
+    const int32_t unknown = model->architecture->lookup && model->tokenizer ? tokenizer_unknown(model->tokenizer) : -1;
     const size_t each = pooling == WW_POOLING_MEAN ? p->longest : 1;
     uint32_t row = 0;
     for (size_t i = 0; i < p->texts; i++) {
         const uint32_t length = (uint32_t)p->lengths[i], first = pooling == WW_POOLING_LAST ? row + length - 1 : row;
         for (size_t t = 0; t < each; t++)
-            p->rows[i * each + t] = t < length ? first + (uint32_t)t : SKIPPED;
+            p->rows[i * each + t] = t < length && (unknown < 0 || p->ids[first + t] != unknown) ? first + (uint32_t)t : SKIPPED;
         row += length;
     }
     return (int64_t)each;
@@ -87,18 +89,18 @@ static ww_status norm_vectors(const text_pass *p, float *vectors)
 {
     const model_sizes *s = &p->job->model->sizes;
     for (size_t i = 0; i < p->texts; i++) {
-        float *v = vectors + i * (size_t)s->width;
+        float *v = vectors + i * (size_t)s->vector;
         const float count = s->pooling == WW_POOLING_MEAN ? (float)p->lengths[i] : 1.0f;
-        for (int32_t d = 0; d < s->width; d++)
+        for (int32_t d = 0; d < s->vector; d++)
             v[d] = v[d] / count + 0.0f;
         float squared;
-        const bool fine = ww_score(WW_DOT, v, v, s->width, &squared) == WW_OK && isfinite(squared);
+        const bool fine = ww_score(WW_DOT, v, v, s->vector, &squared) == WW_OK && isfinite(squared);
         if (!fine)
             return ww_fail(WW_OUT_OF_RANGE,
                            "the activations of text %zu are too large for the model; float activations may help",
                            p->job->done + p->first + i);
         const float length = sqrtf(squared);
-        for (int32_t d = 0; d < s->width && length > 0.0f; d++)
+        for (int32_t d = 0; d < s->vector && length > 0.0f; d++)
             v[d] /= length;
     }
     return WW_OK;

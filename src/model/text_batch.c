@@ -43,6 +43,19 @@ static ww_status encode_with_prompt(const text_batch *b, const char *text, size_
     return status;
 }
 
+/* Unknown words say nothing where no word sees another. A text without any known word is one unknown word, whose row is not
+ * added. */
+static ww_status drop_unknown(const tokenizer *t, token_list *list)
+{
+    const int32_t unknown = tokenizer_unknown(t);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < list->count; i++)
+        if (list->ids[i] != unknown)
+            list->ids[kept++] = list->ids[i];
+    list->count = kept;
+    return kept == 0 && unknown >= 0 ? token_list_add(list, unknown) : WW_OK;
+}
+
 static ww_status encode_text(share *s, size_t number, token_list *one, size_t *first)
 {
     const text_batch *b = s->batch;
@@ -51,6 +64,8 @@ static ww_status encode_text(share *s, size_t number, token_list *one, size_t *f
     bool cut = false;
     ww_status status =
         b->pair ? pair_encode(b->pair, text, bytes, &(pair_tokens){one, first, &cut}) : encode_with_prompt(b, text, bytes, one);
+    if (status == WW_OK && b->model->architecture->lookup)
+        status = drop_unknown(b->model->tokenizer, one);
     if (status == WW_OK && !b->pair) {
         cut = one->count > b->model->context;
         tokenizer_truncate(b->model->tokenizer, 0, b->model->context, one);

@@ -71,8 +71,8 @@ static ww_status load_attention(loader *l, int32_t i, layer_weights *to)
             status = loader_linear(l, (linear_name){i, "attn_v", keys, width, a->biases}, &to->value);
     }
     if (status == WW_OK)
-        status = loader_linear(l, (linear_name){i, "attn_output", width, queries, a->kind == WW_MODEL_ENCODER && a->biases},
-                               &to->output);
+        status =
+            loader_linear(l, (linear_name){i, "attn_output", width, queries, a->biases && !has_decoder_body(a)}, &to->output);
     if (status == WW_OK && a->sinks)
         status =
             loader_vector(l, &(wanted){.name = loader_name(name, i, "attn_sinks", "weight"), .cols = s->heads}, &to->sinks);
@@ -141,7 +141,7 @@ static ww_status load_layer_norms(loader *l, int32_t i, layer_weights *to)
 static ww_status load_feed_forward(loader *l, int32_t i, layer_weights *to)
 {
     const architecture *a = l->source->architecture;
-    const bool biased = a->kind == WW_MODEL_ENCODER && a->biases;
+    const bool biased = a->biases && !has_decoder_body(a);
     const int64_t width = l->source->sizes->width, hidden = l->source->sizes->hidden;
     const joined_name gate_up = {.layer = i, .count = 2, .parts = {{"ffn_gate", hidden}, {"ffn_up", hidden}}, .cols = width};
     ww_status status = WW_OK;
@@ -213,19 +213,6 @@ static ww_status load_embedding(loader *l)
     return loader_matrix(l, &(wanted){.name = "token_embd.weight", .rows = s->vocabulary, .cols = s->width}, &l->w->embedding);
 }
 
-static ww_status make_slopes(loader *l)
-{
-    const int64_t heads = l->source->sizes->heads;
-    float *slopes = memory_alloc((size_t)heads * sizeof *slopes);
-    if (!slopes)
-        return memory_failed("slopes of heads", (size_t)heads * sizeof *slopes);
-    for (int32_t h = 0; h < heads; h++)
-        slopes[h] = (float)alibi_slope(l->source->sizes, h);
-    const ww_status status = ww_tensor_from_host(l->source->device, WW_F32, 1, &heads, slopes, &l->w->slopes);
-    memory_free(slopes);
-    return status;
-}
-
 static ww_status load_encoder(loader *l)
 {
     const model_sizes *s = l->source->sizes;
@@ -237,8 +224,10 @@ static ww_status load_encoder(loader *l)
     if (status == WW_OK && before)
         status = loader_norm(l, (norm_name){-1, "output_norm", s->width, false}, &l->w->output_norm);
     if (status == WW_OK && l->source->architecture->alibi)
-        status = make_slopes(l);
-    else if (status == WW_OK && !l->source->architecture->rope)
+        status = positions_slopes(l);
+    if (status == WW_OK && l->source->architecture->distances)
+        status = positions_distances(l);
+    if (status == WW_OK && !l->source->architecture->alibi && !l->source->architecture->rope)
         status =
             loader_matrix(l, &(wanted){.name = "position_embd.weight", .rows = s->context, .cols = s->width}, &l->w->positions);
     if (status != WW_OK || ww_gguf_find_tensor(l->source->gguf, "token_types.weight", &index) != WW_OK)
@@ -297,42 +286,6 @@ ww_status weights_load_answers(const weights *w, const int32_t ids[2], rank_head
     return status;
 }
 
-/* Loads factors of rope from one tensor, if it exists, and replaces *out; otherwise leaves *out unchanged. */
-static ww_status load_factors(loader *l, const char *name, float **out)
-{
-    const int64_t pairs = l->source->sizes->rope_size / 2;
-    ww_tensor factors = {0};
-    ww_status status = loader_vector(l, &(wanted){.name = name, .cols = pairs, .optional = true}, &factors);
-    if (status != WW_OK || !factors.storage)
-        return status;
-    float *values = memory_alloc((size_t)pairs * sizeof *values);
-    status = values ? ww_tensor_to_host(&factors, values) : memory_failed("factors of rope", (size_t)pairs * sizeof *values);
-    for (int64_t i = 0; status == WW_OK && i < pairs; i++)
-        if (!(values[i] > 0.0f))
-            status = ww_fail(WW_CORRUPT_FILE, "tensor '%s': factor %lld is %g; it must be above 0", name, (long long)i,
-                             (double)values[i]);
-    ww_tensor_release(&factors);
-    if (status == WW_OK) {
-        memory_free(*out);
-        *out = values;
-    } else {
-        memory_free(values);
-    }
-    return status;
-}
-
-/* A file may have factors for sessions up to the original context, and others for longer ones. */
-static ww_status load_rope_factors(loader *l)
-{
-    const bool is_long = l->source->context > l->source->sizes->rope_original_context;
-    ww_status status = load_factors(l, "rope_freqs.weight", &l->w->rope_factors);
-    if (status == WW_OK)
-        status = load_factors(l, is_long ? "rope_factors_short.weight" : "rope_factors_long.weight", &l->w->rope_factors);
-    return status == WW_OK
-               ? load_factors(l, is_long ? "rope_factors_long.weight" : "rope_factors_short.weight", &l->w->rope_factors)
-               : status;
-}
-
 static ww_status load_decoder(loader *l)
 {
     const model_sizes *s = l->source->sizes;
@@ -348,27 +301,40 @@ static ww_status load_decoder(loader *l)
     const int64_t one = 1;
     for (int i = 0; i < 2 && status == WW_OK && l->source->architecture->clamped; i++)
         status = ww_tensor_full(l->source->device, WW_F32, 1, &one, limits[i], &l->w->limits[i]);
-    return status == WW_OK ? load_rope_factors(l) : status;
+    return status == WW_OK ? positions_factors(l) : status;
 }
 
-/* Loads the last norm, and the layers after the pooling: two, of any width in between, or none. */
-static ww_status load_bidirectional(loader *l)
+/* Loads the layers after the pooling of a model that embeds: none to two. The last one says how long an embedding is. */
+static ww_status load_dense(loader *l)
 {
     static const char *const NAMES[DENSE_LAYERS] = {"dense_2", "dense_3"};
-    const int64_t width = l->source->sizes->width;
-    ww_gguf_tensor t = ww_gguf_tensor_default();
-    int64_t index;
-    ww_status status = loader_norm(l, (norm_name){-1, "output_norm", width, false}, &l->w->output_norm);
-    if (status != WW_OK || ww_gguf_find_tensor(l->source->gguf, "dense_2.weight", &index) != WW_OK)
-        return status;
-    status = ww_gguf_tensor_at(l->source->gguf, index, &t);
-    const int64_t between = t.rank == 2 ? t.shape[1] : 1, sizes[DENSE_LAYERS + 1] = {width, between, width};
-    for (int i = 0; i < DENSE_LAYERS && status == WW_OK; i++) {
-        status = loader_linear(l, (linear_name){-1, NAMES[i], sizes[i + 1], sizes[i], false}, &l->w->dense[i]);
+    ww_status status = WW_OK;
+    for (int i = 0; i < DENSE_LAYERS && status == WW_OK && has_tensor(l, -1, NAMES[i]); i++) {
+        char name[LOADER_NAME_BYTES];
+        ww_gguf_tensor t = ww_gguf_tensor_default();
+        int64_t index;
+        status = ww_gguf_find_tensor(l->source->gguf, loader_name(name, -1, NAMES[i], "weight"), &index);
+        if (status == WW_OK)
+            status = ww_gguf_tensor_at(l->source->gguf, index, &t);
+        const int64_t rows = t.rank == 2 && t.shape[1] <= INT32_MAX ? t.shape[1] : 1;
+        if (status == WW_OK)
+            status = loader_linear(l, (linear_name){-1, NAMES[i], rows, l->source->sizes->vector, false}, &l->w->dense[i]);
         if (status == WW_OK)
             status = make_plain(l, &l->w->dense[i], true);
+        l->source->sizes->vector = (int32_t)rows;
     }
     return status;
+}
+
+/* What a model has once, by its body. */
+static ww_status load_once(loader *l)
+{
+    const architecture *a = l->source->architecture;
+    if (a->lookup)
+        return WW_OK;
+    if (a->bidirectional)
+        return loader_norm(l, (norm_name){-1, "output_norm", l->source->sizes->width, false}, &l->w->output_norm);
+    return a->kind == WW_MODEL_ENCODER ? load_encoder(l) : load_decoder(l);
 }
 
 /* Refuses a tensor that nothing uses: the bodies would not compute that model. */
@@ -394,18 +360,16 @@ ww_status weights_load(const weights_source *source, weights *out)
     l.tensors = info.tensors;
     l.bytes_total = info.data_bytes;
     l.used = memory_alloc_zeroed((size_t)info.tensors, sizeof *l.used);
-    w.layers = memory_alloc_zeroed((size_t)layers, sizeof *w.layers);
+    w.layers = memory_alloc_zeroed((size_t)layers + 1, sizeof *w.layers); /* there may be none */
     w.layer_count = w.layers ? layers : 0;
     if (!l.used || !w.layers)
         status = memory_failed("layers of a model", (size_t)layers * sizeof *w.layers);
     if (status == WW_OK)
         status = load_embedding(&l);
     if (status == WW_OK)
-        status = source->architecture->bidirectional              ? load_bidirectional(&l)
-                 : source->architecture->kind == WW_MODEL_ENCODER ? load_encoder(&l)
-                                                                  : load_decoder(&l);
-    if (status == WW_OK && source->sizes->pooling == WW_POOLING_RANK)
-        status = load_head(&l);
+        status = load_once(&l);
+    if (status == WW_OK && source->sizes->pooling != WW_POOLING_NONE)
+        status = source->sizes->pooling == WW_POOLING_RANK ? load_head(&l) : load_dense(&l);
     for (int32_t i = 0; status == WW_OK && i < layers; i++)
         status = load_layer(&l, i);
     if (status == WW_OK)
@@ -455,6 +419,7 @@ void weights_free(weights *w)
     for (int i = 0; i < 2; i++)
         ww_tensor_release(&w->limits[i]);
     ww_tensor_release(&w->slopes);
+    ww_tensor_release(&w->distances);
     memory_free(w->layers);
     memory_free(w->rope_factors);
     norm_free(&w->embedding_norm);

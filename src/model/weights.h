@@ -66,6 +66,7 @@ typedef struct weights {
     rank_head head;             /* of a model that ranks */
     linear dense[DENSE_LAYERS]; /* after the pooling; may be empty */
     ww_tensor slopes;           /* alibi: of each head; otherwise empty */
+    ww_tensor distances;        /* learned, for each head, query and key: [heads, context, context]; may be empty */
     ww_tensor limits[2];        /* of clamped gates: upper and lower, [1]; empty if there are none */
     float *rope_factors;        /* rope_size / 2 of them, or NULL */
     layer_weights *layers;
@@ -74,7 +75,8 @@ typedef struct weights {
     int64_t bytes_mapped; /* of `bytes`: in the file's own pages */
 } weights;
 
-/* Loads all weights. On failure nothing is left. May fill in sizes->vocabulary, which the metadata need not contain. */
+/* Loads all weights. On failure nothing is left. May fill in sizes->vocabulary, which the metadata need not contain, and
+ * sizes->vector. */
 typedef struct weights_source {
     const ww_gguf *gguf;
     ww_device *device;

@@ -67,4 +67,11 @@ ww_status loader_linear(loader *l, linear_name n, linear *out);
 bool loader_can_join(const loader *l, const joined_name *n);
 ww_status loader_joined(loader *l, const joined_name *n, linear *out);
 
+/* ---- positions (positions.c) -------------------------------------------------------------------------------------------- */
+
+/* Slopes of heads; learned numbers for distances; factors of rope, if the file has any. */
+ww_status positions_slopes(loader *l);
+ww_status positions_distances(loader *l);
+ww_status positions_factors(loader *l);
+
 #endif

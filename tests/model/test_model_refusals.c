@@ -27,7 +27,7 @@ static void an_architecture_that_is_not_known_is_named_with_those_that_are(void 
 {
     (void)state;
     check_refused(&llama, (tiny_fault){.text_key = "general.architecture", .text = "mamba"}, WW_UNSUPPORTED,
-                  "'mamba'; known are bert, nomic-bert, jina-bert-v2, modern-bert, gemma-embedding, llama, "
+                  "'mamba'; known are bert, nomic-bert, jina-bert-v2, mpnet, model2vec, modern-bert, gemma-embedding, llama, "
                   "qwen2, qwen3, gemma3, "
                   "gemma2, phi3, granite, olmo2, smollm3, qwen3moe, gpt-oss and mistral3");
     check_refused(&llama, (tiny_fault){.leave_out = "general.architecture"}, WW_NOT_FOUND, "general.architecture");

@@ -63,6 +63,9 @@ typedef struct attention_of_layer {
 } attention_of_layer;
 ww_status body_attention(const pass *p, const attention_of_layer *a);
 
+/* The same without a cache, with a learned number for each distance added to scores. Every token sees all of its text. */
+ww_status body_attention_by_distance(const pass *p, const attention_of_layer *a);
+
 /* Computes act(gate(x)) * up(x), or act(up(x)), into `up`, and `down` of that into y; x is normed first, if there is a norm.
  * With a `residual` the result is added to it, and y is scratch memory. */
 typedef struct feed_forward {

@@ -7,6 +7,8 @@
  *
  *     each layer:  x += output(attention(norm(x)));  x += down(act(up(norm(x))))
  *
+ * A model that only looks up rows has neither norm nor layers.
+ *
  * Jina's models for code norm queries and keys, and add and norm the layer's input again after attention:
  *
  *     each layer:  y = norm(x + norm(x + output(attention(x))));  x = norm(y + down(act(gate(y)) * up(y)))
@@ -75,7 +77,7 @@ static ww_status run_layer(const pass *p, int32_t number)
     if (status == WW_OK)
         status = project(p, l, in, &a);
     if (status == WW_OK)
-        status = body_attention(p, &a);
+        status = model->architecture->distances ? body_attention_by_distance(p, &a) : body_attention(p, &a);
     if (status == WW_OK)
         status = body_linear(model, &(linear_step){.linear = &l->output, .x = &a.attended, .out = &y});
     if (status == WW_OK)
@@ -98,6 +100,8 @@ ww_status encoder_run(const pass *p)
     const ww_tensor types = list_of(&model->work.types, p->tokens);
     ww_tensor x = rows_of(&model->work.pass.x, p->tokens, width), sum = rows_of(&model->work.pass.y, p->tokens, width);
     ww_tensor learned = rows_of(&model->work.pass.normed, p->tokens, width);
+    if (model->architecture->lookup)
+        return body_rows(w->embedding, &ids, &x);
     ww_status status = body_rows(w->embedding, &ids, &sum);
     if (status == WW_OK && p->has_types)
         status = body_rows(w->token_types, &types, &learned);

@@ -175,6 +175,14 @@ static ww_status check_gpt_oss(const char *folder, const json_t *config)
     return WW_OK;
 }
 
+static ww_status check_mpnet(const char *folder, const json_t *config)
+{
+    if (json_member_integer(config, "relative_attention_num_buckets", 32) != 32)
+        return ww_fail(WW_UNSUPPORTED, "%s/config.json: relative_attention_num_buckets is %lld; only 32 is supported", folder,
+                       (long long)json_member_integer(config, "relative_attention_num_buckets", 32));
+    return WW_OK;
+}
+
 /* Jina's encoders with a gate; those without one have other tensors. */
 static ww_status check_jina(const char *folder, const json_t *config)
 {
@@ -201,7 +209,8 @@ static ww_status check_architecture(const architecture_names *a, const char *fol
         ww_status (*check)(const char *folder, const json_t *config);
     } checks[] = {{"modern-bert", check_modern}, {"gemma3", check_gemma3},     {"gemma-embedding", check_gemma3},
                   {"gemma2", check_gemma2},      {"smollm3", check_smollm3},   {"nomic-bert", check_nomic},
-                  {"jina-bert-v2", check_jina},  {"qwen3moe", check_qwen3moe}, {"gpt-oss", check_gpt_oss}};
+                  {"jina-bert-v2", check_jina},  {"qwen3moe", check_qwen3moe}, {"gpt-oss", check_gpt_oss},
+                  {"mpnet", check_mpnet}};
     ww_status status = check_layer_types(a, folder, config);
     if (status == WW_OK)
         status = check_yarn(folder, config);
@@ -214,7 +223,7 @@ static ww_status check_architecture(const architecture_names *a, const char *fol
 ww_status config_check(const architecture_names *a, const char *folder, const json_t *config)
 {
     const ww_status numbers = check_numbers(folder, config);
-    if (numbers != WW_OK)
+    if (numbers != WW_OK || a->lookup)
         return numbers;
     const char *key = is_gemma3(a) || is(a, "gemma2") || is(a, "modern-bert") ? "hidden_activation"
                       : is(a, "nomic-bert")                                   ? "activation_function"

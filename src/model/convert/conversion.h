@@ -40,7 +40,7 @@ typedef struct rope_tensor {
 typedef struct conversion {
     const ww_conversion *job;
     const architecture_names *architecture;
-    folder_tensors folder;
+    folder_tensors folder; /* the dense layers after the pooling follow the model's own files */
     json_t *config;
     ww_gguf_writer *out;
     ww_quant_type type;
@@ -56,6 +56,9 @@ typedef struct conversion {
  * GGUF. */
 ww_status tensors_list(conversion *c);
 void tensors_free(conversion *c);
+
+/* The shape of the embedding of tokens: the width first. */
+const int64_t *tensors_embedding(const conversion *c);
 
 /* Is it a matrix of weights, which gets the requested type? */
 bool tensor_is_coded(const ww_gguf_tensor *t);

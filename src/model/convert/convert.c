@@ -15,6 +15,8 @@
 #include "model/convert/conversion.h"
 #include "model/convert/sentence_keys.h"
 
+enum { LOOKUP_TOKENS = 512 }; /* of a text, as model2vec cuts it */
+
 STRUCT_INIT(ww_conversion, {0})
 STRUCT_INIT(ww_conversion_report, {0})
 
@@ -97,12 +99,19 @@ static ww_status write_keys(conversion *c)
     key_text(&w, "general.type", "model");
     key_name(c, &w);
     key_licence(c, &w);
-    keys_of_config(&w, c->config);
+    const int64_t *listed = c->architecture->lookup ? tensors_embedding(c) : NULL;
+    if (listed) {
+        key_u32(&w, ".context_length", LOOKUP_TOKENS);
+        key_u32(&w, ".embedding_length", listed[0]);
+        key_bool(&w, ".attention.causal", false);
+    } else {
+        keys_of_config(&w, c->config);
+    }
     keys_of_sentences(c, &w);
     if (file_type(c) >= 0)
         key_u32(&w, "general.file_type", file_type(c));
     key_u32(&w, "general.quantization_version", 2);
-    keys_of_tokenizer(&w, c->job->folder, c->config, json_member_integer(c->config, "vocab_size", -1));
+    keys_of_tokenizer(&w, c->job->folder, c->config, listed ? listed[1] : json_member_integer(c->config, "vocab_size", -1));
     return w.status;
 }
 
@@ -118,27 +127,55 @@ static ww_status check_type(const char *type)
     return status;
 }
 
-/* Opens the layers after the pooling, if the folder has them. */
-static ww_status open_dense(conversion *c)
+/* Opens the dense layer of a folder inside, as one more file. */
+static ww_status open_dense(conversion *c, const char *inside)
 {
-    static const char *const folders[] = {"2_Dense", "3_Dense"};
-    ww_status status = WW_OK;
-    for (size_t i = 0; i < 2 && status == WW_OK; i++) {
-        char name[64];
-        json_t *config = NULL;
-        snprintf(name, sizeof name, "%s/config.json", folders[i]);
-        status = folder_json(c->job->folder, name, &config);
-        if (status == WW_NOT_FOUND && i == 0)
-            return WW_OK;
-        const char *activation = json_member_text(config, "activation_function", "Identity");
-        const size_t length = strlen(activation), wanted = strlen("Identity");
-        if (status == WW_OK && (length < wanted || strcmp(activation + length - wanted, "Identity") != 0))
-            status = ww_fail(WW_UNSUPPORTED, "%s/%s: activation_function is '%.60s'; only Identity is supported",
-                             c->job->folder, name, activation);
-        json_decref(config);
+    char name[FOLDER_PATH_BYTES];
+    json_t *config = NULL;
+    const int length_of_name = snprintf(name, sizeof name, "%s/config.json", inside);
+    if (!inside[0] || strchr(inside, '/') || inside[0] == '.' || (size_t)length_of_name >= sizeof name)
+        return ww_fail(WW_UNSUPPORTED, "%s/modules.json: '%.60s' is not the name of a folder inside", c->job->folder, inside);
+    ww_status status = folder_json(c->job->folder, name, &config);
+    const char *activation = json_member_text(config, "activation_function", "Identity");
+    const size_t length = strlen(activation), wanted = strlen("Identity");
+    if (status == WW_OK && (length < wanted || strcmp(activation + length - wanted, "Identity") != 0))
+        status = ww_fail(WW_UNSUPPORTED, "%s/%s: activation_function is '%.60s'; only Identity is supported", c->job->folder,
+                         name, activation);
+    json_decref(config);
+    return status == WW_OK ? folder_add(c->job->folder, inside, &c->folder) : status;
+}
+
+/* Does the class of a module, "sentence_transformers.models.Pooling", end with this name? */
+static bool is_module(const char *class, const char *name)
+{
+    const size_t length = strlen(class), wanted = strlen(name);
+    return length >= wanted && strcmp(class + length - wanted, name) == 0;
+}
+
+/* Opens the dense layers after the pooling that modules.json lists, or, without that, those of the usual names. Refuses modules
+ * that would be left out. */
+static ww_status open_modules(conversion *c)
+{
+    static const char *const KNOWN[] = {"Transformer", "Pooling", "Normalize", "StaticEmbedding", "Dense"};
+    json_t *modules = NULL;
+    ww_status status = folder_json(c->job->folder, "modules.json", &modules);
+    if (status == WW_NOT_FOUND) {
+        status = open_dense(c, "2_Dense");
         if (status == WW_OK)
-            status = folder_add(c->job->folder, folders[i], &c->folder);
+            status = open_dense(c, "3_Dense");
+        return status == WW_NOT_FOUND ? WW_OK : status;
     }
+    for (size_t i = 0; i < json_array_size(modules) && status == WW_OK; i++) {
+        const char *class = json_member_text(json_array_get(modules, i), "type", "");
+        size_t known = 0;
+        while (known < 5 && !is_module(class, KNOWN[known]))
+            known++;
+        if (known == 5 || (known == 4 && c->folder.file_count - c->folder.main_count == 2))
+            status = ww_fail(WW_UNSUPPORTED, "%s/modules.json: the module '%.80s' is not supported", c->job->folder, class);
+        else if (known == 4)
+            status = open_dense(c, json_member_text(json_array_get(modules, i), "path", ""));
+    }
+    json_decref(modules);
     return status;
 }
 
@@ -172,8 +209,8 @@ static ww_status prepare(conversion *c)
         status = config_check(c->architecture, c->job->folder, c->config);
     if (status == WW_OK)
         status = folder_open(c->job->folder, &c->folder);
-    if (status == WW_OK && c->architecture->dense)
-        status = open_dense(c);
+    if (status == WW_OK && !c->architecture->ranks)
+        status = open_modules(c);
     return status == WW_OK ? ww_gguf_writer_create(&c->out) : status;
 }
 

@@ -286,6 +286,12 @@ static void keys_of_modern(key_writer *w, const json_t *config)
         key_bool(w, "warpwave.rank_mean", strcmp(json_member_text(config, "classifier_pooling", "cls"), "mean") == 0);
 }
 
+/* Decoders that were trained on to embed say that a token sees those after it, too. */
+bool config_is_causal(const architecture_names *a, const json_t *config)
+{
+    return !a->encoder && !a->dense && json_member_bool(config, "is_causal", true);
+}
+
 void keys_of_config(key_writer *w, const json_t *config)
 {
     key_u32(w, ".block_count", either(config, "num_hidden_layers", "n_layer"));
@@ -305,7 +311,7 @@ void keys_of_config(key_writer *w, const json_t *config)
             keys_of_modern(w, config);
     } else {
         keys_of_decoder(w, config);
-        if (w->architecture->dense)
+        if (!config_is_causal(w->architecture, config))
             key_bool(w, ".attention.causal", false);
     }
 }

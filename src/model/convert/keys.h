@@ -47,6 +47,9 @@ const char *scaling_type(const json_t *scaling);
 int64_t config_turned(const architecture_names *architecture, const json_t *config);
 int64_t config_experts(const json_t *config);
 
+/* Does a token see only those before it? */
+bool config_is_causal(const architecture_names *architecture, const json_t *config);
+
 /* Writes config.json as keys. */
 void keys_of_config(key_writer *w, const json_t *config);
 

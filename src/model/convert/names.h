@@ -33,6 +33,7 @@ typedef struct architecture_names {
     bool ranks;         /* it has a ranking head */
     bool dense;         /* layers after the pooling are in subfolders: 2_Dense, 3_Dense */
     bool skips_padding; /* learned positions begin after the padding token's id: the rows before are not written */
+    bool lookup;        /* it has only an embedding, whose shape is in no config.json */
     bool nested;        /* the text model may be part of a vision model, whose other parts are not written */
 } architecture_names;
 

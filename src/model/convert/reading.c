@@ -120,6 +120,8 @@ bool reading_adds(const reading *r, const char *text, bool first)
 {
     const json_t *processor = json_object_get(r->tokenizer, "post_processor"), *inner, *single;
     const json_t *several = json_object_get(processor, "processors");
+    if (r->w->architecture->lookup)
+        return false; /* words alone */
     for (size_t i = 0; text && i <= json_array_size(several); i++) {
         inner = i == json_array_size(several) ? processor : json_array_get(several, i);
         const json_t *pair = json_object_get(inner, first ? "cls" : "sep"); /* in RoBERTa's and BERT's files: [text, id] */

@@ -39,14 +39,14 @@ static json_t *read_file(const conversion *c, const char *name, key_writer *w)
 
 static void write_pooling(conversion *c, key_writer *w)
 {
-    ww_pooling pooling = c->architecture->ranks ? WW_POOLING_RANK : c->job->pooling;
+    ww_pooling pooling = c->architecture->ranks ? WW_POOLING_RANK : c->architecture->lookup ? WW_POOLING_MEAN : c->job->pooling;
     json_t *config = pooling == WW_POOLING_NONE ? read_file(c, "1_Pooling/config.json", w) : NULL;
     if (config) {
         pooling = pooling_of(config);
         if (pooling == WW_POOLING_NONE)
             w->status =
                 ww_fail(WW_UNSUPPORTED, "%s/1_Pooling/config.json: neither mean nor cls nor last pooling", c->job->folder);
-    } else if (pooling == WW_POOLING_NONE && w->status == WW_OK && (c->architecture->encoder || c->architecture->dense)) {
+    } else if (pooling == WW_POOLING_NONE && w->status == WW_OK && !config_is_causal(c->architecture, c->config)) {
         pooling = WW_POOLING_MEAN;
         c->report.pooling_assumed = true;
         key_bool(w, "warpwave.pooling_assumed", true);

@@ -21,7 +21,7 @@ bool tensor_is_coded(const ww_gguf_tensor *t)
 {
     return t->rank >= 2 && !strstr(t->name, "norm") && !strstr(t->name, ".bias") && !strstr(t->name, "ffn_gate_inp") &&
            strcmp(t->name, "position_embd.weight") != 0 && strcmp(t->name, "token_types.weight") != 0 &&
-           strncmp(t->name, "cls.", 4) != 0 && strncmp(t->name, "dense_", 6) != 0;
+           strncmp(t->name, "cls.", 4) != 0 && strncmp(t->name, "dense_", 6) != 0 && strcmp(t->name, "attn_rel_b.weight") != 0;
 }
 
 static ww_quant_type wanted_type(conversion *c, const ww_gguf_tensor *t, ww_quant_type from)
@@ -50,10 +50,9 @@ static ww_status name_tensor(const conversion *c, int64_t file, const char *from
     if (file < c->folder.main_count)
         return names_map(c->architecture, from, name);
     *name = (tensor_name){.expert = -1};
-    if (strcmp(from, "linear.weight") != 0)
-        return ww_fail(WW_UNSUPPORTED, "%d_Dense: the tensor '%.200s' is not that of a dense layer without a bias",
-                       (int)(file - c->folder.main_count) + 2, from);
-    snprintf(name->name, sizeof name->name, "dense_%d.weight", (int)(file - c->folder.main_count) + 2);
+    if (strcmp(from, "linear.weight") != 0 && strcmp(from, "linear.bias") != 0)
+        return ww_fail(WW_UNSUPPORTED, "the tensor '%.200s' is not that of a dense layer", from);
+    snprintf(name->name, sizeof name->name, "dense_%d.%s", (int)(file - c->folder.main_count) + 2, from + strlen("linear."));
     return WW_OK;
 }
 
@@ -218,7 +217,8 @@ static ww_status add_tensor(conversion *c, tensor_source source)
     ww_status status = ww_safetensors_at(c->folder.files[source.file], source.index, &info);
     if (status == WW_OK)
         status = name_tensor(c, source.file, info.name, &name);
-    if (status != WW_OK || name.skip)
+    if (status != WW_OK || name.skip ||
+        (!config_is_causal(c->architecture, c->config) && strcmp(name.name, "output.weight") == 0))
         return status;
     converted *experts = name.expert >= 0 ? find_converted(c, name.name) : NULL;
     if (experts)
@@ -263,16 +263,21 @@ static ww_status check_sizes(const conversion *c)
         has_embedding = has_embedding || strcmp(t->name, "token_embd.weight") == 0;
         if (strncmp(t->name, "blk.", 4) == 0)
             found_layers = max_i64(found_layers, strtol(t->name + 4, NULL, 10) + 1);
-        for (size_t s = 0; status == WW_OK && s < sizeof sizes / sizeof *sizes; s++)
+        for (size_t s = 0; status == WW_OK && s < sizeof sizes / sizeof *sizes && !c->architecture->lookup; s++)
             if (strcmp(t->name, sizes[s].tensor) == 0)
                 status = check_size(c, &sizes[s], t);
     }
     if (status == WW_OK && !has_embedding)
         status = ww_fail(WW_CORRUPT_FILE, "%s: none of the tensors has the embeddings of tokens", c->job->folder);
-    if (status == WW_OK && layers != found_layers)
+    if (status == WW_OK && layers != found_layers && !c->architecture->lookup)
         status = ww_fail(WW_CORRUPT_FILE, "%s/config.json: num_hidden_layers is %lld; the tensors are of %lld layers",
                          c->job->folder, (long long)layers, (long long)found_layers);
     return status;
+}
+
+const int64_t *tensors_embedding(const conversion *c)
+{
+    return find_converted(c, "token_embd.weight")->tensor.shape;
 }
 
 ww_status tensors_list(conversion *c)

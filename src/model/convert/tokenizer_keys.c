@@ -11,6 +11,11 @@
 #include "model/convert/reading.h"
 #include "model/tokenizer/vocabulary.h"
 
+static int64_t or_else(int64_t id, int64_t otherwise)
+{
+    return id >= 0 ? id : otherwise;
+}
+
 /* ---- tokens -------------------------------------------------------------------------------------------------------------- */
 
 static ww_status read_tokens(reading *r)
@@ -83,14 +88,16 @@ static ww_status write_wordpiece(reading *r)
     key_text(r->w, "tokenizer.ggml.model", "bert");
     key_text(r->w, "tokenizer.ggml.pre", "jina-v2-en"); /* what other programs write for this tokenizer */
     status = reading_write_tokens(r, true);
+    const char *unknown = json_member_text(json_object_get(r->tokenizer, "model"), "unk_token", NULL);
     reading_write_id(r, "tokenizer.ggml.bos_token_id", reading_special_id(r, "cls_token", NULL));
     reading_write_id(r, "tokenizer.ggml.eos_token_id", reading_special_id(r, "sep_token", NULL));
-    reading_write_id(r, "tokenizer.ggml.unknown_token_id", reading_special_id(r, "unk_token", NULL));
+    reading_write_id(r, "tokenizer.ggml.unknown_token_id",
+                     or_else(reading_special_id(r, "unk_token", NULL), reading_token_id(r, unknown)));
     reading_write_id(r, "tokenizer.ggml.seperator_token_id", reading_special_id(r, "sep_token", NULL)); /* GGUF's spelling */
     reading_write_id(r, "tokenizer.ggml.padding_token_id", reading_special_id(r, "pad_token", NULL));
     reading_write_id(r, "tokenizer.ggml.mask_token_id", reading_special_id(r, "mask_token", NULL));
-    key_bool(r->w, "tokenizer.ggml.add_bos_token", true);
-    key_bool(r->w, "tokenizer.ggml.add_eos_token", true);
+    key_bool(r->w, "tokenizer.ggml.add_bos_token", !r->w->architecture->lookup);
+    key_bool(r->w, "tokenizer.ggml.add_eos_token", !r->w->architecture->lookup);
     key_bool(r->w, "tokenizer.ggml.add_sep_token", false);
     key_bool(r->w, "tokenizer.ggml.normalizer.lowercase", lowercase);
     return status;
@@ -220,11 +227,6 @@ static ww_status take_pieces(reading *r, const piece_list *list, char **texts, f
         at += piece->bytes + 1;
     }
     return status == WW_OK ? reading_added(r) : status;
-}
-
-static int64_t or_else(int64_t id, int64_t otherwise)
-{
-    return id >= 0 ? id : otherwise;
 }
 
 static void write_piece_ids(const reading *r, const piece_list *list)

@@ -393,6 +393,11 @@ int32_t tokenizer_eos(const tokenizer *t)
     return t->eos;
 }
 
+int32_t tokenizer_unknown(const tokenizer *t)
+{
+    return t->unknown;
+}
+
 /* The token that ends a text and, for models like RoBERTa, the separator after it. */
 size_t tokenizer_between(const tokenizer *t, int32_t ids[2])
 {

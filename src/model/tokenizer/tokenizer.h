@@ -78,6 +78,7 @@ ww_status tokenizer_decode(const tokenizer *t, const int32_t *ids, int64_t count
 int32_t tokenizer_size(const tokenizer *t);
 int32_t tokenizer_bos(const tokenizer *t);
 int32_t tokenizer_eos(const tokenizer *t);
+int32_t tokenizer_unknown(const tokenizer *t);
 int32_t tokenizer_find(const tokenizer *t, const char *piece); /* as the vocabulary writes it */
 
 /* The tokens between two texts that a model reads together; returns how many, 0 to 2. */

@@ -2,6 +2,7 @@
  * and its tokenizer reads texts as the folder says. */
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "model/conversions.h"
 #include "model/passes.h"
@@ -33,6 +34,8 @@ static const model_class CLASSES[] = {
      ",\"classifier_pooling\":\"mean\"",
      {"model.", "head.dense", "head.norm", "classifier", 0},
      true},
+    {"MPNetModel", "mpnet", ",\"pad_token_id\":1", {"", NULL, NULL, NULL, 2}, false},
+    {"Qwen2ForCausalLM", "qwen2", ",\"is_causal\":false", {"model.", NULL, NULL, NULL, 0}, false},
     {"Gemma3TextModel", "gemma-embedding", ",\"use_bidirectional_attention\":true", {"", NULL, NULL, NULL, 0}, false},
 };
 enum { CLASS_COUNT = sizeof CLASSES / sizeof *CLASSES };
@@ -47,18 +50,24 @@ static const char UNIGRAM[] =
     "[\"\xE2\x96\x81\",-2],[\"a\",-2],[\"\xE2\x96\x81"
     "a\",-1],[\"b\",-3]]}}";
 
+/* Is it built as a decoder? */
+static bool is_decoder(const model_class *c)
+{
+    return strcmp(c->architecture, "gemma-embedding") == 0 || strcmp(c->architecture, "qwen2") == 0;
+}
+
 static void write_folder(const model_class *c, const tiny_model *m)
 {
     char config[1024];
-    const bool gemma = strcmp(c->architecture, "gemma-embedding") == 0, modern = strcmp(c->architecture, "modern-bert") == 0;
+    const bool decoder = is_decoder(c), modern = strcmp(c->architecture, "modern-bert") == 0;
     mkdir(scratch_path("folder"), 0700);
     snprintf(config, sizeof config,
              "{\"architectures\":[\"%s\"],\"hidden_size\":64,\"num_hidden_layers\":%d,\"num_attention_heads\":2,"
              "\"num_key_value_heads\":%d,\"head_dim\":32,\"intermediate_size\":96,\"max_position_embeddings\":%d,"
              "\"vocab_size\":96,\"type_vocab_size\":2,\"%s\":1e-5,\"rope_theta\":%d.0,\"global_rope_theta\":%d.0,"
              "\"sliding_window\":%d,\"local_attention\":%d,\"query_pre_attn_scalar\":32%s}",
-             c->class, (int)m->shape.layers, gemma ? 1 : 2, 1024 + c->folder.skipped,
-             gemma    ? "rms_norm_eps"
+             c->class, (int)m->shape.layers, decoder ? 1 : 2, 1024 + c->folder.skipped,
+             decoder  ? "rms_norm_eps"
              : modern ? "norm_eps"
                       : "layer_norm_eps",
              10000 * (int)m->shape.layers, 10000 * (int)m->shape.layers, (int)m->shape.window, (int)m->shape.window, c->more);
@@ -99,7 +108,9 @@ static tiny_model make_class(const model_class *c)
     shape.layers = 4;
     shape.pooling = c->folder.output ? WW_POOLING_RANK : WW_POOLING_MEAN;
     shape.ranks_mean = c->ranks_mean;
-    shape.window = strcmp(c->architecture, "bert") == 0 ? 0 : 6;
+    shape.sees_all = strcmp(c->architecture, "qwen2") == 0;
+    shape.tied = true;
+    shape.window = strcmp(c->architecture, "bert") == 0 || strcmp(c->architecture, "mpnet") == 0 ? 0 : 6;
     tiny_make(&m, &shape);
     write_folder(c, &m);
     return m;
@@ -133,8 +144,9 @@ static void check_refused(const char *class, const char *more, const char *word)
 static void unsupported_features_of_encoders_are_refused_by_name(void **state)
 {
     (void)state;
-    tiny_model m = make_class(&CLASSES[5]);
+    tiny_model m = make_class(&CLASSES[CLASS_COUNT - 1]);
     tiny_free(&m);
+    check_refused("MPNetModel", ",\"relative_attention_num_buckets\":16", "relative_attention_num_buckets is 16");
     check_refused("ModernBertModel", ",\"norm_bias\":true", "norm_bias is true");
     check_refused("ModernBertModel", ",\"global_attn_every_n_layers\":2", "global_attn_every_n_layers is 2");
     check_refused("ModernBertModel", ",\"hidden_activation\":\"relu\"", "'relu'");
@@ -142,12 +154,17 @@ static void unsupported_features_of_encoders_are_refused_by_name(void **state)
     check_refused("Gemma3TextModel", "", "use_bidirectional_attention");
     folder_text_file("2_Dense/config.json", "{\"activation_function\":\"torch.nn.modules.activation.Tanh\"}");
     check_refused("Gemma3TextModel", ",\"use_bidirectional_attention\":true", "Tanh");
+    folder_text_file("modules.json", "[{\"type\":\"sentence_transformers.models.LSTM\",\"path\":\"2_LSTM\"}]");
+    check_refused("Gemma3TextModel", ",\"use_bidirectional_attention\":true", "models.LSTM' is not supported");
+    folder_text_file("modules.json", "[{\"type\":\"sentence_transformers.models.Dense\",\"path\":\"../x\"}]");
+    check_refused("Gemma3TextModel", ",\"use_bidirectional_attention\":true", "'../x' is not the name of a folder");
+    unlink(in_folder("modules.json"));
 }
 
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    tiny_model m = make_class(&CLASSES[5]);
+    tiny_model m = make_class(&CLASSES[CLASS_COUNT - 1]);
     tiny_free(&m);
     convert_with_faults(
         &(ww_conversion){.folder = scratch_path("folder"), .out_path = scratch_path("out.gguf"), .device = device});

@@ -1,5 +1,6 @@
 /* What sentence-transformers keeps beside config.json goes into the file: pooling, prompts, the context. And what follows for
  * embeddings: prompts are put before texts, and texts that are cut are counted. */
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -200,6 +201,110 @@ static void a_folder_that_cannot_be_read_says_what_to_do(void **state)
     check_message("folder/some.gguf");
 }
 
+static ww_array floats(const char *name, int64_t rows, int64_t cols, const float *data)
+{
+    ww_array a = ww_array_default();
+    a.name = name;
+    a.element = WW_ELEMENT_F32;
+    a.rank = cols ? 2 : 1;
+    a.shape[0] = rows;
+    a.shape[1] = cols;
+    a.data = data;
+    return a;
+}
+
+static void make_unit(float *v, int count)
+{
+    double squared = 0.0;
+    for (int i = 0; i < count; i++)
+        squared += (double)v[i] * (double)v[i];
+    for (int i = 0; i < count; i++)
+        v[i] = (float)((double)v[i] / sqrt(squared));
+}
+
+static void check_near(const float *found, const float *right, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!(fabsf(found[i] - right[i]) < 1e-5f))
+            fail_msg("number %d is %g, not %g", i, (double)found[i], (double)right[i]);
+}
+
+static void a_dense_layer_makes_vectors_of_its_own_length(void **state)
+{
+    (void)state;
+    enum { LENGTH = 24 };
+    static float weights[LENGTH * WIDTH], bias[LENGTH];
+    float before[WIDTH], after[WIDTH], biased[WIDTH], right[LENGTH] = {0};
+    write_folder("");
+    ww_model *model = open_folder();
+    embed(model, "", "a fox", before);
+    ww_model_close(model);
+    for (int i = 0; i < LENGTH * WIDTH; i++) {
+        weights[i] = (float)(i * 7 % 13 - 6) / 8.0f;
+        right[i / WIDTH] += weights[i] * before[i % WIDTH];
+    }
+    for (int i = 0; i < LENGTH; i++)
+        bias[i] = (float)(i - 12);
+    make_unit(right, LENGTH);
+    const ww_array arrays[] = {floats("linear.weight", LENGTH, WIDTH, weights), floats("linear.bias", LENGTH, 0, bias)};
+    mkdir(in_folder("5_Dense_24"), 0700);
+    CHECK_OK(ww_safetensors_write(in_folder("5_Dense_24/model.safetensors"), arrays, 1, NULL));
+    folder_text_file("5_Dense_24/config.json", "{\"activation_function\":\"torch.nn.modules.linear.Identity\"}");
+    folder_text_file("modules.json", "[{\"type\":\"sentence_transformers.models.Transformer\",\"path\":\"\"},"
+                                     "{\"type\":\"sentence_transformers.models.Dense\",\"path\":\"5_Dense_24\"}]");
+    model = open_folder();
+    assert_int_equal(info_of(model).width, LENGTH);
+    embed(model, "", "a fox", after);
+    check_near(after, right, LENGTH);
+    ww_model_close(model);
+    CHECK_OK(ww_safetensors_write(in_folder("5_Dense_24/model.safetensors"), arrays, 2, NULL));
+    model = open_folder();
+    embed(model, "", "a fox", biased);
+    assert_true(biased[0] < after[0] - 0.01f && biased[LENGTH - 1] > after[LENGTH - 1] + 0.01f);
+    ww_model_close(model);
+    unlink(in_folder("modules.json"));
+}
+
+/* Unknown words are not part of the mean; a text of nothing else has no direction. */
+static void static_embeddings_are_means_of_rows(void **state)
+{
+    (void)state;
+    enum { LENGTH = 20 };
+    static float rows[6 * LENGTH];
+    static const int32_t able[] = {4, 5};
+    float vector[WIDTH], right[LENGTH];
+    int32_t ids[8];
+    size_t count = 0;
+    write_folder("");
+    unlink(in_folder("1_Pooling/config.json"));
+    for (int i = 0; i < 6 * LENGTH; i++)
+        rows[i] = (float)(i * 5 % 17 - 8) / 4.0f;
+    const ww_array embeddings = floats("embeddings", 6, LENGTH, rows);
+    CHECK_OK(ww_safetensors_write(in_folder("model.safetensors"), &embeddings, 1, NULL));
+    folder_text_file("config.json", "{\"architectures\":[\"StaticModel\"],\"model_type\":\"model2vec\"}");
+    ww_model *model = open_folder();
+    assert_string_equal(info_of(model).architecture, "model2vec");
+    assert_int_equal(info_of(model).width, LENGTH);
+    assert_int_equal(info_of(model).context, 512);
+    assert_int_equal(info_of(model).pooling_assumed, 0);
+    CHECK_OK(ww_model_tokenize(model, "Unable", 6, 0, ids, 8, &count));
+    assert_int_equal(count, 2);
+    assert_memory_equal(ids, able, sizeof able);
+    for (int i = 0; i < LENGTH; i++)
+        right[i] = rows[4 * LENGTH + i] + rows[5 * LENGTH + i];
+    make_unit(right, LENGTH);
+    embed(model, "", "unable", vector);
+    check_near(vector, right, LENGTH);
+    embed(model, "", "xyz unable %", vector);
+    check_near(vector, right, LENGTH);
+    memset(right, 0, sizeof right);
+    embed(model, "", "xyz", vector);
+    check_near(vector, right, LENGTH);
+    embed(model, "", "", vector);
+    check_near(vector, right, LENGTH);
+    ww_model_close(model);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -229,6 +334,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_folder_without_pooling_takes_the_mean_and_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(the_converter_takes_a_pooling, setup, teardown),
         cmocka_unit_test_setup_teardown(a_text_that_is_cut_is_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_dense_layer_makes_vectors_of_its_own_length, setup, teardown),
+        cmocka_unit_test_setup_teardown(static_embeddings_are_means_of_rows, setup, teardown),
         cmocka_unit_test_setup_teardown(a_folder_that_cannot_be_read_says_what_to_do, setup, teardown),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
     };

@@ -214,6 +214,7 @@ static void embeddings_have_the_same_bits_in_any_batch(void **state)
     check_encoder(*state, "modern-bert", WW_QUANT_Q8_0, false);
     check_encoder(*state, "gemma-embedding", WW_QUANT_Q8_0, false);
     check_encoder(*state, "jina-bert-v2", WW_QUANT_Q8_0, false);
+    check_encoder(*state, "mpnet", WW_QUANT_Q8_0, false);
 }
 
 /* A CPU as the variable `name` says it shall be. */

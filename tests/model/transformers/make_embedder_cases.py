@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/model/transformers/embedder_cases.json: embeddings and scores of small models with random weights, by the transformers package.
 
-make_embedder_cases.py BUILD, with torch, transformers and gguf installed. The test program writes the models as GGUF files; this puts the
+make_embedder_cases.py BUILD [NAME...], with torch, transformers and gguf installed; without names, all models. The test program writes the models as GGUF files; this puts the
 weights where transformers has them, and keeps every fourth number of the embeddings of texts of some lengths, or the score.
 """
 import json
@@ -24,6 +24,7 @@ BERT_ONCE = {"token_embd": "embeddings.word_embeddings", "position_embd": "embed
              "token_embd_norm": "embeddings.LayerNorm"}
 MODERN = {"attn_norm": "attn_norm", "attn_qkv": "attn.Wqkv", "attn_output": "attn.Wo", "ffn_norm": "mlp_norm", "ffn_up": "mlp.Wi", "ffn_down": "mlp.Wo"}
 MODERN_ONCE = {"token_embd": "embeddings.tok_embeddings", "token_embd_norm": "embeddings.norm", "output_norm": "final_norm"}
+MPNET = {**BERT, **{f"attn_{part}": f"attention.attn.{part}" for part in "qkv"}, "attn_output": "attention.attn.o", "attn_output_norm": "attention.LayerNorm"}
 DECODER = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
            "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj", "attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm",
            "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
@@ -170,6 +171,41 @@ def gemma(m):
     return lambda ids: model(ids).last_hidden_state[0]
 
 
+def mpnet(m):
+    config = hf.MPNetConfig(**{**m.sizes(), "max_position_embeddings": m.key("context_length") + 2, "layer_norm_eps": m.key("attention.layer_norm_epsilon"),
+                               "relative_attention_num_buckets": 32})
+    state = renamed(m, {**BERT_ONCE, "attn_rel_b": "encoder.relative_attention_bias"}, MPNET, "encoder.layer")
+    name = "embeddings.position_embeddings.weight"
+    state[name] = torch.cat([torch.full((2, state[name].shape[1]), 7.0, dtype=torch.double), state[name]])
+    model = load(hf.MPNetModel(config, add_pooling_layer=False).double(), state)
+    return lambda ids: model(ids, position_ids=torch.arange(ids.shape[1])[None] + 2).last_hidden_state[0]
+
+
+def model2vec(m):
+    """The package looks rows up and takes their mean; result() does the second."""
+    return lambda ids: m.tensors["token_embd.weight"][ids[0]]
+
+
+def sees_all(m):
+    """A decoder whose tokens see the whole text."""
+    names = {"llama": (hf.LlamaConfig, hf.LlamaModel), "qwen2": (hf.Qwen2Config, hf.Qwen2Model), "qwen3": (hf.Qwen3Config, hf.Qwen3Model)}
+    kind, body = names[m.architecture]
+    heads, keys = m.key("attention.head_count"), m.key("attention.head_count_kv")
+    config = kind(**{**m.sizes(), "num_key_value_heads": keys, "head_dim": m.key("attention.key_length"), "rms_norm_eps": m.key("attention.layer_norm_rms_epsilon"),
+                     "max_position_embeddings": m.key("context_length"), "rope_parameters": {"rope_type": "default", "rope_theta": m.key("rope.freq_base")}})
+    state = renamed(m, DECODER_ONCE, DECODER, "layers")
+    for name, weight in state.items():  # GGUF has neighbours in rope's pairs
+        count = heads if "q_proj" in name else keys if "k_proj" in name else 0
+        if m.architecture == "llama" and count:
+            state[name] = weight.reshape(count, -1, 2, weight.shape[1]).transpose(1, 2).reshape(weight.shape)
+    model = load(body(config).double(), state)
+
+    def run(ids):
+        mask = torch.zeros(1, 1, ids.shape[1], ids.shape[1], dtype=torch.double)  # added to scores: nothing is hidden
+        return model(ids, attention_mask=mask).last_hidden_state[0]
+    return run
+
+
 def qwen3(m):
     config = hf.Qwen3Config(**{**m.sizes(), "num_key_value_heads": m.key("attention.head_count_kv"), "head_dim": m.key("attention.key_length"),
                                "rms_norm_eps": m.key("attention.layer_norm_rms_epsilon"), "max_position_embeddings": m.key("context_length"),
@@ -193,19 +229,22 @@ def result(m, out):
 
 
 def main():
-    cases = {}
+    path, chosen = pathlib.Path(__file__).with_name("embedder_cases.json"), sys.argv[2:]
+    cases = json.loads(path.read_text()) if chosen else {}
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([pathlib.Path(sys.argv[1]) / "tests/test_model_embedders"], env={**os.environ, "WARPWAVE_WRITE_MODELS": folder}, check=True)
-        for path in sorted(pathlib.Path(folder).glob("*.gguf")):
-            m = Model(path)
-            run = {"bert": bert, "jina-bert-v2": jina, "modern-bert": modern, "gemma-embedding": gemma, "qwen3": qwen3}[m.architecture](m)
+        for written in sorted(pathlib.Path(folder).glob("*.gguf")):
+            m = Model(written)
+            if chosen and m.name not in chosen:
+                continue
+            run = sees_all(m) if m.name.endswith("sees-all") else {
+                "bert": bert, "mpnet": mpnet, "model2vec": model2vec, "jina-bert-v2": jina, "modern-bert": modern, "gemma-embedding": gemma, "qwen3": qwen3}[m.architecture](m)
             cases[m.name] = {}
             for count in LENGTHS:
                 ids = torch.tensor([[(7 * t * t + 13 * t + 5) % VOCABULARY for t in range(count)]])
                 with torch.no_grad():
                     cases[m.name][str(count)] = result(m, run(ids))
             print(m.name, cases[m.name]["24"][:3])
-    path = pathlib.Path(__file__).with_name("embedder_cases.json")
     lines = [f"{json.dumps(name)}: {json.dumps(texts)}" for name, texts in sorted(cases.items())]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

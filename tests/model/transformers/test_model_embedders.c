@@ -12,23 +12,28 @@
 enum { WIDTH = 64, EACH = 4 }; /* every fourth number is kept */
 
 /* The models; the script finds them by their names. */
+enum case_flags { RANKS_MEAN = 1, NORMS_TWICE = 2, SEES_ALL = 4 };
 static const struct model_case {
     const char *name, *architecture;
-    int32_t layers, window, pooling;
-    bool ranks_mean, norms_twice;
+    int32_t layers, window, pooling, flags;
 } cases[] = {
-    {"bert", "bert", 2, 0, WW_POOLING_MEAN, false, false},
-    {"roberta", "bert", 2, 0, WW_POOLING_CLS, false, false},
-    {"bert-rank", "bert", 2, 0, WW_POOLING_RANK, false, false},
-    {"roberta-rank", "bert", 2, 0, WW_POOLING_RANK, false, false},
-    {"modern-bert", "modern-bert", 5, 8, WW_POOLING_MEAN, false, false},
-    {"modern-bert-rank", "modern-bert", 4, 6, WW_POOLING_RANK, false, false},
-    {"modern-bert-mean", "modern-bert", 2, 0, WW_POOLING_RANK, true, false},
-    {"jina-bert-v2", "jina-bert-v2", 2, 0, WW_POOLING_MEAN, false, false},
-    {"jina-bert-v2-code", "jina-bert-v2", 2, 0, WW_POOLING_MEAN, false, true},
-    {"gemma-embedding", "gemma-embedding", 7, 8, WW_POOLING_MEAN, false, false},
-    {"qwen3", "qwen3", 2, 0, WW_POOLING_LAST, false, false},
-    {"qwen3-rank", "qwen3", 2, 0, WW_POOLING_RANK, false, false},
+    {"bert", "bert", 2, 0, WW_POOLING_MEAN, 0},
+    {"roberta", "bert", 2, 0, WW_POOLING_CLS, 0},
+    {"bert-rank", "bert", 2, 0, WW_POOLING_RANK, 0},
+    {"roberta-rank", "bert", 2, 0, WW_POOLING_RANK, 0},
+    {"modern-bert", "modern-bert", 5, 8, WW_POOLING_MEAN, 0},
+    {"modern-bert-rank", "modern-bert", 4, 6, WW_POOLING_RANK, 0},
+    {"modern-bert-mean", "modern-bert", 2, 0, WW_POOLING_RANK, RANKS_MEAN},
+    {"jina-bert-v2", "jina-bert-v2", 2, 0, WW_POOLING_MEAN, 0},
+    {"jina-bert-v2-code", "jina-bert-v2", 2, 0, WW_POOLING_MEAN, NORMS_TWICE},
+    {"gemma-embedding", "gemma-embedding", 7, 8, WW_POOLING_MEAN, 0},
+    {"mpnet", "mpnet", 2, 0, WW_POOLING_MEAN, 0},
+    {"model2vec", "model2vec", 0, 0, WW_POOLING_MEAN, 0},
+    {"llama-sees-all", "llama", 2, 0, WW_POOLING_MEAN, SEES_ALL},
+    {"qwen2-sees-all", "qwen2", 2, 0, WW_POOLING_MEAN, SEES_ALL},
+    {"qwen3-sees-all", "qwen3", 2, 0, WW_POOLING_LAST, SEES_ALL},
+    {"qwen3", "qwen3", 2, 0, WW_POOLING_LAST, 0},
+    {"qwen3-rank", "qwen3", 2, 0, WW_POOLING_RANK, 0},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -45,8 +50,9 @@ static void write_case(int number, const char *path)
     shape.layers = c->layers;
     shape.window = c->window;
     shape.pooling = c->pooling;
-    shape.ranks_mean = c->ranks_mean;
-    shape.norms_twice = c->norms_twice;
+    shape.ranks_mean = c->flags & RANKS_MEAN;
+    shape.norms_twice = c->flags & NORMS_TWICE;
+    shape.sees_all = c->flags & SEES_ALL;
     shape.tied = true;
     tiny_make(&tiny, &shape);
     tiny_write(&tiny, path);

@@ -79,6 +79,15 @@ static const other_name BERT[] = {
     {"ffn_down", "encoder.layer.{}.output.dense"},
     {NULL, NULL},
 };
+static const other_name MPNET[] = {
+    {"attn_rel_b", "encoder.relative_attention_bias"},
+    {"attn_q", "encoder.layer.{}.attention.attn.q"},
+    {"attn_k", "encoder.layer.{}.attention.attn.k"},
+    {"attn_v", "encoder.layer.{}.attention.attn.v"},
+    {"attn_output", "encoder.layer.{}.attention.attn.o"},
+    {"attn_output_norm", "encoder.layer.{}.attention.LayerNorm"},
+    {NULL, NULL},
+};
 static const other_name NOMIC[] = {
     {"token_embd", "embeddings.word_embeddings"},
     {"token_types", "embeddings.token_type_embeddings"},
@@ -113,7 +122,7 @@ static const struct {
 } LISTS[] = {{"gemma3", GEMMA3, DECODER},  {"gemma2", GEMMA3, DECODER},     {"gemma-embedding", GEMMA3, DECODER},
              {"olmo2", OLMO2, DECODER},    {"phi3", PHI3, DECODER},         {"gpt-oss", GPT_OSS, DECODER},
              {"bert", BERT, BERT},         {"qwen3moe", QWEN3MOE, DECODER}, {"jina-bert-v2", JINA, BERT},
-             {"nomic-bert", NOMIC, NOMIC}, {"modern-bert", MODERN, MODERN}};
+             {"nomic-bert", NOMIC, NOMIC}, {"modern-bert", MODERN, MODERN}, {"mpnet", MPNET, BERT}};
 
 static const char *find_name(const other_name *names, const char *gguf)
 {

@@ -8,9 +8,15 @@
 #include "support/data/random.h"
 #include "support/data/vocabulary.h"
 
+/* Is it built as an encoder? EmbeddingGemma is built as a decoder. */
+static bool encodes(const char *architecture)
+{
+    return strstr(architecture, "bert") || strcmp(architecture, "mpnet") == 0;
+}
+
 tiny_shape tiny_default(const char *architecture)
 {
-    const bool encoder = strstr(architecture, "bert") != NULL; /* EmbeddingGemma is built as a decoder */
+    const bool encoder = encodes(architecture);
     const bool jina = strcmp(architecture, "jina-bert-v2") == 0;
     const bool mixture = strcmp(architecture, "qwen3moe") == 0 || strcmp(architecture, "gpt-oss") == 0;
     return (tiny_shape){.architecture = architecture,
@@ -109,7 +115,7 @@ static void add_more_norms(tiny_model *m, int i)
 static void add_norms(tiny_model *m, int i)
 {
     const tiny_shape *s = &m->shape;
-    const bool modern = is(s, "modern-bert"), behind = strstr(s->architecture, "bert") && !modern, olmo = is(s, "olmo2");
+    const bool modern = is(s, "modern-bert"), behind = encodes(s->architecture) && !modern, olmo = is(s, "olmo2");
     const bool gemma = is(s, "gemma2") || is(s, "gemma3") || is(s, "gemma-embedding");
     if (!olmo) {
         if (!modern || i > 0)
@@ -129,7 +135,7 @@ static void add_norms(tiny_model *m, int i)
 static void add_layer(tiny_model *m, int i)
 {
     const tiny_shape *s = &m->shape;
-    const bool encoder = strstr(s->architecture, "bert") != NULL, jina = is(s, "jina-bert-v2"), bert = is(s, "bert") || jina,
+    const bool encoder = encodes(s->architecture), jina = is(s, "jina-bert-v2"), bert = is(s, "bert") || is(s, "mpnet") || jina,
                nomic = is(s, "nomic-bert");
     const int64_t queries = (int64_t)s->heads * s->head_size, keys = (int64_t)s->key_heads * s->head_size;
     const bool oss = is(s, "gpt-oss"), olmo = is(s, "olmo2"), modern = is(s, "modern-bert"), phi = is(s, "phi3") || modern;
@@ -201,15 +207,19 @@ static void add_head(tiny_model *m)
 void tiny_make(tiny_model *m, const tiny_shape *shape)
 {
     *m = (tiny_model){.shape = *shape};
-    const bool encoder = strstr(shape->architecture, "bert") != NULL;
+    const bool encoder = encodes(shape->architecture), mpnet = is(shape, "mpnet");
     add(m, "token_embd.weight", shape->vocabulary, shape->width);
+    if (is(shape, "model2vec"))
+        return;
     if (encoder) {
         const bool modern = is(shape, "modern-bert");
-        if (!modern)
+        if (mpnet)
+            add(m, "attn_rel_b.weight", 32, shape->heads);
+        else if (!modern)
             add(m, "token_types.weight", 2, shape->width);
         add(m, "token_embd_norm.weight", 0, shape->width);
         add(m, modern ? "output_norm.weight" : "token_embd_norm.bias", 0, shape->width);
-        if (is(shape, "bert"))
+        if (is(shape, "bert") || mpnet)
             add(m, "position_embd.weight", shape->context, shape->width);
     } else {
         const bool embedder = is(shape, "gemma-embedding");
@@ -276,6 +286,18 @@ static void put_text(tiny_writer *w, const char *key, const char *text)
     CHECK_OK(ww_gguf_writer_string(w->writer, key, text));
 }
 
+static void put_bool(tiny_writer *w, const char *key, bool value)
+{
+    const unsigned char byte = value;
+    ww_gguf_value v = ww_gguf_value_default();
+    v.key = key;
+    v.kind = v.element = WW_GGUF_BOOL;
+    v.count = 1;
+    v.data = &byte;
+    v.data_bytes = 1;
+    CHECK_OK(ww_gguf_writer_value(w->writer, &v));
+}
+
 /* What only some architectures have. */
 static void put_extras(tiny_writer *w, const tiny_shape *s)
 {
@@ -309,7 +331,7 @@ static void put_extras(tiny_writer *w, const tiny_shape *s)
 
 static void put_metadata(tiny_writer *w, const tiny_shape *s)
 {
-    const bool encoder = strstr(s->architecture, "bert") != NULL;
+    const bool encoder = encodes(s->architecture);
     put_text(w, "general.architecture", s->architecture);
     put_text(w, "general.name", "tiny");
     put_text(w, "general.license", "none");
@@ -328,7 +350,7 @@ static void put_metadata(tiny_writer *w, const tiny_shape *s)
     put_number(w, "context_length", s->context, WW_GGUF_I64);
     put_number(w, "vocab_size", s->vocabulary, WW_GGUF_I64);
     put_number(w, encoder ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 1e-5, WW_GGUF_F32);
-    if (!is(s, "bert") && !is(s, "jina-bert-v2"))
+    if (!is(s, "bert") && !is(s, "mpnet") && !is(s, "jina-bert-v2"))
         put_number(w, "rope.freq_base", 10000.0 * s->layers, WW_GGUF_F32);
     if (s->scaling) {
         char key[64];
@@ -341,17 +363,14 @@ static void put_metadata(tiny_writer *w, const tiny_shape *s)
     put_extras(w, s);
     if (s->window)
         put_number(w, "attention.sliding_window", s->window, WW_GGUF_I64);
-    if (encoder || s->pooling > WW_POOLING_MEAN || is(s, "gemma-embedding"))
+    if (encoder || s->sees_all || s->pooling > WW_POOLING_MEAN || is(s, "gemma-embedding") || is(s, "model2vec"))
         put_number(w, "pooling_type", s->pooling, WW_GGUF_I64);
-    if (s->ranks_mean) {
-        const unsigned char yes = 1;
-        ww_gguf_value v = ww_gguf_value_default();
-        v.key = "warpwave.rank_mean";
-        v.kind = v.element = WW_GGUF_BOOL;
-        v.count = 1;
-        v.data = &yes;
-        v.data_bytes = 1;
-        CHECK_OK(ww_gguf_writer_value(w->writer, &v));
+    if (s->ranks_mean)
+        put_bool(w, "warpwave.rank_mean", true);
+    if (s->sees_all) {
+        char key[64];
+        snprintf(key, sizeof key, "%s.attention.causal", s->architecture);
+        put_bool(w, key, false);
     }
 }
 
@@ -365,7 +384,7 @@ static ww_quant_type type_of(const tiny_model *m, const tiny_tensor *t)
 {
     const bool small = t->rows == 0 || strstr(t->name, "token_types") || strstr(t->name, "position") ||
                        strstr(t->name, "cls") || strstr(t->name, "dense_") || strstr(t->name, "bias") ||
-                       strstr(t->name, "gate_inp");
+                       strstr(t->name, "gate_inp") || strstr(t->name, "rel_b");
     return small ? WW_QUANT_F32 : m->shape.gate_f16 && strstr(t->name, "ffn_gate") ? WW_QUANT_F16 : m->shape.type;
 }
 

@@ -18,6 +18,7 @@ typedef struct tiny_shape {
     int32_t experts, experts_used; /* of a mixture of experts; each has 32 hidden elements */
     int32_t pooling;
     bool norms_twice;    /* for jina-bert-v2: the norms of models for code, and the gate as a separate tensor */
+    bool sees_all;       /* of a decoder: it embeds, and every token sees the whole text */
     bool ranks_mean;     /* with pooling rank: of the mean of all tokens */
     ww_quant_type type;  /* of matrices */
     bool gate_f16;       /* gates are f16, so that they are not joined with the matrices that they gate */
