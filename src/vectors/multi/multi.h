@@ -30,6 +30,9 @@ ww_status multi_check_metric(const char *name, ww_metric metric);
 /* Writes the vectors as similarities need them: for cosine divided by their norms. */
 void multi_prepare(ww_metric metric, const ww_multivector *v, float *to);
 
+/* The length of a vector, not too small: the additions lose less than 2^-30 of it. */
+double multi_length(const float *v, int32_t dim);
+
 /* Reads and checks what query->multi says. */
 ww_status multi_asked_read(const char *function, const ww_query *query, ww_multi_query *asked);
 
@@ -52,7 +55,8 @@ typedef struct multi_set {
     ww_metric metric;
     multi_segment *segments;
     int64_t segment_count, segment_room;
-    int64_t rows; /* of all segments */
+    int64_t rows;    /* of all segments */
+    double norm_max; /* no vector of theirs is longer */
 } multi_set;
 
 /* A set starts zeroed, with its device, dim and metric. */

@@ -134,3 +134,11 @@ ww_status ww_multi_score(ww_metric metric, const ww_multivector *query, const ww
     memory_free(prepared);
     return WW_OK;
 }
+
+double multi_length(const float *v, int32_t dim)
+{
+    double squares = 0;
+    for (int32_t i = 0; i < dim; i++)
+        squares += (double)v[i] * (double)v[i];
+    return sqrt(squares) * (1 + 0x1p-30);
+}
