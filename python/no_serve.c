@@ -25,6 +25,13 @@ static exit_code run_cluster(const char *const *arguments, size_t count)
     return fail(&command_cluster);
 }
 
+static exit_code run_key(const char *const *arguments, size_t count)
+{
+    (void)arguments;
+    (void)count;
+    return fail(&command_key);
+}
+
 const command command_serve = {
     .name = "serve",
     .summary = "Serve a store and models over HTTP (not in this build)",
@@ -37,4 +44,11 @@ const command command_cluster = {
     .summary = "List and remove the servers that follow a PostgreSQL database (not in this build)",
     .operand = "ACTION",
     .run = run_cluster,
+};
+
+const command command_key = {
+    .name = "key",
+    .summary = "Make, list and revoke limited keys of a server (not in this build)",
+    .operand = "ACTION",
+    .run = run_key,
 };

@@ -1,15 +1,18 @@
-/* Access control: other sites, the Host header, and keys. */
+/* Access control: other sites, the Host header, keys, and what a limited key may do. */
 #include "server/access.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "server/route.h"
+#include "server/state.h"
 
 /* ---- keys ---------------------------------------------------------------------------------------------------------------- */
 
@@ -79,21 +82,63 @@ static bool keys_have(const key_list *list, const char key[KEY_BYTES_MAX], char 
     return found != 0;
 }
 
+/* Which file this is, and when it was written. */
+static bool stamp_of(const char *path, file_stamp *stamp)
+{
+    struct stat file;
+    if (stat(path, &file) != 0)
+        return false;
+    *stamp = (file_stamp){file.st_ino, file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec};
+    return true;
+}
+
+/* Reads the file of limited keys again if it is another one than a second ago: a key that is revoked ends at once. A file that
+ * cannot be read leaves the keys as they are. */
+static void look_for_changes(access_rules *rules, double now)
+{
+    file_stamp stamp;
+    key_table read = {0};
+    pthread_rwlock_wrlock(&rules->lock);
+    const bool late = rules->config->limited_key_file && now >= rules->look_seconds;
+    rules->look_seconds = late ? now + 1 : rules->look_seconds;
+    const file_stamp before = rules->stamp;
+    pthread_rwlock_unlock(&rules->lock);
+    if (!late || !stamp_of(rules->config->limited_key_file, &stamp) || memcmp(&stamp, &before, sizeof stamp) == 0 ||
+        key_table_read(rules->config->limited_key_file, &read) != WW_OK)
+        return;
+    pthread_rwlock_wrlock(&rules->lock);
+    key_table old = rules->limited;
+    rules->limited = read;
+    rules->stamp = stamp;
+    pthread_rwlock_unlock(&rules->lock);
+    key_table_free(&old);
+}
+
 ww_status access_reload(access_rules *rules)
 {
     const server_config *config = rules->config;
     key_list keys = {0}, read_only = {0}, nodes = {0};
+    key_table limited = {0};
+    file_stamp stamp = {0};
     ww_status status = config->key_file ? keys_read(config->key_file, &keys) : WW_OK;
     if (status == WW_OK && config->read_only_key_file)
         status = keys_read(config->read_only_key_file, &read_only);
     if (status == WW_OK && config->follow.node_key_file)
         status = keys_read(config->follow.node_key_file, &nodes);
+    if (config->limited_key_file)
+        (void)stamp_of(config->limited_key_file, &stamp);
+    if (status == WW_OK && config->limited_key_file)
+        status = key_table_read(config->limited_key_file, &limited);
     if (status != WW_OK) {
         list_free(&keys);
         list_free(&read_only);
+        list_free(&nodes);
         return status;
     }
     pthread_rwlock_wrlock(&rules->lock);
+    key_table old_limited = rules->limited;
+    rules->limited = limited;
+    rules->stamp = stamp;
     key_list old[3] = {rules->keys, rules->read_only, rules->nodes};
     rules->keys = keys;
     rules->read_only = read_only;
@@ -101,6 +146,7 @@ ww_status access_reload(access_rules *rules)
     pthread_rwlock_unlock(&rules->lock);
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
         list_free(&old[i]);
+    key_table_free(&old_limited);
     return WW_OK;
 }
 
@@ -114,11 +160,11 @@ ww_status access_open(access_rules *rules, const server_config *config)
 {
     *rules = (access_rules){.config = config};
     pthread_rwlock_init(&rules->lock, NULL);
-    if (is_public(config->address) && !config->key_file && !config->no_auth)
+    if (is_public(config->address) && !config->key_file && !config->limited_key_file && !config->no_auth)
         return ww_fail(
             WW_INVALID_ARGUMENT,
-            "other machines can reach the address %s, and there is no key: give --api-key-file, or --no-auth if everybody "
-            "may read and write",
+            "other machines can reach the address %s, and there is no key: give --api-key-file or --keys, or --no-auth if "
+            "everybody may read and write",
             config->address);
     return access_reload(rules);
 }
@@ -128,49 +174,163 @@ void access_close(access_rules *rules)
     list_free(&rules->keys);
     list_free(&rules->read_only);
     list_free(&rules->nodes);
+    key_table_free(&rules->limited);
     pthread_rwlock_destroy(&rules->lock);
     *rules = (access_rules){0};
 }
 
-/* Copies the key of the request, padded with zeros; false if there is none or it is too long. */
-static bool key_of(request *r, char key[KEY_BYTES_MAX])
+/* The value of Authorization: Bearer; NULL: there is none. */
+static const char *bearer_of(request *r)
+{
+    const char *bearer = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "authorization");
+    return bearer && strncasecmp(bearer, "Bearer ", 7) == 0 ? bearer + 7 : NULL;
+}
+
+/* The key of the request; "": none. */
+static const char *given_key(request *r)
 {
     const char *given = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "api-key");
-    const char *bearer = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "authorization");
-    if (!given && bearer && strncasecmp(bearer, "Bearer ", 7) == 0)
-        given = bearer + 7;
-    const size_t length = given ? strlen(given) : 0;
-    memset(key, 0, KEY_BYTES_MAX);
-    if (length == 0 || length >= KEY_BYTES_MAX)
-        return false;
-    memcpy(key, given, length);
-    return true;
+    given = given ? given : bearer_of(r);
+    return given ? given : "";
 }
 
 static bool keys_are_needed(access_rules *rules)
 {
     pthread_rwlock_rdlock(&rules->lock);
-    const bool needed = rules->keys.count + rules->read_only.count > 0;
+    const bool needed = rules->keys.count + rules->read_only.count > 0 || rules->config->limited_key_file;
     pthread_rwlock_unlock(&rules->lock);
     return needed;
 }
 
+/* Finds a limited key, or reads a token. False: it is none, and the calling thread's message says why a token is not. */
+static bool find_limited(access_rules *rules, request *r, const char *given)
+{
+    pthread_rwlock_rdlock(&rules->lock);
+    r->key = key_table_find(&rules->limited, given);
+    if (!r->key && token_has_form(given))
+        (void)token_read(given, (const char(*)[KEY_BYTES_MAX])rules->keys.keys, rules->keys.count, &r->key);
+    pthread_rwlock_unlock(&rules->lock);
+    if (r->key)
+        snprintf(r->key_name, sizeof r->key_name, "%s", r->key->name);
+    return r->key != NULL;
+}
+
+static bool admit_limited(request *r);
+
+/* A node that asks for a part sends the key of its client after its own, if that one is limited. */
 static bool check_key(access_rules *rules, request *r)
 {
-    char key[KEY_BYTES_MAX];
-    const bool given = key_of(r, key);
+    char key[KEY_BYTES_MAX] = "";
+    const char *given = given_key(r);
+    const bool fits = given[0] != '\0' && strlen(given) < sizeof key, needed = keys_are_needed(rules);
+    if (fits)
+        memcpy(key, given, strlen(given));
+    look_for_changes(rules, server_seconds());
     pthread_rwlock_rdlock(&rules->lock);
-    const bool needed = rules->keys.count + rules->read_only.count > 0;
-    const bool writes = given && keys_have(&rules->keys, key, r->key_name);
-    const bool reads = given && keys_have(&rules->read_only, key, r->key_name);
-    r->from_node = given && keys_have(&rules->nodes, key, r->key_name);
+    const bool writes = fits && keys_have(&rules->keys, key, r->key_name);
+    const bool reads = fits && keys_have(&rules->read_only, key, r->key_name);
+    r->from_node = fits && keys_have(&rules->nodes, key, r->key_name);
     const bool key_writes = rules->keys.count > 0; /* with only read-only keys nobody can write */
     pthread_rwlock_unlock(&rules->lock);
-    if (!needed || r->route->right == RIGHT_NONE || writes || ((reads || r->from_node) && r->route->right == RIGHT_READ))
+    if (r->from_node && bearer_of(r))
+        given = bearer_of(r);
+    else if (!needed || r->route->right == RIGHT_NONE || writes || ((reads || r->from_node) && !route_writes(r->route)))
         return true;
-    if (reads)
+    else if (reads)
         return request_fail(r, 403, "this key may only read%s", key_writes ? "" : "; the server has no other");
-    return request_fail(r, 401, "a key is needed, in the header api-key or as Authorization: Bearer");
+    if (find_limited(rules, r, given))
+        return admit_limited(r);
+    return token_has_form(given) ? request_fail(r, 401, "%s", ww_error_message())
+                                 : request_fail(r, 401, "a key is needed, in the header api-key or as Authorization: Bearer");
+}
+
+/* ---- limited keys -------------------------------------------------------------------------------------------------------- */
+
+/* Takes the request from the key's quotas. A part of a request that a node sends on was taken there. */
+static bool has_quota(request *r)
+{
+    const char *used_up = "";
+    if (r->from_node)
+        return true;
+    pthread_mutex_lock(&r->server->lock);
+    const double seconds = key_admit(r->key, server_seconds(), &used_up);
+    pthread_mutex_unlock(&r->server->lock);
+    r->retry_seconds = (int)fmin(ceil(seconds), 86400);
+    return seconds == 0 ? true : request_fail(r, 429, "%s of the key '%s' is used up", used_up, r->key->name);
+}
+
+void access_charge(request *r)
+{
+    if (!r->key || r->from_node)
+        return;
+    pthread_mutex_lock(&r->server->lock);
+    key_charge(r->key, r->answer_points + r->asked[STRICT_POINTS], (int64_t)(r->body_length + r->sent_bytes));
+    pthread_mutex_unlock(&r->server->lock);
+}
+
+/* Finds what the key may do with the collection of the path, and checks that it is enough for the route. */
+static bool find_grant(request *r)
+{
+    const route *at = r->route;
+    entry *e = entry_find(r->server, r->names[0]); /* the name may be an alias */
+    r->grant = key_grant_for(r->key, e ? e->name : r->names[0]);
+    if (e)
+        entry_release(r->server, e);
+    if (!r->grant)
+        return request_fail(r, 403, "the key '%s' is not for the collection '%s'", r->key->name, r->names[0]);
+    if (at->right == RIGHT_COPY || at->right == RIGHT_WRITE)
+        return request_fail(r, 403, "the key '%s' is limited to collections; this needs a key for the whole server",
+                            r->key->name);
+    if (route_writes(at) && !r->grant->writes)
+        return request_fail(r, 403, "the key '%s' may only read this collection", r->key->name);
+    return !r->grant->seen || at->right == RIGHT_POINTS || at->right == RIGHT_CHANGE_POINTS
+               ? true
+               : request_fail(r, 403, "the key '%s' sees only some of the points; this needs a key that sees all",
+                              r->key->name);
+}
+
+static bool admit_limited(request *r)
+{
+    const route *at = r->route;
+    const access_key *key = r->key;
+    if (!key_is_current(key))
+        return request_fail(r, 401, "the key '%s' has expired or is not valid yet", key->name);
+    if (at->right == RIGHT_NONE)
+        return true;
+    if (key->whole && route_writes(at) && !key->writes)
+        return request_fail(r, 403, "the key '%s' may only read", key->name);
+    if (!key->whole && at->right != RIGHT_MODEL && at->right != RIGHT_LIST) {
+        if (!strstr(at->path, "/collections/{"))
+            return request_fail(r, 403, "the key '%s' is limited to collections; this needs a key for the whole server",
+                                key->name);
+        if (!find_grant(r))
+            return false;
+    }
+    return has_quota(r);
+}
+
+bool access_entry(request *r)
+{
+    return !r->grant || strcmp(r->grant->collection, r->entry->name) == 0
+               ? true
+               : request_fail(r, 403, "the key '%s' is not for the collection '%s'", r->key->name, r->entry->name);
+}
+
+bool access_sees(const request *r, const char *collection, bool all_points)
+{
+    const key_grant *g = r->key ? key_grant_for(r->key, collection) : NULL;
+    return !r->key || r->key->whole || (g && (!g->seen || !all_points));
+}
+
+bool access_lookup(request *r, const char *name)
+{
+    entry *e = entry_find(r->server, name);
+    const key_grant *g = r->grant ? key_grant_for(r->key, e ? e->name : name) : NULL;
+    if (e)
+        entry_release(r->server, e);
+    return !r->grant || (g && !g->seen)
+               ? true
+               : request_fail(r, 403, "the key '%s' does not see all points of the collection '%s'", r->key->name, name);
 }
 
 /* ---- the Host header ----------------------------------------------------------------------------------------------------- */

@@ -127,7 +127,9 @@ static ww_status open_parts(server *s, entry *e, bool unnamed)
 bool request_open_collection(request *r)
 {
     r->entry = entry_open(r->server, r->names[0]);
-    return r->entry ? true : request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
+    if (!r->entry)
+        return request_fail(r, 404, "Not found: Collection `%s` doesn't exist!", r->names[0]);
+    return access_entry(r);
 }
 
 const entry *entry_part(const entry *e, const char *name)

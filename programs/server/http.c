@@ -88,8 +88,7 @@ static void audit_request(const request *r)
 {
     server *s = r->server;
     out line = {0};
-    const right wanted = r->route ? r->route->right : RIGHT_NONE;
-    if (s->audit < 0 || (wanted != RIGHT_WRITE && wanted != RIGHT_COPY))
+    if (s->audit < 0 || !r->route || !route_writes(r->route))
         return;
     const char *collection = strstr(r->route->path, "/collections/{") ? r->names[0] : NULL;
     put_line_begin(&line, r);
@@ -154,6 +153,7 @@ static void request_free(request *r)
     if (r->plan_free)
         r->plan_free(r->plan);
     documents_free(r->documents);
+    key_release(r->key);
     if (r->entry)
         entry_release(r->server, r->entry);
     if (r->stream)
@@ -187,6 +187,7 @@ static void completed(void *cls, struct MHD_Connection *connection, void **con_c
     if (r->stream)
         r->sent_bytes = stream_leave(r->stream);
     metrics_answered(&r->server->metrics, r, seconds);
+    access_charge(r);
     log_request(r, seconds);
     audit_request(r);
     request_free(r);
@@ -296,6 +297,7 @@ static struct MHD_Response *make_response(request *r)
     if (r->answer.failed || !r->answer.bytes)
         return MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     r->sent_bytes = r->answer.length;
+    r->answer_points = r->answer.points;
     struct MHD_Response *response =
         MHD_create_response_from_buffer_with_free_callback(r->answer.length, r->answer.bytes, free_bytes);
     if (response)
@@ -333,8 +335,11 @@ static enum MHD_Result respond(request *r)
         MHD_add_response_header(response, r->headers[i][0], r->headers[i][1]);
     if (r->stream)
         MHD_add_response_header(response, "cache-control", "no-cache");
-    if (r->status == 429 || r->status == 503)
-        MHD_add_response_header(response, "retry-after", "1");
+    if (r->status == 429 || r->status == 503) {
+        char seconds[16];
+        snprintf(seconds, sizeof seconds, "%d", r->retry_seconds > 0 ? r->retry_seconds : 1);
+        MHD_add_response_header(response, "retry-after", seconds);
+    }
     if (r->status == 401)
         MHD_add_response_header(response, "www-authenticate", "Bearer");
     if (origin) {

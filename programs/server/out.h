@@ -9,7 +9,8 @@
 typedef struct out {
     char *bytes; /* memory_free() */
     size_t length, capacity;
-    bool failed; /* ran out of memory */
+    bool failed;    /* ran out of memory */
+    int64_t points; /* that were written, for quotas */
 } out;
 
 void out_bytes(out *o, const char *bytes, size_t count);

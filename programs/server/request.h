@@ -69,6 +69,10 @@ struct request {
     int dropped;                   /* the status of a request whose body is not kept; 0: it is */
     uint64_t number;               /* never reused */
     char key_name[KEY_NAME_BYTES]; /* of the key that it came with; "": none */
+    access_key *key;               /* if it is limited, retained */
+    const key_grant *grant;        /* what it may do with the path's collection; NULL: there is no limit, or no collection */
+    int retry_seconds;             /* for 429; 0: one */
+    int64_t answer_points;         /* in the answer */
     char id[REQUEST_ID_BYTES];     /* as in x-request-id, or its number; the answer has it, too */
     size_t sent_bytes;             /* of the answer's body */
     double begun_seconds;          /* on a monotonic clock */

@@ -4,11 +4,18 @@
 
 #include "server/request.h"
 
+/* What a request needs, if the server has keys. A route without a collection in its path needs a key for the whole server,
+ * except where any key will do. */
 typedef enum right {
-    RIGHT_NONE, /* anybody, even without a key */
-    RIGHT_READ, /* a key of either kind, if there are keys */
-    RIGHT_COPY, /* a key that may write, because everything is copied; nothing changes */
-    RIGHT_WRITE
+    RIGHT_NONE,   /* anybody, even without a key */
+    RIGHT_MODEL,  /* any key: it reads nothing of the store */
+    RIGHT_LIST,   /* any key: it leaves out what the key may not see */
+    RIGHT_POINTS, /* a key for the collection, even one that sees only some points: the route obeys point_filter.always */
+    RIGHT_READ,   /* a key that reads the collection */
+    RIGHT_COPY,   /* a key that may write everything, because everything is copied; nothing changes */
+    RIGHT_CHANGE_POINTS, /* a key that writes points of the collection, even only some */
+    RIGHT_CHANGE,        /* a key that writes the collection */
+    RIGHT_WRITE          /* a key that may write everything: collections are made, replaced and dropped */
 } right;
 
 typedef enum work {
@@ -34,6 +41,17 @@ struct route {
     const char *answer; /* what the answer is, in words */
     bool batched;       /* run() gets all requests that can be computed together, as a list linked by `next` */
 };
+
+static inline bool route_writes(const route *at)
+{
+    return at->right >= RIGHT_COPY;
+}
+
+/* Does it change data? */
+static inline bool route_changes(const route *at)
+{
+    return at->right >= RIGHT_CHANGE_POINTS;
+}
 
 /* The routes of a family of endpoints. */
 typedef struct route_table {

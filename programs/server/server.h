@@ -30,6 +30,7 @@ typedef struct server_config {
     const char *chat_template; /* Jinja, in place of the models' own; NULL: theirs */
     size_t model_count;
     const char *key_file, *read_only_key_file; /* one key per line; NULL: none */
+    const char *limited_key_file;              /* made by `warpwave key`; NULL: none */
     bool no_auth;                              /* allow a public address without keys */
     const char *certificate, *private_key;     /* PEM files; NULL: no TLS */
     const char *hosts[SERVER_LIST_MAX];        /* names allowed in Host, besides addresses and localhost */

@@ -49,7 +49,7 @@ typedef struct command {
 } command;
 
 extern const command command_devices, command_search, command_demo, command_bench, command_gguf, command_safetensors,
-    command_quant, command_store, command_model, command_serve, command_cluster, command_version;
+    command_quant, command_store, command_model, command_serve, command_cluster, command_key, command_version;
 
 /* Fills `settings`, which holds the defaults, from the arguments. Prints a mistake and returns EXIT_CODE_USAGE. */
 exit_code command_parse(const command *self, const char *const *arguments, size_t count, void *settings);

@@ -21,7 +21,7 @@ static const command *const commands[] = {
     &command_model,
 #endif
 #ifdef WARPWAVE_WITH_SERVER
-    &command_serve,   &command_cluster,
+    &command_serve,   &command_cluster,     &command_key,
 #endif
     &command_gguf,    &command_safetensors, &command_quant, &command_version, &command_help,
 };
@@ -36,7 +36,8 @@ static const command *find(const char *name)
 
 static exit_code unknown(const command *self, const char *name)
 {
-    if (strcmp(name, "store") == 0 || strcmp(name, "model") == 0 || strcmp(name, "serve") == 0 || strcmp(name, "cluster") == 0)
+    if (strcmp(name, "store") == 0 || strcmp(name, "model") == 0 || strcmp(name, "serve") == 0 ||
+        strcmp(name, "cluster") == 0 || strcmp(name, "key") == 0)
         return command_end(self, command_left_out(name));
     if (strcmp(name, "import") == 0)
         return command_misused(self,
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         return (int)command_misused(NULL,
                                     "no command given; the commands are devices, search, store, demo, bench, model, serve, "
-                                    "cluster, gguf, safetensors, quant, version and help");
+                                    "cluster, key, gguf, safetensors, quant, version and help");
     if (asks_for_help(argv[1]))
         return (int)command_help.run(NULL, 0);
     if (strcmp(argv[1], "--version") == 0)

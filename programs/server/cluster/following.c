@@ -70,8 +70,8 @@ bool following_begin(request *r)
     if (wanted && !pg_lsn_read(wanted, &r->lsn_min))
         return request_fail(r, 400, "x-warpwave-min-lsn: '%.40s' is not a place in PostgreSQL's log, as in 16/B374D848",
                             wanted);
-    entry *e = r->route->right == RIGHT_WRITE && r->names[0] ? entry_find(s, r->names[0]) : NULL; /* the name may be an alias */
-    const bool followed = r->route->right == RIGHT_WRITE && r->names[0] && following_has(s, e ? e->name : r->names[0]);
+    entry *e = route_changes(r->route) && r->names[0] ? entry_find(s, r->names[0]) : NULL; /* the name may be an alias */
+    const bool followed = route_changes(r->route) && r->names[0] && following_has(s, e ? e->name : r->names[0]);
     if (e)
         entry_release(s, e);
     if (followed)

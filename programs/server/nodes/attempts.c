@@ -69,22 +69,23 @@ static bool add_header(struct curl_slist **headers, const char *name, const char
     return longer != NULL;
 }
 
-/* The headers of a part. Without a key of the nodes, the client's own is sent on. */
+/* The headers of a part. Without a key of the nodes, the client's own is sent on, and beside it, if that one is limited. */
 static bool make_headers(const scatter *sc, const gather *g, attempt *a)
 {
     const request *r = g->request;
     char number[32];
     snprintf(number, sizeof number, "%d/%d", (int)(a->part % g->count) + 1, (int)g->count);
-    const bool own = sc->key_header[0] != '\0';
+    const bool own = sc->key_header[0] != '\0', both = own && r->grant;
+    const char *api_key = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "api-key");
+    const char *bearer = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "authorization");
     return add_header(&a->headers, "x-warpwave-part: ", number) && add_header(&a->headers, "x-request-id: ", r->id) &&
            add_header(&a->headers, "x-warpwave-again: ", g->parts[a->part].again ? "1" : NULL) &&
            add_header(&a->headers, "x-warpwave-min-lsn: ",
                       MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-min-lsn")) &&
            add_header(&a->headers, "", own ? sc->key_header : NULL) &&
-           add_header(&a->headers,
-                      "api-key: ", own ? NULL : MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "api-key")) &&
-           add_header(&a->headers, "authorization: ",
-                      own ? NULL : MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "authorization")) &&
+           add_header(&a->headers, "api-key: ", own ? NULL : api_key) &&
+           add_header(&a->headers, "authorization: Bearer ", both ? api_key : NULL) &&
+           add_header(&a->headers, "authorization: ", (both && !api_key) || !own ? bearer : NULL) &&
            add_header(&a->headers, "content-type: ", r->body_length > 0 ? "application/json" : NULL) &&
            add_header(&a->headers, "Expect:", "");
 }

@@ -66,7 +66,7 @@ static const table_config *table_of(const request *r, char *collection, size_t c
 /* Does the answer depend on the rows of a collection? */
 static bool reads_rows(const request *r)
 {
-    if (!r->names[0] || r->route->right != RIGHT_READ)
+    if (!r->names[0] || route_writes(r->route))
         return false;
     return r->route->work == WORK_READ || r->route->work == WORK_COLLECTION ||
            strcmp(r->route->path, "/collections/{collection_name}") == 0;

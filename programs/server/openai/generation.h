@@ -23,6 +23,7 @@ typedef struct generation_plan {
     int32_t top_logprobs; /* alternatives reported for each token */
     bool tools;           /* the text may contain tool calls */
     bool tool_forced;     /* the grammar forces one call; the tag before it is in the prompt */
+    char *echo;           /* of /v1/responses: the members of the request that its answer repeats; NULL: another route */
 } generation_plan;
 
 void generation_plan_free(void *plan);
@@ -40,6 +41,7 @@ typedef struct generation_answer {
     size_t begun, ended_count;      /* choices */
     generation *ended[CHOICES_MAX]; /* by number */
     bool failed;                    /* and the client got an error */
+    int64_t events;                 /* of /v1/responses, that were sent */
 } generation_answer;
 
 /* Tokens with their log probabilities that were not sent yet, as JSON of the two APIs. */

@@ -4,7 +4,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/openai/generation.h"
+#include "server/openai/responses.h"
 
 void generation_plan_free(void *plan)
 {
@@ -16,6 +16,7 @@ void generation_plan_free(void *plan)
     for (size_t i = 0; i < CHOICES_MAX; i++)
         ww_grammar_destroy(p->grammars[i]);
     memory_free(p->prompt);
+    memory_free(p->echo);
     memory_free(p);
 }
 
@@ -290,9 +291,8 @@ char *message_text(request *r, const char *content)
     return joined.bytes;
 }
 
-bool prepare_chat(request *r)
+static bool read_chat(request *r, const char *body)
 {
-    const char *body = request_body(r);
     const served_model *m = body ? model_of_request(r, body, TASK_GENERATE) : NULL;
     if (!m || !read_common(r, body, true) || !read_grammar(r, m, body) || !tools_read(r, m, body))
         return false;
@@ -300,4 +300,23 @@ bool prepare_chat(request *r)
     if (!list || json_type_of(list) != JSON_LIST || !json_first(list))
         return request_fail(r, 400, "messages: a list of messages is needed");
     return tools_tokenize(r, m, body) && check_prompt(r, m);
+}
+
+bool prepare_chat(request *r)
+{
+    const char *body = request_body(r);
+    return body && read_chat(r, body);
+}
+
+bool prepare_response(request *r)
+{
+    const char *body = request_body(r);
+    out chat = {0}, echo = {0};
+    const bool read = body && responses_translate(r, body, &chat, &echo) && read_chat(r, chat.bytes);
+    out_free(&chat);
+    if (read)
+        ((generation_plan *)r->plan)->echo = echo.bytes;
+    else
+        out_free(&echo);
+    return read;
 }

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/message.h"
-#include "server/openai/generation.h"
+#include "server/openai/responses.h"
 
 /* ---- the text ------------------------------------------------------------------------------------------------------------ */
 
@@ -152,6 +152,10 @@ void generation_tell(generation *g)
     out event = {0};
     if (!g->answer->stream || end <= g->sent)
         return;
+    if (g->answer->plan->echo) {
+        responses_tell(g, end);
+        return;
+    }
     put_event(&event, g, end, NULL);
     stream_write(g->answer->stream, &event);
     out_free(&event);
@@ -171,6 +175,10 @@ void generation_ping(generation *g)
 static void end_choice(generation *g)
 {
     out event = {0};
+    if (g->answer->plan->echo) {
+        responses_end(g);
+        return;
+    }
     generation_tell(g);
     put_event(&event, g, g->sent, g->finish);
     stream_write(g->answer->stream, &event);
@@ -180,6 +188,8 @@ static void end_choice(generation *g)
 static void end_stream(const generation_answer *a)
 {
     out event = {0};
+    if (a->plan->echo)
+        return;
     if (a->plan->usage) {
         out_text(&event, "data: ");
         put_head(&event, a, a->plan->chat ? "chat.completion.chunk" : "text_completion");
@@ -219,6 +229,10 @@ static void put_answer(const generation_answer *a)
 {
     out *o = &a->request->answer;
     a->request->status = 200;
+    if (a->plan->echo) {
+        responses_put(o, a->ended[0]);
+        return;
+    }
     put_head(o, a, a->plan->chat ? "chat.completion" : "text_completion");
     out_text(o, ",\"choices\":[");
     for (size_t i = 0; i < a->plan->choices && a->ended[i]; i++) {
@@ -248,6 +262,8 @@ void generation_fail(generation *g, ww_status status)
     text_without_calls(message, sizeof message, ww_error_message());
     if (a->request) {
         request_fail_status(a->request, status);
+    } else if (a->plan->echo) {
+        responses_fail(a, message);
     } else {
         out event = {0};
         out_text(&event, "data: {\"error\":{\"message\":");

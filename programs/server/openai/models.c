@@ -151,38 +151,43 @@ static bool get_model(request *r)
     "\"logprobs\":{}"
 
 static const route routes[] = {
-    {"GET", "/v1/models", RIGHT_READ, WORK_HERE, list_models, NULL, "List models", NULL, "The models.", false},
-    {"GET", "/v1/models/{model}", RIGHT_READ, WORK_HERE, get_model, NULL, "One model", NULL, "The model.", false},
-    {"POST", "/v1/embeddings", RIGHT_READ, WORK_MODEL, prepare_embeddings, NULL, "Embed texts",
+    {"GET", "/v1/models", RIGHT_MODEL, WORK_HERE, list_models, NULL, "List models", NULL, "The models.", false},
+    {"GET", "/v1/models/{model}", RIGHT_MODEL, WORK_HERE, get_model, NULL, "One model", NULL, "The model.", false},
+    {"POST", "/v1/embeddings", RIGHT_MODEL, WORK_MODEL, prepare_embeddings, NULL, "Embed texts",
      "\"model\":{\"type\":\"string\"},\"input\":{},\"encoding_format\":{\"type\":\"string\"},\"dimensions\":{\"type\":"
      "\"integer\"},\"prompt_name\":{\"type\":\"string\"}",
      "A vector for each text.", false},
-    {"POST", "/v1/rerank", RIGHT_READ, WORK_MODEL, prepare_rerank, NULL, "Say how well texts answer a query",
+    {"POST", "/v1/rerank", RIGHT_MODEL, WORK_MODEL, prepare_rerank, NULL, "Say how well texts answer a query",
      "\"model\":{\"type\":\"string\"},\"query\":{\"type\":\"string\"},\"documents\":{\"type\":\"array\",\"items\":{}},\"top_"
      "n\":{"
      "\"type\":\"integer\"},\"return_documents\":{\"type\":\"boolean\"}",
      "The texts' numbers with their scores, the best first.", false},
-    {"POST", "/embed", RIGHT_READ, WORK_MODEL, prepare_embed, NULL, "Embed texts (text-embeddings-inference)",
+    {"POST", "/embed", RIGHT_MODEL, WORK_MODEL, prepare_embed, NULL, "Embed texts (text-embeddings-inference)",
      "\"inputs\":{},\"normalize\":{\"type\":\"boolean\"},\"truncate\":{\"type\":\"boolean\"},\"dimensions\":{\"type\":"
      "\"integer\"},"
      "\"prompt_name\":{\"type\":\"string\"},\"model\":{\"type\":\"string\"}",
      "A vector for each text.", false},
-    {"POST", "/rerank", RIGHT_READ, WORK_MODEL, prepare_rerank_tei, NULL,
+    {"POST", "/rerank", RIGHT_MODEL, WORK_MODEL, prepare_rerank_tei, NULL,
      "Say how well texts answer a query (text-embeddings-inference)",
      "\"query\":{\"type\":\"string\"},\"texts\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"raw_scores\":{\"type\":"
      "\"boolean\"},\"return_text\":{\"type\":\"boolean\"},\"truncate\":{\"type\":\"boolean\"},\"model\":{\"type\":\"string\"}",
      "The texts' numbers with their scores, the best first.", false},
-    {"POST", "/tokenize", RIGHT_READ, WORK_HERE, prepare_tokenize, NULL, "The tokens of texts (text-embeddings-inference)",
+    {"POST", "/tokenize", RIGHT_MODEL, WORK_HERE, prepare_tokenize, NULL, "The tokens of texts (text-embeddings-inference)",
      "\"inputs\":{},\"add_special_tokens\":{\"type\":\"boolean\"},\"model\":{\"type\":\"string\"}", "The tokens of each text.",
      false},
-    {"GET", "/info", RIGHT_READ, WORK_HERE, prepare_info, NULL, "The model that embeds or reranks (text-embeddings-inference)",
+    {"GET", "/info", RIGHT_MODEL, WORK_HERE, prepare_info, NULL, "The model that embeds or reranks (text-embeddings-inference)",
      NULL, "Its name, its kind and its limits.", false},
-    {"POST", "/v1/completions", RIGHT_READ, WORK_MODEL, prepare_completion, NULL, "Continue a text", "\"prompt\":{}," SAMPLING,
+    {"POST", "/v1/completions", RIGHT_MODEL, WORK_MODEL, prepare_completion, NULL, "Continue a text", "\"prompt\":{}," SAMPLING,
      "The text, or events while it is generated.", false},
-    {"POST", "/v1/chat/completions", RIGHT_READ, WORK_MODEL, prepare_chat, NULL, "Answer in a conversation",
+    {"POST", "/v1/chat/completions", RIGHT_MODEL, WORK_MODEL, prepare_chat, NULL, "Answer in a conversation",
      "\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"top_logprobs\":{\"type\":\"integer\"},\"tools\":{"
      "\"type\":"
      "\"array\",\"items\":{\"type\":\"object\"}},\"tool_choice\":{}," SAMPLING,
+     "The answer, or events while it is generated.", false},
+    {"POST", "/v1/responses", RIGHT_MODEL, WORK_MODEL, prepare_response, NULL, "Answer in a conversation, in items",
+     "\"model\":{\"type\":\"string\"},\"input\":{},\"instructions\":{\"type\":\"string\"},\"max_output_tokens\":{\"type\":"
+     "\"integer\"},\"tools\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"tool_choice\":{},\"text\":{\"type\":"
+     "\"object\"},\"stream\":{\"type\":\"boolean\"}",
      "The answer, or events while it is generated.", false},
 };
 

@@ -33,6 +33,7 @@ bool prepare_info(request *r);
 /* ---- generation.c */
 bool prepare_completion(request *r);
 bool prepare_chat(request *r);
+bool prepare_response(request *r);
 bool generations_run(queue *q, request *taken);
 void generations_free(served_model *m);
 

@@ -494,6 +494,8 @@ static ww_status read_resolved(ww_filter *made, const entry *e, const point_filt
 {
     filter_facts facts = {0};
     ww_status status = WW_OK;
+    if (f->always)
+        status = ww_filter_add_filter(made, f->always);
     for (; status == WW_OK && f; f = f->above)
         if (f->json)
             status = filter_read_qdrant(made, f->json, e, &facts);
@@ -519,7 +521,8 @@ bool filter_of_request(request *r, const char *object, const char *key, point_fi
 {
     const ww_filter *above = f->above ? f->above->filter : NULL;
     f->json = json_given(object, key);
-    if (!f->json && !above)
+    f->always = r->grant ? r->grant->seen : NULL;
+    if (!f->json && !above && !f->always)
         return true;
     filter_facts facts = {0};
     ww_status status = ww_filter_create(&f->filter);
@@ -529,8 +532,16 @@ bool filter_of_request(request *r, const char *object, const char *key, point_fi
     strict_ask(r, STRICT_CONDITION, facts.values_max);
     if (status == WW_OK)
         status = ww_filter_add_filter(f->filter, above);
+    if (status == WW_OK && f->always)
+        status = ww_filter_add_filter(f->filter, f->always);
     f->by_vector = facts.by_vector || (above && f->above->by_vector);
     return status == WW_OK ? true : request_fail_status(r, status);
+}
+
+bool filter_admits(const ww_filter *filter, const char *id, const char *payload)
+{
+    int32_t admits = 0;
+    return !filter || (ww_filter_matches(filter, id, payload, &admits) == WW_OK && admits);
 }
 
 void point_filter_free(point_filter *f)

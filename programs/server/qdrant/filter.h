@@ -12,6 +12,7 @@ struct point_filter {
     ww_filter *filter;         /* with that of the searches above; NULL: every point */
     const char *json;          /* its own, in the request's body; NULL: none */
     const point_filter *above; /* of the search above in a tree, which points must meet too; NULL: none */
+    const ww_filter *always;   /* what the request's key sees; NULL: every point */
     bool by_vector;            /* it depends on named vectors, so it must be resolved */
 };
 
@@ -24,6 +25,9 @@ bool filter_of_request(request *r, const char *object, const char *key, point_fi
 ww_status filter_resolve(const entry *e, const point_filter *f, ww_filter **resolved);
 
 void point_filter_free(point_filter *f);
+
+/* Does the filter admit a point? NULL admits all. */
+bool filter_admits(const ww_filter *filter, const char *id, const char *payload);
 
 enum {
     FILTER_CONDITIONS_MAX = 16384,  /* of a filter */

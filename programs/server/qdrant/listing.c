@@ -314,9 +314,7 @@ bool prepare_count(request *r)
     list_plan *p = list_create(r);
     if (!p)
         return false;
-    if (r->body_length == 0)
-        return true;
-    const char *body = request_body(r);
+    const char *body = r->body_length > 0 ? request_body(r) : json_root("{}");
     return body && filter_of_request(r, body, "filter", &p->filter);
 }
 

@@ -64,6 +64,8 @@ typedef struct operation {
     size_t key_count;
     update_mode mode;           /* of upserts */
     point_filter update_filter; /* existing points are changed only if they meet it */
+    const key_grant *grant;     /* which points the key sees and may leave behind; NULL: all */
+    bool *forbidden;            /* set if the operation fails because of that */
 } operation;
 
 /* Reads the body of an operation. False: the request failed. The caller frees the operation, even after a failure. */

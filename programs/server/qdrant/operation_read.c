@@ -441,7 +441,7 @@ static bool read_update(request *r, const char *object, operation *o)
 
 bool operation_read(request *r, const char *object, operation_kind kind, operation *o)
 {
-    *o = (operation){.kind = kind};
+    *o = (operation){.kind = kind, .grant = r->grant && r->grant->seen ? r->grant : NULL};
     if (!request_without_shard(r, object))
         return false;
     if ((kind == OPERATION_UPSERT || kind == OPERATION_UPDATE_VECTORS) && !read_update(r, object, o))

@@ -48,6 +48,47 @@ static ww_status keep_last(const operation *o, int64_t *kept, int64_t *count)
 
 static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found);
 
+/* The id of a point that was found with its payload; NULL if there is none, or none that the key sees. */
+static const char *found_id(const operation *o, const ww_results *found, int64_t i)
+{
+    const char *id = ww_results_id(found, 0, i);
+    return !id || !o->grant || filter_admits(o->grant->seen, id, ww_results_payload(found, 0, i)) ? id : NULL;
+}
+
+/* Fails, and the answer is 403. */
+static ww_status forbid(const operation *o, const char *id, const char *why)
+{
+    *o->forbidden = true;
+    return ww_fail(WW_INVALID_ARGUMENT, "the key may not write the point %s: %s", id, why);
+}
+
+/* May the key leave a point behind with this payload? */
+static ww_status check_written(const operation *o, const char *id, const char *payload)
+{
+    return !o->grant || filter_admits(o->grant->written, id, payload)
+               ? WW_OK
+               : forbid(o, id, "its payload must have the values that the key sees, and no others beside them");
+}
+
+/* Checks that the points of an upsert are the key's, before and after. New vectors are for points that exist. */
+static ww_status check_upsert(const entry *e, const operation *o)
+{
+    ww_results *there = NULL;
+    if (!o->grant)
+        return WW_OK;
+    ww_status status = find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &there);
+    for (int64_t i = 0; status == WW_OK && i < o->count; i++) {
+        const char *id = o->ids[i];
+        if (ww_results_id(there, 0, i) && !found_id(o, there, i))
+            status = o->kind == OPERATION_UPSERT ? forbid(o, id, "it exists, and the key does not see it")
+                                                 : ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", id);
+        if (status == WW_OK && o->kind == OPERATION_UPSERT)
+            status = check_written(o, id, o->payloads[i]);
+    }
+    ww_results_destroy(there);
+    return status;
+}
+
 /* Keeps, in order, the points of an upsert that its mode and filter allow. */
 static ww_status keep_changed(const entry *e, const operation *o, int64_t *kept, int64_t *count)
 {
@@ -390,12 +431,14 @@ static ww_status change_payloads(entry *e, const operation *o, const ww_results 
     ww_status status = ids && payloads && starts ? WW_OK : memory_failed("payloads", (size_t)count * 3 * sizeof *ids);
     out all = {0};
     for (int64_t i = 0; status == WW_OK && i < count; i++) {
-        ids[i] = ww_results_id(found, 0, i);
+        ids[i] = found_id(o, found, i);
         starts[i] = all.length;
         if (!ids[i])
             status = ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", o->ids[i]);
         else if (o->kind != OPERATION_CLEAR_PAYLOAD)
             put_payload(&all, o, ww_results_payload(found, 0, i));
+        if (status == WW_OK && !all.failed)
+            status = check_written(o, ids[i], o->kind == OPERATION_CLEAR_PAYLOAD ? NULL : all.bytes + starts[i]);
     }
     if (status == WW_OK && all.failed)
         status = memory_failed("payloads", all.length);
@@ -438,16 +481,17 @@ static bool lists_name(const char *list, const char *name)
     return false;
 }
 
-/* Deletes points, or with `names` only their vectors with these names. */
-static ww_status delete_points(entry *e, const ww_results *found, const char *names)
+/* Deletes points, or only their vectors with some names. */
+static ww_status delete_points(entry *e, const operation *o, const ww_results *found)
 {
+    const char *names = o->kind == OPERATION_DELETE ? NULL : o->vector_names;
     const int64_t count = ww_results_count(found, 0);
     const char **ids = memory_alloc((size_t)(count + 1) * sizeof *ids);
     int64_t there = 0;
     if (!ids)
         return memory_failed("ids", (size_t)count * sizeof *ids);
     for (int64_t i = 0; i < count; i++)
-        if (ww_results_id(found, 0, i))
+        if (found_id(o, found, i))
             ids[there++] = ww_results_id(found, 0, i);
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && there > 0 && i < e->part_count; i++)
@@ -476,8 +520,12 @@ static ww_status upsert_unnamed(entry *e, const operation *o)
 
 static ww_status run(entry *e, const operation *o)
 {
-    if (o->kind == OPERATION_UPSERT || o->kind == OPERATION_UPDATE_VECTORS)
+    if (o->kind == OPERATION_UPSERT || o->kind == OPERATION_UPDATE_VECTORS) {
+        const ww_status status = check_upsert(e, o);
+        if (status != WW_OK)
+            return status;
         return o->named ? upsert_named(e, o) : e->split ? upsert_unnamed(e, o) : upsert(e, o);
+    }
     if (o->kind == OPERATION_DELETE_VECTORS && !e->split)
         return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: vectors of this collection have no names");
     ww_results *found = NULL;
@@ -485,16 +533,15 @@ static ww_status run(entry *e, const operation *o)
         return WW_OK;
     ww_status status = find_points(e, o, WW_FETCH_IDS | WW_FETCH_PAYLOADS, &found);
     if (status == WW_OK)
-        status = o->kind == OPERATION_DELETE || o->kind == OPERATION_DELETE_VECTORS
-                     ? delete_points(e, found, o->kind == OPERATION_DELETE ? NULL : o->vector_names)
-                     : change_payloads(e, o, found);
+        status = o->kind == OPERATION_DELETE || o->kind == OPERATION_DELETE_VECTORS ? delete_points(e, o, found)
+                                                                                    : change_payloads(e, o, found);
     ww_results_destroy(found);
     return status;
 }
 
 bool operation_can_join(const operation *o)
 {
-    return !o->filter.filter && !o->update_filter.filter && o->mode == UPDATE_OR_INSERT && !o->bare;
+    return !o->grant && !o->filter.filter && !o->update_filter.filter && o->mode == UPDATE_OR_INSERT && !o->bare;
 }
 
 ww_status operation_run_within(entry *e, const operation *o)

@@ -16,7 +16,8 @@
 typedef struct change_plan {
     operation *operations;
     size_t count;
-    bool list; /* the answer is a list: one for each operation */
+    bool list;      /* the answer is a list: one for each operation */
+    bool forbidden; /* the key may not do this */
 } change_plan;
 
 static void change_free(void *plan)
@@ -153,6 +154,7 @@ static ww_status run_operations(request *r, bool within)
     change_plan *p = r->plan;
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && i < p->count; i++) {
+        p->operations[i].forbidden = &p->forbidden;
         status = job_check();
         if (status == WW_OK)
             status = within ? operation_run_within(r->entry, &p->operations[i]) : operation_run(r->entry, &p->operations[i]);
@@ -210,6 +212,8 @@ static void run_alone(request *r)
         put_changed(r);
     else
         request_fail_status(r, status);
+    if (((const change_plan *)r->plan)->forbidden)
+        r->status = 403;
 }
 
 /* Runs requests from `first` up to `end` as one transaction: the disk is written once for all of them. If anything fails,
@@ -302,13 +306,20 @@ static bool prepare_get_one(request *r)
     return read;
 }
 
+/* Does the point exist, and does the key of the request see it? */
+static bool is_seen(const request *r, const ww_results *found, int64_t i)
+{
+    const char *id = ww_results_id(found, 0, i);
+    return id && (!r->grant || filter_admits(r->grant->seen, id, ww_results_payload(found, 0, i)));
+}
+
 static void put_found(request *r, const get_plan *p, const ww_results *found)
 {
     bool begun = false;
     request_result_begin(r);
     out_text(&r->answer, p->one ? "" : "[");
     for (int64_t i = 0; i < ww_results_count(found, 0); i++) {
-        if (!ww_results_id(found, 0, i))
+        if (!is_seen(r, found, i))
             continue;
         out_text(&r->answer, begun ? "," : "");
         put_record(&r->answer, &(point){r->entry, found, 0, i, &p->with});
@@ -325,11 +336,12 @@ static void run_get(request *r)
     ww_results *found = NULL;
     for (int64_t i = 0; ids && i < p->count; i++)
         ids[i] = p->ids[i];
-    const ww_status status = ids ? points_get(r->entry, ids, p->count, parts_fetch(&p->with), &found)
-                                 : memory_failed("ids", (size_t)p->count * sizeof *ids);
+    const uint32_t fetch = parts_fetch(&p->with) | (r->grant ? (uint32_t)WW_FETCH_PAYLOADS : 0);
+    const ww_status status =
+        ids ? points_get(r->entry, ids, p->count, fetch, &found) : memory_failed("ids", (size_t)p->count * sizeof *ids);
     if (status != WW_OK)
         request_fail_status(r, status);
-    else if (p->one && !ww_results_id(found, 0, 0))
+    else if (p->one && !is_seen(r, found, 0))
         request_fail(r, 404, "Not found: Point with id %s does not exists!", r->names[1]);
     else
         put_found(r, p, found);
@@ -344,39 +356,39 @@ static void run_get(request *r)
 #define POINTS   "/collections/{collection_name}/points"
 
 static const route routes[] = {
-    {"PUT", POINTS, RIGHT_WRITE, WORK_COLLECTION, prepare_upsert, run_changes, "Add or replace points",
+    {"PUT", POINTS, RIGHT_CHANGE_POINTS, WORK_COLLECTION, prepare_upsert, run_changes, "Add or replace points",
      "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"batch\":{\"type\":\"object\"}", CHANGED, true},
-    {"POST", POINTS, RIGHT_READ, WORK_READ, prepare_get, run_get, "Get points by id",
+    {"POST", POINTS, RIGHT_POINTS, WORK_READ, prepare_get, run_get, "Get points by id",
      "\"ids\":{\"type\":\"array\",\"items\":{}},\"with_payload\":{},\"with_vector\":{}", "The points that exist.", false},
-    {"POST", POINTS "/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete, run_changes, "Delete points", SELECTOR, CHANGED,
-     true},
-    {"PUT", POINTS "/vectors", RIGHT_WRITE, WORK_COLLECTION, prepare_vectors, run_changes, "Give points new vectors",
-     "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED, true},
-    {"POST", POINTS "/vectors/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_vectors, run_changes,
-     "Delete named vectors", "\"vector\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, true},
-    {"POST", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_set, run_changes, "Set payload keys",
-     "\"payload\":{\"type\":\"object\"},\"key\":{\"type\":\"string\"}," SELECTOR, CHANGED, true},
-    {"PUT", POINTS "/payload", RIGHT_WRITE, WORK_COLLECTION, prepare_overwrite, run_changes, "Replace payloads",
-     "\"payload\":{\"type\":\"object\"}," SELECTOR, CHANGED, true},
-    {"POST", POINTS "/payload/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_delete_keys, run_changes, "Delete payload keys",
-     "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, true},
-    {"POST", POINTS "/payload/clear", RIGHT_WRITE, WORK_COLLECTION, prepare_clear, run_changes, "Remove payloads", SELECTOR,
+    {"POST", POINTS "/delete", RIGHT_CHANGE_POINTS, WORK_COLLECTION, prepare_delete, run_changes, "Delete points", SELECTOR,
      CHANGED, true},
-    {"POST", POINTS "/batch", RIGHT_WRITE, WORK_COLLECTION, prepare_batch, run_changes,
+    {"PUT", POINTS "/vectors", RIGHT_CHANGE_POINTS, WORK_COLLECTION, prepare_vectors, run_changes, "Give points new vectors",
+     "\"points\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED, true},
+    {"POST", POINTS "/vectors/delete", RIGHT_CHANGE_POINTS, WORK_COLLECTION, prepare_delete_vectors, run_changes,
+     "Delete named vectors", "\"vector\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, true},
+    {"POST", POINTS "/payload", RIGHT_CHANGE_POINTS, WORK_COLLECTION, prepare_set, run_changes, "Set payload keys",
+     "\"payload\":{\"type\":\"object\"},\"key\":{\"type\":\"string\"}," SELECTOR, CHANGED, true},
+    {"PUT", POINTS "/payload", RIGHT_CHANGE_POINTS, WORK_COLLECTION, prepare_overwrite, run_changes, "Replace payloads",
+     "\"payload\":{\"type\":\"object\"}," SELECTOR, CHANGED, true},
+    {"POST", POINTS "/payload/delete", RIGHT_CHANGE_POINTS, WORK_COLLECTION, prepare_delete_keys, run_changes,
+     "Delete payload keys", "\"keys\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}," SELECTOR, CHANGED, true},
+    {"POST", POINTS "/payload/clear", RIGHT_CHANGE_POINTS, WORK_COLLECTION, prepare_clear, run_changes, "Remove payloads",
+     SELECTOR, CHANGED, true},
+    {"POST", POINTS "/batch", RIGHT_CHANGE_POINTS, WORK_COLLECTION, prepare_batch, run_changes,
      "Several operations, one after the other", "\"operations\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", CHANGED,
      true},
-    {"POST", POINTS "/scroll", RIGHT_READ, WORK_READ, prepare_scroll, run_scroll, "List points page by page",
+    {"POST", POINTS "/scroll", RIGHT_POINTS, WORK_READ, prepare_scroll, run_scroll, "List points page by page",
      "\"limit\":{\"type\":\"integer\"},\"offset\":{},\"filter\":{\"type\":\"object\"},\"with_payload\":{},\"with_vector\":{},"
      "\"order_by\":{}",
      "The points of the page, and the id that the next one begins with.", false},
-    {"POST", POINTS "/count", RIGHT_READ, WORK_READ, prepare_count, run_count, "Count points",
+    {"POST", POINTS "/count", RIGHT_POINTS, WORK_READ, prepare_count, run_count, "Count points",
      "\"filter\":{\"type\":\"object\"},\"exact\":{\"type\":\"boolean\"}", "The number, which is exact.", false},
-    {"POST", "/collections/{collection_name}/facet", RIGHT_READ, WORK_READ, prepare_facet, run_facet,
+    {"POST", "/collections/{collection_name}/facet", RIGHT_POINTS, WORK_READ, prepare_facet, run_facet,
      "Count the values of a key",
      "\"key\":{\"type\":\"string\"},\"limit\":{\"type\":\"integer\"},\"filter\":{\"type\":\"object\"},\"exact\":{\"type\":"
      "\"boolean\"}",
      "Values, the most frequent first.", false},
-    {"GET", POINTS "/{id}", RIGHT_READ, WORK_READ, prepare_get_one, run_get, "Get one point", NULL, "The point.", false},
+    {"GET", POINTS "/{id}", RIGHT_POINTS, WORK_READ, prepare_get_one, run_get, "Get one point", NULL, "The point.", false},
 };
 
 const route_table routes_points = {routes, sizeof routes / sizeof *routes};

@@ -148,7 +148,7 @@ static bool read_group_lookup(request *r, const char *value, search_plan *p)
     const bool object = json_type_of(value) == JSON_OBJECT;
     p->group_with.payload = true;
     p->group_lookup = request_copy_text(r, object ? json_given(value, "collection") : value, "with_lookup.collection");
-    return p->group_lookup && (!object || parts_read(r, value, &p->group_with));
+    return p->group_lookup && access_lookup(r, p->group_lookup) && (!object || parts_read(r, value, &p->group_with));
 }
 
 static void search_all(search *s)
@@ -521,44 +521,45 @@ static void run_searches(request *list)
     "\"object\"}"
 
 static const route routes[] = {
-    {"POST", POINTS "/query", RIGHT_READ, WORK_READ, prepare_query, run_searches, "Search, or fuse several searches",
+    {"POST", POINTS "/query", RIGHT_POINTS, WORK_READ, prepare_query, run_searches, "Search, or fuse several searches",
      "\"query\":{},\"prefetch\":{},\"with_cost\":{\"type\":\"boolean\"}," COMMON, "The points, the best first.", true},
-    {"POST", POINTS "/query/batch", RIGHT_READ, WORK_READ, prepare_queries, run_searches, "Several queries at once",
+    {"POST", POINTS "/query/batch", RIGHT_POINTS, WORK_READ, prepare_queries, run_searches, "Several queries at once",
      "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", "The points of each query.", true},
-    {"POST", POINTS "/query/groups", RIGHT_READ, WORK_READ, prepare_groups, run_searches, "Search, in groups by a key",
+    {"POST", POINTS "/query/groups", RIGHT_POINTS, WORK_READ, prepare_groups, run_searches, "Search, in groups by a key",
      "\"query\":{},\"group_by\":{\"type\":\"string\"},\"group_size\":{\"type\":\"integer\"}," COMMON,
      "The groups with the best points.", true},
-    {"POST", POINTS "/search", RIGHT_READ, WORK_READ, prepare_search, run_searches, "Search (older clients)",
+    {"POST", POINTS "/search", RIGHT_POINTS, WORK_READ, prepare_search, run_searches, "Search (older clients)",
      "\"vector\":{}," COMMON, "The points, the best first.", true},
-    {"POST", POINTS "/search/batch", RIGHT_READ, WORK_READ, prepare_searches, run_searches,
+    {"POST", POINTS "/search/batch", RIGHT_POINTS, WORK_READ, prepare_searches, run_searches,
      "Several searches at once (older clients)", "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
      "The points of each search.", true},
-    {"POST", POINTS "/search/groups", RIGHT_READ, WORK_READ, prepare_search_groups, run_searches,
+    {"POST", POINTS "/search/groups", RIGHT_POINTS, WORK_READ, prepare_search_groups, run_searches,
      "Search, in groups by a key (older clients)",
      "\"vector\":{},\"group_by\":{\"type\":\"string\"},\"group_size\":{\"type\":\"integer\"}," COMMON,
      "The groups with the best points.", true},
-    {"POST", POINTS "/recommend", RIGHT_READ, WORK_READ, prepare_recommend, run_searches, "Search by examples (older clients)",
+    {"POST", POINTS "/recommend", RIGHT_POINTS, WORK_READ, prepare_recommend, run_searches,
+     "Search by examples (older clients)",
      "\"positive\":{\"type\":\"array\",\"items\":{}},\"negative\":{\"type\":\"array\",\"items\":{}},\"strategy\":{\"type\":"
      "\"string\"}," COMMON,
      "The points, the best first.", true},
-    {"POST", POINTS "/recommend/batch", RIGHT_READ, WORK_READ, prepare_recommends, run_searches,
+    {"POST", POINTS "/recommend/batch", RIGHT_POINTS, WORK_READ, prepare_recommends, run_searches,
      "Several searches by examples (older clients)", "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
      "The points of each search.", true},
-    {"POST", POINTS "/recommend/groups", RIGHT_READ, WORK_READ, prepare_recommend_groups, run_searches,
+    {"POST", POINTS "/recommend/groups", RIGHT_POINTS, WORK_READ, prepare_recommend_groups, run_searches,
      "Search by examples, in groups by a key (older clients)",
      "\"positive\":{\"type\":\"array\",\"items\":{}},\"group_by\":{\"type\":\"string\"},\"group_size\":{\"type\":\"integer\"}"
      "," COMMON,
      "The groups with the best points.", true},
-    {"POST", POINTS "/discover", RIGHT_READ, WORK_READ, prepare_discover, run_searches,
+    {"POST", POINTS "/discover", RIGHT_POINTS, WORK_READ, prepare_discover, run_searches,
      "Search by a target and pairs of examples (older clients)",
      "\"target\":{},\"context\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}," COMMON, "The points, the best first.",
      true},
-    {"POST", POINTS "/discover/batch", RIGHT_READ, WORK_READ, prepare_discovers, run_searches,
+    {"POST", POINTS "/discover/batch", RIGHT_POINTS, WORK_READ, prepare_discovers, run_searches,
      "Several such searches (older clients)", "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}",
      "The points of each search.", true},
-    {"POST", POINTS "/search/matrix/pairs", RIGHT_READ, WORK_READ, prepare_matrix, run_matrix_pairs,
+    {"POST", POINTS "/search/matrix/pairs", RIGHT_POINTS, WORK_READ, prepare_matrix, run_matrix_pairs,
      "Scores between points of a sample", MATRIX, "Pairs of points with their scores.", false},
-    {"POST", POINTS "/search/matrix/offsets", RIGHT_READ, WORK_READ, prepare_matrix, run_matrix_offsets,
+    {"POST", POINTS "/search/matrix/offsets", RIGHT_POINTS, WORK_READ, prepare_matrix, run_matrix_offsets,
      "Scores between points of a sample, as a sparse matrix", MATRIX, "Rows, columns, scores, and the ids.", false},
 };
 

@@ -156,7 +156,7 @@ bool search_read_lookup(request *r, const char *value, search *s)
         return request_fail(r, 400,
                             "lookup_from: the name of a collection is needed, and that of a vector if vectors have names");
     s->lookup.collection[json_text_read(collection, s->lookup.collection)] = '\0';
-    return true;
+    return access_lookup(r, s->lookup.collection);
 }
 
 /* ---- vectors ------------------------------------------------------------------------------------------------------------- */
@@ -179,21 +179,19 @@ static void normalize(float *vector, int32_t dim)
         vector[i] = (float)((double)vector[i] / sqrt(sum));
 }
 
-static ww_status get_vector(const entry *from, search_example *x, bool several)
+static ww_status get_vector(const entry *from, search_example *x, const search *s)
 {
-    const char *id = x->id;
     ww_results *found = NULL;
     const size_t bytes = (size_t)from->dim * sizeof *x->vector;
-    ww_status status = points_get(from, &id, 1, WW_FETCH_IDS | WW_FETCH_VECTORS, &found);
-    if (status == WW_OK && !ww_results_id(found, 0, 0))
-        status = ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", id);
+    const ww_filter *seen = s->excludes_examples ? s->filter.always : NULL; /* another collection is seen as a whole */
+    ww_status status = point_get(from, x->id, seen, WW_FETCH_VECTORS, &found);
     x->vector = status == WW_OK ? memory_alloc(bytes) : NULL;
     if (status == WW_OK && !x->vector)
         status = memory_failed("a query", bytes);
     if (status == WW_OK) {
         memcpy(x->vector, ww_results_vector(found, 0, 0), bytes);
         x->dim = from->dim;
-        if (several && from->metric == WW_COSINE)
+        if (s->example_count > 1 && from->metric == WW_COSINE)
             normalize(x->vector, from->dim);
     }
     ww_results_destroy(found);
@@ -239,7 +237,7 @@ ww_status examples_resolve(const entry *e, search *s)
             if (!from)
                 status = ww_fail(WW_NOT_FOUND, "Not found: Collection `%s` doesn't exist!", s->lookup.collection);
             else
-                status = part ? get_vector(part, x, s->example_count > 1)
+                status = part ? get_vector(part, x, s)
                               : ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s",
                                         s->lookup.has_vector ? s->lookup.vector : s->using);
         }

@@ -273,6 +273,7 @@ static void put_point_parts(out *o, const point *p)
 
 void put_record_begin(out *o, const point *p)
 {
+    o->points++;
     out_text(o, "{\"id\":");
     put_point_id(o, ww_results_id(p->results, p->query, p->hit));
     put_point_parts(o, p);
@@ -286,6 +287,7 @@ void put_record(out *o, const point *p)
 
 void put_scored_begin(out *o, const point *p, double score)
 {
+    o->points++;
     out_text(o, "{\"id\":");
     put_point_id(o, ww_results_id(p->results, p->query, p->hit));
     out_text(o, ",\"version\":0,\"score\":");
@@ -306,6 +308,16 @@ ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint
     get.fetch = fetch;
     get.cancel = job_cancel();
     return ww_collection_get(e->collection, &get, found);
+}
+
+ww_status point_get(const entry *e, const char *id, const ww_filter *seen, uint32_t fetch, ww_results **found)
+{
+    const ww_status status = points_get(e, &id, 1, fetch | WW_FETCH_IDS | (seen ? (uint32_t)WW_FETCH_PAYLOADS : 0), found);
+    if (status != WW_OK)
+        return status;
+    return ww_results_id(*found, 0, 0) && filter_admits(seen, id, ww_results_payload(*found, 0, 0))
+               ? WW_OK
+               : ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", id);
 }
 
 /* A selection that ends when the job is over. */

@@ -50,6 +50,9 @@ void put_scored_begin(out *o, const point *p, double score);
 /* Fetches points by id, in the order of the ids; a missing point has no id in the results. */
 ww_status points_get(const entry *e, const char *const *ids, int64_t count, uint32_t fetch, ww_results **found);
 
+/* Fetches one point. Fails if it is missing, or if `seen`, which may be NULL, does not admit it. */
+ww_status point_get(const entry *e, const char *id, const ww_filter *seen, uint32_t fetch, ww_results **found);
+
 /* Calls `tell` for the rows that a filter admits, some thousands at a time, in the order in which they were added.
  * Stops at the first status that is not WW_OK. */
 ww_status rows_each(const entry *e, const point_filter *filter, uint32_t fetch,

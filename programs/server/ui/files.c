@@ -58,7 +58,7 @@ static bool page_file_send(request *r)
 static const route routes[] = {
     {"GET", "/ui/{file}", RIGHT_NONE, WORK_HERE, page_file_send, NULL, "A file of the page for browsers", NULL, "The file.",
      false},
-    {"GET", "/warpwave/overview", RIGHT_READ, WORK_STORE_READ, NULL, run_overview, "The server, its models and its collections",
+    {"GET", "/warpwave/overview", RIGHT_LIST, WORK_STORE_READ, NULL, run_overview, "The server, its models and its collections",
      NULL, "An object.", false},
     {"POST", "/warpwave/backup", RIGHT_COPY, WORK_STORE_READ, NULL, run_backup, "Download a consistent copy of the store", NULL,
      "The copy, a SQLite file; 429 while another one is made, 507 if the disk has no room for it.", false},
@@ -70,16 +70,16 @@ static const route routes[] = {
      "\"array\",\"items\":{\"type\":\"string\"}},\"handles\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
      "\"with_payload\":{\"type\":\"boolean\"},\"with_vector\":{\"type\":\"boolean\"},\"payload_bytes\":{\"type\":\"integer\"}",
      "The rows, and their number in all.", false},
-    {"PUT", COLLECTION "/rows", RIGHT_WRITE, WORK_COLLECTION, prepare_row_payload, run_row_payload,
+    {"PUT", COLLECTION "/rows", RIGHT_CHANGE, WORK_COLLECTION, prepare_row_payload, run_row_payload,
      "Replace the payload of a row", "\"id\":{\"type\":\"string\"},\"payload\":{\"type\":\"object\"}", "True.", false},
-    {"POST", COLLECTION "/rows/delete", RIGHT_WRITE, WORK_COLLECTION, prepare_rows_delete, run_rows_delete, "Delete rows",
+    {"POST", COLLECTION "/rows/delete", RIGHT_CHANGE, WORK_COLLECTION, prepare_rows_delete, run_rows_delete, "Delete rows",
      "\"ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}", "How many existed.", false},
     {"POST", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map,
      "Make the map, or bring it up to date; here and below ?using=NAME chooses a vector with a name", NULL, "Its progress.",
      false},
     {"GET", COLLECTION "/map", RIGHT_READ, WORK_COLLECTION, NULL, run_map_state, "Progress of the map", NULL, "Its progress.",
      false},
-    {"POST", COLLECTION "/map/remake", RIGHT_WRITE, WORK_COLLECTION, NULL, run_map_remake, "Make the map again", NULL,
+    {"POST", COLLECTION "/map/remake", RIGHT_CHANGE, WORK_COLLECTION, NULL, run_map_remake, "Make the map again", NULL,
      "Its progress.", false},
     {"GET", COLLECTION "/map/points", RIGHT_READ, WORK_COLLECTION, NULL, run_map_points, "The points of the map", NULL,
      "Binary: generation and count, 32 bits each; x and y of each point as f32; the rows' handles as runs of consecutive ones, "

@@ -176,7 +176,7 @@ void run_overview(request *r)
     bool begun = false;
     for (int64_t i = 0; i < ww_results_count(list, 0); i++) {
         const char *name = ww_results_id(list, 0, i);
-        if (strcmp(name, NOTES_COLLECTION) == 0 || strchr(name, '/'))
+        if (strcmp(name, NOTES_COLLECTION) == 0 || strchr(name, '/') || !access_sees(r, name, true))
             continue;
         out_text(o, begun ? "," : "");
         put_collection(r, name);

@@ -141,7 +141,7 @@ static void find_prefix(const request *r, char prefix[PREFIX_BYTES])
     if (!r->entry)
         return;
     pthread_mutex_lock(&s->lock);
-    text_copy(prefix, PREFIX_BYTES, r->route->right == RIGHT_WRITE ? r->entry->document_prefix : r->entry->query_prefix);
+    text_copy(prefix, PREFIX_BYTES, route_changes(r->route) ? r->entry->document_prefix : r->entry->query_prefix);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -188,7 +188,7 @@ static ww_status read_model(const request *r, ww_store_model *kept)
     text_copy(kept->fingerprint, sizeof kept->fingerprint, d->model->info.fingerprint);
     take_prompt(d->model, "query", kept->query_prefix, sizeof kept->query_prefix);
     take_prompt(d->model, "document", kept->document_prefix, sizeof kept->document_prefix);
-    return r->route->right == RIGHT_WRITE ? ww_store_set_model(r->server->store, r->entry->name, kept) : WW_OK;
+    return route_changes(r->route) ? ww_store_set_model(r->server->store, r->entry->name, kept) : WW_OK;
 }
 
 readiness documents_check(request *r)

@@ -133,7 +133,7 @@ static readiness make_ready(request *r)
         queue_submit(collection_queue(r), r);
         return REQUEST_SENT_ON;
     }
-    if (of_collection && !strict_obeyed(r))
+    if (of_collection && (!access_entry(r) || !strict_obeyed(r)))
         return REQUEST_REFUSED;
     return documents_check(r);
 }

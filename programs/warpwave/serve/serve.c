@@ -23,7 +23,8 @@ typedef struct serve_settings {
     const char *follow, *publication, *shard, *advertise, *node_key_file;
     int metric;
     int64_t verify;
-    const char *chat_template, *key_file, *read_only_key_file, *certificate, *private_key, *access_log, *audit_log, *snapshots;
+    const char *chat_template, *keys, *key_file, *read_only_key_file, *certificate, *private_key, *access_log, *audit_log,
+        *snapshots;
     bool no_auth;
     int64_t queue_limit, body_mib, upload_mib, body_memory_mib, disk_reserve_mib, memory_mib, connections, timeout, drain,
         http_threads, workers;
@@ -40,6 +41,7 @@ static const option options[] = {
     OPTION_IS_TEXT(serve_settings, key_file, false, "--api-key-file", "FILE", "keys that may read and write, one per line"),
     OPTION_IS_TEXT(serve_settings, read_only_key_file, false, "--read-only-key-file", "FILE",
                    "keys that may only read, one per line"),
+    OPTION_IS_TEXT(serve_settings, keys, false, "--keys", "FILE", "limited keys, which 'warpwave key' makes and revokes"),
     OPTION_IS_FLAG(serve_settings, no_auth, "--no-auth", "permit a public address without keys"),
     OPTION_IS_TEXT(serve_settings, follow, false, "--follow", "CONNECTION",
                    "follow tables of PostgreSQL, as in \"host=db dbname=app\": each is a read-only collection"),
@@ -313,6 +315,7 @@ static exit_code run(const char *const *arguments, size_t count)
     config.store = operands[0];
     config.key_file = s.key_file;
     config.read_only_key_file = s.read_only_key_file;
+    config.limited_key_file = s.keys;
     config.no_auth = s.no_auth;
     config.certificate = s.certificate;
     config.private_key = s.private_key;

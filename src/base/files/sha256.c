@@ -61,7 +61,7 @@ void sha256_add(sha256 *s, const void *from, size_t bytes)
     }
 }
 
-static void digest_of(sha256 *s, unsigned char digest[SHA256_BYTES])
+void sha256_digest(sha256 *s, unsigned char digest[SHA256_BYTES])
 {
     static const unsigned char padding[64] = {0x80};
     unsigned char length[8];
@@ -77,7 +77,32 @@ static void digest_of(sha256 *s, unsigned char digest[SHA256_BYTES])
 void sha256_end(sha256 *s, char text[SHA256_TEXT])
 {
     unsigned char digest[SHA256_BYTES];
-    digest_of(s, digest);
+    sha256_digest(s, digest);
     for (size_t i = 0; i < SHA256_BYTES; i++)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
+}
+
+void sha256_hmac(const void *key, size_t key_bytes, const void *text, size_t bytes, unsigned char digest[SHA256_BYTES])
+{
+    unsigned char block[64] = {0}, padded[64];
+    sha256 s;
+    if (key_bytes > sizeof block) {
+        sha256_begin(&s);
+        sha256_add(&s, key, key_bytes);
+        sha256_digest(&s, block);
+    } else if (key_bytes > 0) {
+        memcpy(block, key, key_bytes);
+    }
+    for (size_t i = 0; i < sizeof block; i++)
+        padded[i] = block[i] ^ 0x36;
+    sha256_begin(&s);
+    sha256_add(&s, padded, sizeof padded);
+    sha256_add(&s, text, bytes);
+    sha256_digest(&s, digest);
+    for (size_t i = 0; i < sizeof block; i++)
+        padded[i] = block[i] ^ 0x5c;
+    sha256_begin(&s);
+    sha256_add(&s, padded, sizeof padded);
+    sha256_add(&s, digest, SHA256_BYTES);
+    sha256_digest(&s, digest);
 }

@@ -177,8 +177,10 @@ static void every_change_has_a_line_in_the_audit_log(void **state)
     server *s = server_for_test(with_an_audit_log);
     const int port = server_port(s);
     ask_as(port, "secret", "PUT /collections/docs", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
+    json_decref(lines_of(scratch_path("audit"), 1)); /* a line may come later than the answer */
     ask_as(port, "reader", "GET /collections/docs", "");
     ask_as(port, "reader", "DELETE /collections/docs", "");
+    json_decref(lines_of(scratch_path("audit"), 2));
     ask_as(port, "secret", "POST /snapshots", "");
     json_t *lines = lines_of(scratch_path("audit"), 3);
     assert_string_equal(text_of(lines, 0, "key"), "amy");

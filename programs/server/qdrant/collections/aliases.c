@@ -121,6 +121,8 @@ void run_list_aliases(request *r)
     for (const alias *a = s->aliases; a; a = a->next) {
         if (r->names[0] && strcmp(a->collection, r->names[0]) != 0)
             continue;
+        if (!access_sees(r, a->collection, false))
+            continue;
         out_text(&r->answer, begun ? ",{\"alias_name\":" : "{\"alias_name\":");
         out_quoted(&r->answer, a->name, strlen(a->name));
         out_text(&r->answer, ",\"collection_name\":");

@@ -182,7 +182,7 @@ static void run_list(request *r)
     out_text(&r->answer, "{\"collections\":[");
     for (int64_t i = 0; i < ww_results_count(list, 0); i++) {
         const char *name = ww_results_id(list, 0, i);
-        if (strcmp(name, NOTES_COLLECTION) == 0 || strchr(name, '/'))
+        if (strcmp(name, NOTES_COLLECTION) == 0 || strchr(name, '/') || !access_sees(r, name, false))
             continue;
         out_text(&r->answer, begun ? ",{\"name\":" : "{\"name\":");
         out_quoted(&r->answer, name, strlen(name));
@@ -207,12 +207,18 @@ static void run_exists(request *r)
 static ww_status put_description(request *r, entry *e, const ww_collection_info *info)
 {
     out *o = &r->answer;
+    int64_t points = info->rows_live;
+    const ww_filter *seen = r->grant ? r->grant->seen : NULL;
+    ww_status status = seen ? rows_count(e, &(point_filter){.filter = (ww_filter *)(uintptr_t)seen}, &points) : WW_OK;
     out_format(o, "{\"status\":\"green\",\"optimizer_status\":\"ok\",\"indexed_vectors_count\":0,\"points_count\":%lld,",
-               (long long)info->rows_live);
+               (long long)points);
     out_format(o, "\"segments_count\":%lld,\"config\":{", (long long)(info->segments > 0 ? info->segments : 1));
     settings_put(r->server, o, e);
     out_text(o, "},\"payload_schema\":");
-    const ww_status status = indexes_put(o, e);
+    if (seen) /* the indexes count the points of others, too */
+        out_text(o, "{}");
+    else
+        status = indexes_put(o, e);
     out_text(o, "}");
     return status;
 }
@@ -239,30 +245,30 @@ static void run_describe(request *r)
 #define COLLECTION "/collections/{collection_name}"
 
 static const route routes[] = {
-    {"GET", "/collections", RIGHT_READ, WORK_STORE_READ, NULL, run_list, "List collections", NULL, "Their names.", false},
+    {"GET", "/collections", RIGHT_LIST, WORK_STORE_READ, NULL, run_list, "List collections", NULL, "Their names.", false},
     {"POST", "/collections/aliases", RIGHT_WRITE, WORK_STORE, prepare_aliases, run_aliases, "Make, rename and delete aliases",
      "\"actions\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", "True.", false},
-    {"GET", "/aliases", RIGHT_READ, WORK_STORE_READ, NULL, run_list_aliases, "List aliases", NULL,
+    {"GET", "/aliases", RIGHT_LIST, WORK_STORE_READ, NULL, run_list_aliases, "List aliases", NULL,
      "Aliases with their collections.", false},
-    {"GET", COLLECTION, RIGHT_READ, WORK_STORE_READ, NULL, run_describe, "Describe a collection", NULL,
+    {"GET", COLLECTION, RIGHT_POINTS, WORK_STORE_READ, NULL, run_describe, "Describe a collection", NULL,
      "Its size and settings.", false},
     {"PUT", COLLECTION, RIGHT_WRITE, WORK_STORE, prepare_create, run_create, "Make a collection",
      "\"vectors\":{\"type\":\"object\"}", "True.", false},
     {"PATCH", COLLECTION, RIGHT_WRITE, WORK_STORE, prepare_patch, run_patch, "Change settings",
      "\"optimizers_config\":{\"type\":\"object\"}", "True.", false},
     {"DELETE", COLLECTION, RIGHT_WRITE, WORK_STORE, NULL, run_delete, "Drop a collection", NULL, "Whether it existed.", false},
-    {"PUT", COLLECTION "/vectors/{vector_name}", RIGHT_WRITE, WORK_COLLECTION, prepare_add_vector, run_add_vector,
+    {"PUT", COLLECTION "/vectors/{vector_name}", RIGHT_CHANGE, WORK_COLLECTION, prepare_add_vector, run_add_vector,
      "Add a vector with a name to a collection", "\"size\":{\"type\":\"integer\"},\"distance\":{\"type\":\"string\"}", "True.",
      false},
-    {"DELETE", COLLECTION "/vectors/{vector_name}", RIGHT_WRITE, WORK_COLLECTION, NULL, run_remove_vector,
+    {"DELETE", COLLECTION "/vectors/{vector_name}", RIGHT_CHANGE, WORK_COLLECTION, NULL, run_remove_vector,
      "Remove a vector and all its values", NULL, "True.", false},
-    {"GET", COLLECTION "/exists", RIGHT_READ, WORK_STORE_READ, NULL, run_exists, "Does the collection exist?", NULL,
+    {"GET", COLLECTION "/exists", RIGHT_POINTS, WORK_STORE_READ, NULL, run_exists, "Does the collection exist?", NULL,
      "Whether it exists.", false},
-    {"GET", COLLECTION "/aliases", RIGHT_READ, WORK_STORE_READ, NULL, run_list_aliases, "List the aliases of a collection",
+    {"GET", COLLECTION "/aliases", RIGHT_POINTS, WORK_STORE_READ, NULL, run_list_aliases, "List the aliases of a collection",
      NULL, "Its aliases.", false},
-    {"PUT", COLLECTION "/index", RIGHT_WRITE, WORK_STORE, prepare_index, run_index, "Declare a payload key as indexed",
+    {"PUT", COLLECTION "/index", RIGHT_CHANGE, WORK_STORE, prepare_index, run_index, "Declare a payload key as indexed",
      "\"field_name\":{\"type\":\"string\"},\"field_schema\":{}", "The number and the state of the operation.", false},
-    {"DELETE", COLLECTION "/index/{field_name}", RIGHT_WRITE, WORK_STORE, NULL, run_unindex, "Declare it as no longer indexed",
+    {"DELETE", COLLECTION "/index/{field_name}", RIGHT_CHANGE, WORK_STORE, NULL, run_unindex, "Declare it as no longer indexed",
      NULL, "The number and the state of the operation.", false},
 };
 

@@ -192,7 +192,7 @@ bool layout_is_old(request *r)
     entry *e = r->entry;
     if (atomic_load(&e->replaced))
         return true;
-    if (r->route->right != RIGHT_WRITE || e->split || layout_read(r->server, e->name, &now) != WW_OK || !now.split)
+    if (!route_changes(r->route) || e->split || layout_read(r->server, e->name, &now) != WW_OK || !now.split)
         return false;
     entry_forget(r->server, e->name); /* another server has split it */
     return true;

@@ -134,7 +134,7 @@ static double take(entry *e, bool write, double permitted, double count)
 
 static bool obeys_rate(request *r)
 {
-    const bool write = r->route->right == RIGHT_WRITE;
+    const bool write = route_changes(r->route);
     const long long limit = atomic_load(&r->entry->strict[write ? STRICT_WRITES : STRICT_READS]);
     const int64_t asked = r->asked[write ? STRICT_WRITES : STRICT_SEARCHES];
     if (limit < 0 || r->counted)

@@ -98,12 +98,9 @@ static ww_status copy_vectors(search *s, const ww_multivector *from)
 /* Takes the multivector of the point that a search names. */
 static ww_status take_point(search *s)
 {
-    const char *const ids[1] = {s->examples[0].id};
     ww_results *found = NULL;
     ww_multivector v;
-    ww_status status = points_get(s->target, ids, 1, WW_FETCH_IDS | WW_FETCH_MULTI, &found);
-    if (status == WW_OK && !ww_results_id(found, 0, 0))
-        status = ww_fail(WW_NOT_FOUND, "Not found: No point with id %s found", ids[0]);
+    ww_status status = point_get(s->target, s->examples[0].id, s->filter.always, WW_FETCH_MULTI, &found);
     if (status == WW_OK) {
         (void)ww_results_multi(found, 0, 0, &v);
         status = copy_vectors(s, &v);
