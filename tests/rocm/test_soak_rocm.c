@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/backend.h"
 #include "support/collections.h"
 #include "support/memory.h"
+#include "support/pretend/pretend.h"
 
 enum { DIM_MAX = 128, BATCHES = 5, K = 7, QUERIES = 20, KINDS = 4, WARM_UP_CYCLES = KINDS, RSS_SLACK_BYTES = 8 << 20 };
 
@@ -104,8 +104,9 @@ static int64_t cycle(ww_device *const *devices, int64_t number)
     standin_counts full;
     for (int i = 0; i < 2; i++) {
         /* By default, the first searches try both ways, and later ones make planes; each needs different memory. */
-        devices[i]->tuning.screen = devices[i]->tuning.planes = TUNING_ALWAYS;
-        devices[i]->tuning.screen_list_capacity = (int32_t)(number / 2 % 2);
+        device_tuning *tuning = pretend_tuning(devices[i]);
+        tuning->screen = tuning->planes = TUNING_ALWAYS;
+        tuning->screen_list_capacity = (int32_t)(number / 2 % 2);
     }
     ww_collection *c = collection_make(devices[number % 2], dim, WW_DOT);
     grow(c, &random);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/backend.h"
 #include "support/devices.h"
 #include "support/pretend/pretend.h"
 #include "support/tensors.h"
@@ -214,7 +213,7 @@ static void convolutions_are_written_out_and_multiplied(void **state)
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         for (int64_t bytes = 0; bytes <= 1 << 16;
              bytes = bytes == 0 ? 1 : bytes << 16) { /* all at once, 128 outputs, a few images */
-            device->tuning.im2col_bytes = bytes;
+            pretend_tuning(device)->im2col_bytes = bytes;
             check_convolution(device, types[i % TYPES_COUNT], &examples[i]);
         }
     pretend_nothing(device);

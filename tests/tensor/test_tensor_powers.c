@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "arithmetic/math/f32.h"
-
 enum { KIND_ELEMENTS = 64 }; /* of one kind follow each other: threads of a GPU take some neighbours at a time */
 
 static float value_for(test_random *random, int64_t i, float most)

@@ -1,6 +1,6 @@
 /* Searches of a group from several threads, while rows are added, moved among the members, and a member is dropped: every
  * answer is that of the rows that were there all the time. */
-#include "device/group/group.h"
+#include "support/pretend/pretend.h"
 #include "threads/searching.h"
 
 enum { ROWS = 400, MOVES = 8 };
@@ -28,7 +28,7 @@ static void searches_while_a_group_changes_are_all_right(void **state)
     searching s = {0};
     test_random random = {3};
     CHECK_OK(ww_device_open("cpu+emulator:32+cpu", &s.device));
-    s.device->tuning.group_even = true;
+    pretend_tuning(s.device)->group_even = true;
     ww_collection_config config = ww_collection_config_default();
     config.name = "busy";
     config.dim = DIM;

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "device/backend.h"
 #include "support/collections.h"
 #include "support/devices.h"
 #include "support/pretend/pretend.h"
@@ -70,9 +69,9 @@ static void searches_by_planes_agree_while_rows_are_added_and_memory_is_freed(vo
     collection_fill(w.still, &(test_random){90}, ROWS, DIM, "row", 0);
     collection_fill(w.growing, &(test_random){91}, ROWS, DIM, "row", 0);
     random_normals(&(test_random){92}, w.query, DIM);
-    w.device->tuning.planes = TUNING_NEVER;
+    pretend_tuning(w.device)->planes = TUNING_NEVER;
     CHECK_OK(search(w.still, w.query, w.rows, w.scores));
-    w.device->tuning.planes = TUNING_ALWAYS;
+    pretend_tuning(w.device)->planes = TUNING_ALWAYS;
     for (int i = 0; i < SEARCHERS + 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL,
                                         i < SEARCHERS    ? search_often

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "server/client.h"
-#include "server/http.h"
 
 static char keys[SCRATCH_PATH_BYTES], read_only[SCRATCH_PATH_BYTES];
 

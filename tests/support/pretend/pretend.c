@@ -16,6 +16,11 @@ static gpu_device *gpu_or_null(ww_device *device)
     return NULL;
 }
 
+device_tuning *pretend_tuning(ww_device *device)
+{
+    return &device->tuning;
+}
+
 void pretend_screen(ww_device *device, bool always)
 {
     gpu_device *gpu = gpu_or_null(device);

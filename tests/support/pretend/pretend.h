@@ -10,6 +10,11 @@
 
 #include <warpwave/vectors.h>
 
+#include "device/tuning.h"
+
+/* The settings of a device, for reading and writing; all zero means that it chooses. */
+device_tuning *pretend_tuning(ww_device *device);
+
 /* Screens every search that has codes, even with few rows, with the smallest sample and with high planes; false: no longer. */
 void pretend_screen(ww_device *device, bool always);
 
