@@ -149,7 +149,9 @@ def as_texts(values: Any, count: Optional[int] = None, what: str = "ids") -> Tex
     """Convert ids: a single one, or a list, array or column of texts or integers."""
     if is_one_id(values):
         values = [values]
-    if hasattr(values, "to_numpy"):
+    if is_arrow(values):
+        values = values.to_pylist()
+    elif hasattr(values, "to_numpy"):
         values = values.to_numpy()
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
@@ -189,6 +191,8 @@ def _without_nan(value: Any) -> Any:
 def _records(payloads: Any) -> Any:
     if hasattr(payloads, "to_dicts"):  # polars
         return payloads.to_dicts()
+    if hasattr(payloads, "to_pylist"):  # pyarrow
+        return payloads.to_pylist()
     if not (hasattr(payloads, "to_dict") and hasattr(payloads, "columns")):
         return payloads
     return [{str(name): _without_nan(value) for name, value in record.items()} for record in payloads.to_dict("records")]

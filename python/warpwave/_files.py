@@ -15,12 +15,11 @@ from . import _native as c
 from ._arrow import ids_of, row_texts_of
 from ._calls import Handle, Progress, bar
 from ._errors import check
-from ._frames import payload_texts
+from ._frames import batch_rows, payload_texts
 from ._optional import needed
 from ._records import arrow_matrix, split_records
 from .device import made
 
-_BATCH_BYTES, _BATCH_ROWS = 64 << 20, 65536  # of a commit, at most
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORDS = {"": None, "true": True, "false": False}
 
@@ -126,10 +125,6 @@ class _Mark:
         return write_both
 
 
-def _batch_rows(dim: int) -> int:
-    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // (4 * dim)))
-
-
 def _opened(file: str, dim: int, vector: str, id: Optional[str], payload: str, ids: Any, payloads: Any) -> _Source:
     ending = os.path.splitext(file)[1].lower()
     if ending in (".parquet", ".arrow", ".feather", ".ipc", ".jsonl"):
@@ -137,7 +132,7 @@ def _opened(file: str, dim: int, vector: str, id: Optional[str], payload: str, i
             raise ValueError(f"add_file: {file} has its own ids and payloads; ids= and payloads= go with files of vectors")
         if ending == ".jsonl":
             return _Source(0, lambda first: _record_parts(file, dim, first))
-        rows, batches = (_parquet if ending == ".parquet" else _arrow)(file, _batch_rows(dim))
+        rows, batches = (_parquet if ending == ".parquet" else _arrow)(file, batch_rows(dim))
         return _Source(rows, lambda first: (_part_of(batch, file, vector, id, payload) for batch in _after(batches, first)))
     return _matrix_source(file, dim, ids, payloads)
 
@@ -145,20 +140,20 @@ def _opened(file: str, dim: int, vector: str, id: Optional[str], payload: str, i
 # ---- tables --------------------------------------------------------------------------------------------------------------------------
 
 
-def _parquet(file: str, batch_rows: int) -> tuple[int, Iterator[Any]]:
+def _parquet(file: str, rows_max: int) -> tuple[int, Iterator[Any]]:
     opened = needed("pyarrow.parquet", "add_file() of Parquet").ParquetFile(file)
-    return opened.metadata.num_rows, opened.iter_batches(batch_rows)
+    return opened.metadata.num_rows, opened.iter_batches(rows_max)
 
 
-def _arrow(file: str, batch_rows: int) -> tuple[int, Iterator[Any]]:
+def _arrow(file: str, rows_max: int) -> tuple[int, Iterator[Any]]:
     pyarrow, ipc = needed("pyarrow", "add_file() of Arrow"), needed("pyarrow.ipc", "add_file() of Arrow")
     try:
         opened = ipc.open_file(pyarrow.memory_map(file))
     except pyarrow.ArrowInvalid:  # a stream
-        return 0, (piece for batch in ipc.open_stream(pyarrow.memory_map(file)) for piece in _pieces(batch, batch_rows))
+        return 0, (piece for batch in ipc.open_stream(pyarrow.memory_map(file)) for piece in _pieces(batch, rows_max))
     count = opened.num_record_batches
     rows = sum(opened.get_batch(i).num_rows for i in range(count))
-    return rows, (piece for i in range(count) for piece in _pieces(opened.get_batch(i), batch_rows))
+    return rows, (piece for i in range(count) for piece in _pieces(opened.get_batch(i), rows_max))
 
 
 def _pieces(batch: Any, rows: int) -> Iterator[Any]:
@@ -189,7 +184,7 @@ def _part_of(batch: Any, file: str, vector: str, id: Optional[str], payload: str
 def _record_parts(file: str, dim: int, first: int) -> Iterator[_Part]:
     with open(file, encoding="utf-8") as lines:
         records = itertools.islice((json.loads(line) for line in lines if line.strip()), first, None)
-        while part := list(itertools.islice(records, min(8192, _batch_rows(dim)))):
+        while part := list(itertools.islice(records, min(8192, batch_rows(dim)))):
             yield _Part(len(part), *split_records(part))
 
 
@@ -250,7 +245,7 @@ class _Beside:
 
 
 def _matrix_parts(matrix: Handle, info: Any, beside: _Beside, first: int) -> Iterator[_Part]:
-    batch = _batch_rows(info.dim)
+    batch = batch_rows(info.dim)
     for at in range(0, first, batch):
         beside.next_payloads(min(batch, first - at))
     for at in range(first, info.rows, batch):

@@ -13,7 +13,12 @@ from ._records import arrow_matrix
 from ._select import Where
 from .results import FETCH_IDS, FETCH_PAYLOADS, FETCH_VECTORS, Results
 
-_BATCH = 8192  # rows of a table that are added per call
+_BATCH_BYTES, _BATCH_ROWS = 64 << 20, 65536  # of a commit, at most
+
+
+def batch_rows(dim: int) -> int:
+    """Return how many rows are added in one commit."""
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES // (4 * dim)))
 
 
 class Frames:
@@ -99,7 +104,7 @@ class Frames:
         completely or not at all. Returns the number of rows added.
         """
         added = 0
-        for batch in _batches(table):
+        for batch in _batches(table, batch_rows(self.dim)):
             names = batch.schema.names
             if vector not in names:
                 raise ValueError(f"the table has no column {vector!r}; it has {', '.join(names)}")
@@ -113,10 +118,10 @@ class Frames:
         return added
 
 
-def _batches(table: Any) -> Iterator[Any]:
+def _batches(table: Any, rows: int) -> Iterator[Any]:
     pyarrow = needed("pyarrow", "add_table()")
     if isinstance(table, (str, os.PathLike)):
-        return needed("pyarrow.parquet", "add_table()").ParquetFile(os.fspath(table)).iter_batches(_BATCH)  # type: ignore[no-any-return]
+        return needed("pyarrow.parquet", "add_table()").ParquetFile(os.fspath(table)).iter_batches(rows)  # type: ignore[no-any-return]
     if type(table).__module__.startswith("pandas"):
         table = pyarrow.Table.from_pandas(table, preserve_index=False)
     elif type(table).__module__.startswith("polars"):
@@ -130,7 +135,7 @@ def _batches(table: Any) -> Iterator[Any]:
     if not hasattr(table, "to_batches"):
         raise TypeError(f"the table is {type(table).__name__}; it must be a pyarrow.Table, a pandas.DataFrame, the path of a Parquet file or have "
                         "__arrow_c_stream__")
-    return iter(table.to_batches(max_chunksize=_BATCH))
+    return iter(table.to_batches(max_chunksize=rows))
 
 
 def payload_texts(batch: Any, vector: str, id: Optional[str], payload: str) -> Any:

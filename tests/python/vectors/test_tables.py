@@ -1,8 +1,11 @@
 """Frames of polars and columns of Arrow into collections, and collections and results as tables."""
 from __future__ import annotations
 
+import pathlib
+import sqlite3
 from typing import Any
 
+import numpy as np
 import pandas
 import pytest
 
@@ -43,6 +46,23 @@ def test_columns_of_arrow_are_vectors() -> None:
         assert c.get().vectors.tolist() == [[1, 2], [3, 4]]
     with pytest.raises(ValueError, match="row 1 of a batch has no vector"):
         collection().add(pyarrow.array([[1.0, 2.0], None]))
+
+
+def test_columns_of_arrow_are_ids_and_payloads() -> None:
+    table = pyarrow.table({"id": ["a", "b"], "year": [1999, None]})
+    for ids, payloads in ((table["id"], table.select(["year"])), (table["id"].combine_chunks(), table.to_struct_array())):
+        c = collection()
+        c.add(np.eye(2, dtype=np.float32), ids=ids, payloads=payloads)
+        assert c["a"].payload["year"] == 1999 and c["b"].payload["year"] is None
+
+
+def test_a_table_is_added_in_large_commits(tmp_path: pathlib.Path) -> None:
+    count = 70_000
+    vectors = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(np.arange(2 * count, dtype=np.float32)), 2)
+    with warpwave.Store(tmp_path / "large.db", device="cpu", synchronous="off") as store:
+        assert store.create("docs", 2).add_table(pyarrow.table({"vector": vectors})) == count
+        with sqlite3.connect(tmp_path / "large.db") as db:
+            assert db.execute("SELECT sequence FROM warpwave_collections").fetchone() == (2,)
 
 
 def test_collections_become_tables() -> None:
