@@ -15,7 +15,8 @@ _ROOM = 65536  # WW_SPARSE_MAX
 
 
 @overload
-def bm25(texts: str, *, query: bool = False, k: float = 1.2, b: float = 0.75, average_words: float = 256.0) -> SparseVector: ...
+def bm25(  # type: ignore[overload-overlap]  # a text is a sequence of texts, too
+        texts: str, *, query: bool = False, k: float = 1.2, b: float = 0.75, average_words: float = 256.0) -> SparseVector: ...
 @overload
 def bm25(texts: Sequence[str], *, query: bool = False, k: float = 1.2, b: float = 0.75, average_words: float = 256.0) -> list[SparseVector]: ...
 
