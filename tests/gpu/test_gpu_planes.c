@@ -156,7 +156,7 @@ static taken take(ww_collection *c)
                             .query_count = 1};
     taken t = {0};
     kernel_rows rows;
-    CHECK_OK(segment_table_make(&job, &t.table, &rows));
+    CHECK_OK(segment_table_make(&job, false, &t.table, &rows));
     CHECK_OK(gpu_stream_borrow(gpu_of(c->device), &t.stream));
     CHECK_OK(gpu_planes_take(t.stream, &job, &t.table, &t.planes));
     return t;

@@ -55,15 +55,7 @@ static bool reserve(list_codes *list, int64_t capacity, int32_t padded)
 
 static void copy_row(const list_push *job, uint32_t row, const list_codes *to, int64_t at, int32_t padded)
 {
-    int64_t low = 0, high = job->segment_count - 1;
-    while (low < high) {
-        const int64_t middle = (low + high + 1) / 2;
-        if (job->segments[middle].first_row <= row)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    const segment *from = &job->segments[low];
+    const segment *from = segment_of_row(job->segments, job->segment_count, row);
     const int64_t source = (int64_t)row - from->first_row;
     const buffer *codes = row_type_is_bytes(from->type) ? &from->rows : &from->codes;
     memcpy(to->codes + at * padded, (const int8_t *)codes->data + source * padded, (size_t)padded);

@@ -80,17 +80,17 @@ typedef struct list_scan {
 
 /* ---- a block of rows ----------------------------------------------------------------------------------------------------- */
 
-static const segment *segment_of_row(const search_job *job, int64_t row)
+const segment *segment_of_row(const segment *segments, int64_t count, int64_t row)
 {
-    int64_t low = 0, high = job->segment_count - 1;
+    int64_t low = 0, high = count - 1;
     while (low < high) {
         const int64_t middle = (low + high + 1) / 2;
-        if (job->segments[middle].first_row <= row)
+        if (segments[middle].first_row <= row)
             low = middle;
         else
             high = middle - 1;
     }
-    return &job->segments[low];
+    return &segments[low];
 }
 
 /* Finds where the rows in `rows` (bit r for row r of the block) are stored. Returns those that are live and admitted. */
@@ -99,7 +99,7 @@ static uint64_t find_rows(const list_scan *s, list_worker *w, uint64_t rows)
     uint64_t found = 0;
     for (uint64_t left = rows; left != 0; left &= left - 1) {
         const int32_t r = __builtin_ctzll(left);
-        const segment *seg = segment_of_row(s->job, w->numbers[r]);
+        const segment *seg = segment_of_row(s->job->segments, s->job->segment_count, w->numbers[r]);
         const int64_t at = (int64_t)w->numbers[r] - seg->first_row;
         if (!s->lists->all_count && !(admitted_rows(s->job, seg, at / 64) >> at % 64 & 1))
             continue;
@@ -159,7 +159,8 @@ static void score(const list_scan *s, list_worker *w, list_query *q, uint64_t ro
 static void gather_block(const list_scan *s, list_worker *w)
 {
     const int64_t padded = s->padded;
-    const segment *seg = segment_of_row(s->job, w->numbers[0]), *last = s->job->segments + s->job->segment_count - 1;
+    const segment *seg = segment_of_row(s->job->segments, s->job->segment_count, w->numbers[0]),
+                  *last = s->job->segments + s->job->segment_count - 1;
     const int8_t *sources[UNIT_ROWS];
     for (int32_t r = 0; r < w->count; r++) {
         while (seg < last && seg[1].first_row <= w->numbers[r])

@@ -113,6 +113,9 @@ void scan_rows(const scan *s, int32_t worker, const segment *seg, int64_t row, i
 /* Scores the admitted rows of one word for queries begin..end. */
 void scan_word(const scan *s, int32_t worker, const segment *seg, int64_t word, int32_t begin, int32_t end);
 
+/* Returns the segment of a row, of segments in the order of their rows. */
+const segment *segment_of_row(const segment *segments, int64_t count, int64_t row);
+
 /* Returns the index of the segment that holds a word of 64 rows. */
 int64_t segment_of_word(const scan *s, int64_t word);
 

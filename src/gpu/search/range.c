@@ -163,19 +163,6 @@ static bool is_bounded(const range_job *job)
     return job->bound > (job->search.metric == CANON_COSINE ? COSINE_ALL : -INFINITY);
 }
 
-static void add_stats(search_stats *stats, const search_stats *more)
-{
-    if (stats == NULL)
-        return;
-    stats->rows_screened += more->rows_screened;
-    stats->rows_kept += more->rows_kept;
-    stats->rows_scored += more->rows_scored;
-    stats->fallback_queries += more->fallback_queries;
-    stats->repeated_queries += more->repeated_queries;
-    if (more->rows_screened > more->rows_kept) /* discarded by the bound itself */
-        stats->certificate = fminf(stats->certificate, fminf(more->certificate, 0.0f));
-}
-
 static void finish_list(void *context, int64_t item, int32_t worker)
 {
     (void)worker;
@@ -208,7 +195,7 @@ ww_status gpu_rows_range(ww_device *device, const range_job *job)
                .bounded = is_bounded(job),
                .stats = {.certificate = INFINITY}};
     r.search.k = 1; /* screened searches size their lists by k */
-    ww_status status = segment_table_make(&job->search, &r.table, &r.rows);
+    ww_status status = segment_table_make(&job->search, false, &r.table, &r.rows);
     if (status == WW_OK && r.rows.word_count > 0) {
         status = gpu_stream_borrow(r.device, &r.stream);
         if (status == WW_OK)
@@ -219,7 +206,9 @@ ww_status gpu_rows_range(ww_device *device, const range_job *job)
         finish_lists(r.device, job);
     if (status == WW_OK)
         status = gpu_search_report(&job->search, job->search.query_count);
+    /* Only what the bound itself discarded has a certificate. */
+    r.stats.certificate = r.stats.rows_screened > r.stats.rows_kept ? fminf(r.stats.certificate, 0.0f) : INFINITY;
     if (status == WW_OK)
-        add_stats(job->search.stats, &r.stats);
+        search_stats_add(job->search.stats, &r.stats);
     return status;
 }

@@ -36,7 +36,7 @@ static ww_status launch(search *s)
 static ww_status run(search *s)
 {
     const search_job *job = s->job;
-    ww_status status = segment_table_make(job, &s->table, &s->rows);
+    ww_status status = segment_table_make(job, false, &s->table, &s->rows);
     if (status == WW_OK && s->rows.word_count == 0) {
         results_pad(job->metric, job->query_count * job->k, job->rows, job->scores);
     } else if (status == WW_OK) {

@@ -14,8 +14,11 @@ typedef struct segment_table {
 } segment_table;
 
 /* Makes the table and fills `rows`, except for the table's device address and the mask. Free table->segments, which may be
- * NULL, with memory_free(). Fails without memory. */
-ww_status segment_table_make(const search_job *job, segment_table *table, kernel_rows *rows);
+ * NULL, with memory_free(). Fails without memory.
+ *
+ * by_number: row r is in word r / 64. Where segments skip row numbers, there are entries without rows, which no kernel reads.
+ */
+ww_status segment_table_make(const search_job *job, bool by_number, segment_table *table, kernel_rows *rows);
 
 /* Words of 64 rows in all segments. */
 int64_t segment_table_words(const search_job *job);

@@ -73,27 +73,6 @@ static ww_status find_bad(gpu_stream *stream, const elementwise_job *ids, int64_
     return gpu_copy_out(stream, value, at, (size_t)bytes); /* little-endian, and only i64 has a sign */
 }
 
-ww_status gpu_check_ids(ww_device *base, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
-{
-    gpu_device *device = gpu_of(base);
-    gpu_stream *stream;
-    driver_context previous = NULL;
-    const uint64_t *any = NULL;
-    *bad = -1;
-    *value = 0;
-    ww_status status = gpu_tensors_enter(device, &stream, &previous);
-    if (status != WW_OK)
-        return status;
-    status = look_for_any(stream, ids, extent, &any);
-    if (status == WW_OK)
-        status = gpu_tensors_wait(device); /* for the check */
-    if (status == WW_OK && *any != 0)
-        status = find_bad(stream, ids, extent, bad, value);
-    if (status != WW_OK)
-        gpu_settle(stream);
-    return gpu_tensors_leave(device, previous, status);
-}
-
 static ww_status launch_gather(gpu_stream *stream, const elementwise_job *job)
 {
     elementwise_job units = *job;
@@ -106,28 +85,44 @@ static ww_status launch_gather(gpu_stream *stream, const elementwise_job *job)
     return status;
 }
 
-/* The gather is queued after the check and runs while the host waits for the check, which ends long before. */
-ww_status gpu_gather(ww_device *base, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
+typedef struct checked_ids {
+    const elementwise_job *ids;
+    int64_t extent;
+    int64_t *bad, *value;
+} checked_ids;
+
+/* Checks ids, and gathers unless `job` is NULL. The gather is queued after the check and runs while the host waits for the
+ * check, which ends long before. */
+static ww_status check_and_gather(gpu_device *device, const checked_ids *check, const elementwise_job *job)
 {
-    gpu_device *device = gpu_of(base);
     gpu_stream *stream;
     driver_context previous = NULL;
     const uint64_t *any = NULL;
-    *bad = -1;
-    *value = 0;
+    *check->bad = -1;
+    *check->value = 0;
     ww_status status = gpu_tensors_enter(device, &stream, &previous);
     if (status != WW_OK)
         return status;
-    status = look_for_any(stream, ids, job->ib, &any);
-    if (status == WW_OK)
+    status = look_for_any(stream, check->ids, check->extent, &any);
+    if (status == WW_OK && job)
         status = launch_gather(stream, job);
     if (status == WW_OK)
         status = gpu_tensors_wait(device); /* for the check */
     if (status == WW_OK && *any != 0)
-        status = find_bad(stream, ids, job->ib, bad, value);
+        status = find_bad(stream, check->ids, check->extent, check->bad, check->value);
     if (status != WW_OK)
         gpu_settle(stream); /* so that nothing still writes to the host */
     return gpu_tensors_leave(device, previous, status);
+}
+
+ww_status gpu_check_ids(ww_device *base, const elementwise_job *ids, int64_t extent, int64_t *bad, int64_t *value)
+{
+    return check_and_gather(gpu_of(base), &(checked_ids){ids, extent, bad, value}, NULL);
+}
+
+ww_status gpu_gather(ww_device *base, const elementwise_job *job, const elementwise_job *ids, int64_t *bad, int64_t *value)
+{
+    return check_and_gather(gpu_of(base), &(checked_ids){ids, job->ib, bad, value}, job);
 }
 
 ww_status gpu_scatter(ww_device *base, const scatter_job *job)

@@ -15,8 +15,4 @@ struct device_lists {
     int64_t entries, entries_lost; /* capacity of all lists together, and how much of it lists have outgrown */
 };
 
-/* Makes a table in which row r is in word r / 64. Where segments skip row numbers, it has entries without rows, which no kernel
- * reads. Otherwise like segment_table_make(). */
-ww_status gpu_lists_segments(const search_job *job, segment_table *table, kernel_rows *rows);
-
 #endif

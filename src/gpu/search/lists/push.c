@@ -39,39 +39,6 @@ static size_t entry_bytes(const list_push *job)
     return (size_t)canon_padded(job->dim) + 3 * sizeof(float) + sizeof(uint32_t);
 }
 
-ww_status gpu_lists_segments(const search_job *job, segment_table *table, kernel_rows *rows)
-{
-    const size_t bytes = 2 * (size_t)job->segment_count * sizeof *table->segments;
-    table->segments = memory_alloc(bytes);
-    if (table->segments == NULL)
-        return memory_failed("the table of segments", bytes);
-    uint32_t filled = 0, words = 0;
-    for (int64_t i = 0; i < job->segment_count; i++) {
-        const segment *from = &job->segments[i];
-        const uint32_t first = (uint32_t)(from->first_row / SEARCH_WORD_ROWS);
-        if (from->count == 0)
-            continue;
-        if (first > words)
-            table->segments[filled++] = (kernel_segment){.first_row = words * SEARCH_WORD_ROWS, .word_end = first};
-        words = first + (uint32_t)divide_up_i64(from->count, SEARCH_WORD_ROWS);
-        table->segments[filled++] = (kernel_segment){.rows = from->rows.data,
-                                                     .codes = row_type_is_bytes(job->type) ? from->rows.data : from->codes.data,
-                                                     .scales = from->scales.data,
-                                                     .residuals = from->residuals.data,
-                                                     .norms = from->norms.data,
-                                                     .live = from->live.data,
-                                                     .first_row = (uint32_t)from->first_row,
-                                                     .word_end = words};
-    }
-    table->bytes = filled * sizeof *table->segments;
-    *rows = (kernel_rows){.segment_count = filled,
-                          .word_count = words,
-                          .chunks = packed_chunks(job->dim),
-                          .metric = job->metric,
-                          .type = job->type};
-    return WW_OK;
-}
-
 /* ---- places -----------------------------------------------------------------------------------------------------------------
  */
 
@@ -259,7 +226,7 @@ ww_status gpu_lists_push(ww_device *device, const list_push *job, device_lists *
         .dim = job->dim, .type = job->type, .segments = job->segments, .segment_count = job->segment_count};
     ww_status status = take_memory(&p);
     if (status == WW_OK)
-        status = gpu_lists_segments(&rows, &table, &p.rows);
+        status = segment_table_make(&rows, true, &table, &p.rows);
     if (status == WW_OK)
         status = gpu_stream_borrow(p.device, &p.stream);
     if (status == WW_OK)

@@ -422,7 +422,7 @@ ww_status gpu_rows_search_lists(ww_device *device, const list_job *job)
     segment_table table = {0};
     ww_status status = take_memory(&s);
     if (status == WW_OK)
-        status = gpu_lists_segments(&job->search, &table, &s.rows);
+        status = segment_table_make(&job->search, true, &table, &s.rows);
     if (status == WW_OK)
         status = gpu_stream_borrow(s.device, &s.stream);
     if (status == WW_OK)
