@@ -107,6 +107,7 @@ set(LONG_FORMS
     "gpu_cuda_numbers: it fetches the package with cuBLAS's header, half a gigabyte; the short form fetches the driver's header only"
     "kernels_search: three orders of the emulator's waves; the short form has one"
     "server_follow: kills of the server for a minute, and a place in the log that is not reached in time; the short form kills for four seconds"
+    "server_cluster: kills of nodes and of the database for a minute; the short form kills each once"
     "cross_backend: every case with every metric; the short form takes the metrics by turns"
     "model_bits: every decoder on emulated devices; the short form has two more than llama there"
     "map: whole layouts and cancelled ones on emulated devices, too; the short form makes these on the CPU only"

@@ -12,6 +12,8 @@
 #include "server/state.h"
 #include "server/ui/map.h"
 
+enum { ALIAS_BYTES = 512 };
+
 /* With the lock. */
 static entry *find_named(server *s, const char *name)
 {
@@ -50,6 +52,7 @@ static void close_entry(entry *e)
     ww_collection_destroy(e->collection);
     pthread_rwlock_destroy(&e->swap);
     memory_free(e->parts);
+    memory_free(e->stored);
     memory_free(e->name);
 }
 
@@ -83,9 +86,10 @@ static bool run_unreplaced(queue *q, request *taken)
 static ww_status open_entry(server *s, const char *name, const char *shown, entry *e)
 {
     ww_collection_info info = ww_collection_info_default();
-    *e = (entry){.name = memory_copy_text(shown, strlen(shown)), .references = 2};
+    *e = (entry){
+        .name = memory_copy_text(shown, strlen(shown)), .stored = memory_copy_text(name, strlen(name)), .references = 2};
     swap_init(e);
-    if (!e->name)
+    if (!e->name || !e->stored)
         return memory_failed("a collection", strlen(shown));
     ww_status status = ww_store_collection(s->store, name, &e->collection);
     if (status == WW_OK)
@@ -186,12 +190,24 @@ static ww_status entry_create(server *s, const char *name, entry **made)
     return WW_OK;
 }
 
+/* The same for the collection of an alias, which may have come from another node and not be open yet. */
+static ww_status create_of_alias(server *s, const char *name, entry **made)
+{
+    char collection[ALIAS_BYTES] = "";
+    pthread_mutex_lock(&s->lock);
+    for (const alias *a = s->aliases; a; a = a->next)
+        if (strcmp(a->name, name) == 0)
+            text_copy(collection, sizeof collection, a->collection);
+    pthread_mutex_unlock(&s->lock);
+    return collection[0] != '\0' ? entry_create(s, collection, made) : WW_NOT_FOUND;
+}
+
 entry *entry_open(server *s, const char *name)
 {
     entry *found = entry_find(s, name), *made = NULL;
     if (found || strcmp(name, NOTES_COLLECTION) == 0 || strchr(name, '/'))
         return found;
-    if (entry_create(s, name, &made) != WW_OK)
+    if (entry_create(s, name, &made) != WW_OK && create_of_alias(s, name, &made) != WW_OK)
         return NULL;
     pthread_mutex_lock(&s->lock);
     found = find_locked(s, name); /* another thread was faster? */
@@ -245,18 +261,26 @@ entry *entry_next(server *s, entry *e)
 
 /* ---- at the beginning and at the end ------------------------------------------------------------------------------------- */
 
-ww_status alias_set(server *s, const char *name, const char *collection)
+static alias *alias_make(const char *name, const char *collection)
 {
     alias *made = memory_alloc_zeroed(1, sizeof *made);
     char *name_copy = memory_copy_text(name, strlen(name)), *copy = memory_copy_text(collection, strlen(collection));
-    if (!made || !name_copy || !copy) {
-        memory_free(made);
-        memory_free(name_copy);
-        memory_free(copy);
-        return memory_failed("an alias", sizeof *made);
+    if (made && name_copy && copy) {
+        *made = (alias){name_copy, copy, NULL};
+        return made;
     }
+    memory_free(made);
+    memory_free(name_copy);
+    memory_free(copy);
+    return NULL;
+}
+
+ww_status alias_set(server *s, const char *name, const char *collection)
+{
+    alias *made = alias_make(name, collection);
+    if (!made)
+        return memory_failed("an alias", sizeof *made);
     alias_forget(s, name);
-    *made = (alias){name_copy, copy, NULL};
     pthread_mutex_lock(&s->lock);
     made->next = s->aliases;
     s->aliases = made;
@@ -283,14 +307,52 @@ bool alias_forget(server *s, const char *name)
     return true;
 }
 
+typedef struct alias_list {
+    alias *first;
+    bool failed;
+} alias_list;
+
 static void load_alias(void *user, const char *rest, const char *value)
 {
+    alias_list *list = user;
     const char *collection = json_given(json_root(value), "collection");
-    char name[512];
+    char name[ALIAS_BYTES];
     if (!collection || json_type_of(collection) != JSON_TEXT || json_end(collection) - collection > (long)sizeof name)
         return;
     name[json_text_read(collection, name)] = '\0';
-    (void)alias_set(user, rest, name);
+    alias *made = alias_make(rest, name);
+    list->failed = list->failed || !made;
+    if (made) {
+        made->next = list->first;
+        list->first = made;
+    }
+}
+
+static void aliases_free(alias *first)
+{
+    for (alias *next; first; first = next) {
+        next = first->next;
+        memory_free(first->name);
+        memory_free(first->collection);
+        memory_free(first);
+    }
+}
+
+ww_status aliases_load(server *s)
+{
+    alias_list list = {NULL, false};
+    ww_status status = notes_each(s, "alias:", load_alias, &list);
+    if (status == WW_OK && list.failed)
+        status = memory_failed("aliases", sizeof *list.first);
+    if (status == WW_OK) {
+        pthread_mutex_lock(&s->lock);
+        alias *old = s->aliases;
+        s->aliases = list.first;
+        list.first = old;
+        pthread_mutex_unlock(&s->lock);
+    }
+    aliases_free(list.first);
+    return status;
 }
 
 /* Older servers wrote "index:NAME:FIELD", where both may contain a colon. The longest name that is a collection's is meant; a
@@ -332,14 +394,14 @@ ww_status entries_load(server *s)
     }
     ww_results_destroy(list);
     if (status == WW_OK)
-        status = notes_each(s, "alias:", load_alias, s);
+        status = aliases_load(s);
     return status == WW_OK ? rename_index_notes(s) : status;
 }
 
 void entries_free(server *s)
 {
-    while (s->aliases)
-        alias_forget(s, s->aliases->name);
+    aliases_free(s->aliases);
+    s->aliases = NULL;
     while (s->entries)
         entry_forget(s, s->entries->name);
     ww_collection_destroy(s->notes);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "server/cluster/sql_writer.h"
 #include "server/state.h"
 
 /* The same without the lock. */
@@ -39,12 +40,16 @@ ww_status notes_put(server *s, const char *name, const char *value)
     rows.vectors = &nothing;
     rows.ids = &name;
     rows.payloads = &value;
+    if (sql_writer_here())
+        return sql_writer_note(sql_writer_here(), name, value);
     const ww_status status = open_notes(s, true);
     return status == WW_OK ? ww_collection_upsert(s->notes, &rows) : status;
 }
 
 ww_status notes_remove(server *s, const char *name)
 {
+    if (sql_writer_here())
+        return sql_writer_note(sql_writer_here(), name, NULL);
     const ww_status status = open_notes(s, false);
     return status == WW_OK && s->notes ? ww_collection_discard(s->notes, &name, 1, NULL) : status;
 }
@@ -55,6 +60,8 @@ ww_status notes_each(server *s, const char *prefix, void (*tell)(void *user, con
     ww_get get = ww_get_default();
     get.count = WW_ROWS_MAX;
     get.fetch = WW_FETCH_IDS | WW_FETCH_PAYLOADS;
+    if (sql_writer_here())
+        return sql_writer_notes(sql_writer_here(), prefix, tell, user);
     ww_status status = open_notes(s, false);
     if (status != WW_OK || !s->notes)
         return status;

@@ -1,6 +1,7 @@
 /* What Qdrant's API stores with collections and a store does not: aliases, and which payload fields are declared as indexed.
  * Notes are rows of a separate collection in the same file, so they are as durable as everything else. Only threads
- * that may wait call these functions. */
+ * that may wait call these functions. With --cluster they
+ * are rows of a table of the database: within a change (changes.h) they are read and written there. */
 #ifndef WW_SERVER_NOTES_H
 #define WW_SERVER_NOTES_H
 

@@ -55,6 +55,7 @@ typedef struct rate {
 /* A served collection. It lives as long as there are references to it. */
 struct entry {
     char *name;
+    char *stored; /* its name in the store */
     ww_collection *collection;
     int32_t dim;
     ww_metric metric;
@@ -143,6 +144,9 @@ struct server {
     follower *follower;  /* NULL: nothing is followed */
     struct nodes *nodes; /* with `scatter`: the others that follow the same tables; NULL: this server answers by itself */
     struct scatter *scatter;
+    struct sql_writer *writer; /* with --cluster; NULL: changes are made in the store */
+    bool shared_route;     /* the route that runs in `writes` is one transaction of the cluster */
+    queue writes;          /* with --cluster: all requests that change something, one after the other */
     queue behind; /* requests that wait for a place in the followed database's log */
     queue again;  /* parts of requests by which this node checks itself */
     atomic_llong verify_turns;
@@ -242,6 +246,7 @@ void entry_forget(server *s, const char *name); /* it was dropped */
 entry *entry_next(server *s, entry *e);
 ww_status alias_set(server *s, const char *name, const char *collection);
 bool alias_forget(server *s, const char *name); /* false: there is none */
+ww_status aliases_load(server *s);              /* from the notes, in place of those that are known */
 ww_status entries_load(server *s);
 void entries_free(server *s);
 

@@ -1,15 +1,15 @@
 /* In place of the follower where the build found no libpq: to follow says what is missing. */
 #include "base/status.h"
 #include "server/cluster/follow.h"
+#include "server/cluster/sql_writer.h"
 #include "server/nodes/members.h"
 #include "server/nodes/nodes.h"
 #include "server/nodes/scatter.h"
 #include "server/out.h"
 
-ww_status follower_start(ww_store *store, const follow_config *config, void (*changed)(void *user), void *user,
-                         follower **started)
+ww_status follower_start(ww_store *store, const follow_config *config, const follow_listener *listener, follower **started)
 {
-    (void)store, (void)config, (void)changed, (void)user, (void)started;
+    (void)store, (void)config, (void)listener, (void)started;
     return ww_fail(WW_UNSUPPORTED,
                    "this program was built without PostgreSQL's client library or libcurl, so it cannot follow a database; "
                    "install libpq-dev and libcurl4-gnutls-dev and build it again");
@@ -88,8 +88,8 @@ void follower_metrics(follower *f, out *o)
 
 ww_status nodes_start(const follow_config *config, follower *f, nodes **started)
 {
-    (void)started;
-    return follower_start(NULL, config, NULL, f, NULL);
+    (void)f, (void)started;
+    return follower_start(NULL, config, NULL, NULL);
 }
 
 void nodes_stop(nodes *n)
@@ -113,7 +113,7 @@ void nodes_why(nodes *n, char *why, size_t capacity)
 ww_status members_list(const char *conninfo, void (*tell)(void *user, const cluster_member *member), void *user)
 {
     (void)conninfo, (void)tell, (void)user;
-    return follower_start(NULL, NULL, NULL, NULL, NULL);
+    return follower_start(NULL, NULL, NULL, NULL);
 }
 
 ww_status members_remove(const char *conninfo, const char *name, bool force)
@@ -125,7 +125,7 @@ ww_status members_remove(const char *conninfo, const char *name, bool force)
 ww_status scatter_start(struct server *s, nodes *n, scatter **started)
 {
     (void)s, (void)n, (void)started;
-    return follower_start(NULL, NULL, NULL, NULL, NULL);
+    return follower_start(NULL, NULL, NULL, NULL);
 }
 
 void scatter_stop(scatter *sc)
@@ -152,4 +152,98 @@ bool scatter_can_verify(scatter *sc, const struct request *r)
 void scatter_metrics(scatter *sc, out *o)
 {
     (void)sc, (void)o;
+}
+
+/* ---- the writer, which is never made ------------------------------------------------------------------------------------- */
+
+static ww_status absent(void)
+{
+    return follower_start(NULL, NULL, NULL, NULL);
+}
+
+ww_status sql_writer_create(const follow_config *config, follower *f, sql_writer **made)
+{
+    (void)config, (void)f, (void)made;
+    return absent();
+}
+
+void sql_writer_destroy(sql_writer *w)
+{
+    (void)w;
+}
+
+ww_status sql_writer_begin(sql_writer *w)
+{
+    (void)w;
+    return absent();
+}
+
+ww_status sql_writer_commit(sql_writer *w)
+{
+    return sql_writer_begin(w);
+}
+
+void sql_writer_rollback(sql_writer *w)
+{
+    (void)w;
+}
+
+sql_writer *sql_writer_here(void)
+{
+    return NULL;
+}
+
+ww_status sql_writer_upsert(sql_writer *w, const char *collection, const ww_rows *rows)
+{
+    (void)w, (void)collection, (void)rows;
+    return absent();
+}
+
+ww_status sql_writer_update(sql_writer *w, const char *collection, const ww_rows *rows)
+{
+    return sql_writer_upsert(w, collection, rows);
+}
+
+ww_status sql_writer_discard(sql_writer *w, const char *collection, const char *const *ids, int64_t count)
+{
+    (void)w, (void)collection, (void)ids, (void)count;
+    return absent();
+}
+
+ww_status sql_writer_set_payloads(sql_writer *w, const char *collection, const char *const *ids, const char *const *payloads,
+                                  int64_t count)
+{
+    (void)payloads;
+    return sql_writer_discard(w, collection, ids, count);
+}
+
+ww_status sql_writer_load(sql_writer *w, const char *collection, ww_collection *to, const char *const *ids, int64_t count)
+{
+    (void)to;
+    return sql_writer_discard(w, collection, ids, count);
+}
+
+ww_status sql_writer_create_collection(sql_writer *w, const ww_collection_config *config)
+{
+    (void)w, (void)config;
+    return absent();
+}
+
+ww_status sql_writer_drop_collection(sql_writer *w, const char *name)
+{
+    (void)w, (void)name;
+    return absent();
+}
+
+ww_status sql_writer_note(sql_writer *w, const char *name, const char *value)
+{
+    (void)value;
+    return sql_writer_drop_collection(w, name);
+}
+
+ww_status sql_writer_notes(sql_writer *w, const char *prefix, void (*tell)(void *user, const char *rest, const char *value),
+                           void *user)
+{
+    (void)tell, (void)user;
+    return sql_writer_drop_collection(w, prefix);
 }

@@ -11,9 +11,10 @@
 enum {
     BATCH_ROWS = 1024,
     BATCH_BYTES = 16 << 20,
-    SLOTS = 4096, /* of the table of a batch's ids: a power of two, four times the rows */
-    FOLLOWED_MAX = 64
+    SLOTS = 4096 /* of the table of a batch's ids: a power of two, four times the rows */
 };
+
+#define OWN_NOTES "follow:"
 
 /* Rows that wait to be written: their texts lie in `bytes`, at offsets, because it grows. */
 typedef struct row_batch {
@@ -22,19 +23,21 @@ typedef struct row_batch {
     float *vectors; /* BATCH_ROWS x dim */
     int32_t dim;
     out bytes;
-    size_t ids[BATCH_ROWS], payloads[BATCH_ROWS], texts[BATCH_ROWS]; /* SIZE_MAX: no text */
+    size_t ids[BATCH_ROWS], payloads[BATCH_ROWS], texts[BATCH_ROWS]; /* SIZE_MAX: no payload, no text */
     int16_t slots[SLOTS];                                            /* numbers of rows by their ids, from 1 */
 } row_batch;
+
+typedef struct followed_collection {
+    const followed_table *table;
+    ww_collection *collection;
+    int32_t dim; /* of the collection; the table may be described anew with another one */
+} followed_collection;
 
 struct applier {
     ww_store *store;
     ww_collection *notes;
-    struct {
-        const followed_table *table;
-        ww_collection *collection;
-        int32_t dim; /* of the collection; the table may be described anew with another one */
-    } followed[FOLLOWED_MAX];
-    int32_t followed_count;
+    followed_collection *followed; /* in the tables' order */
+    int32_t followed_count, followed_capacity;
     bool open;
     row_batch batch;
     out id; /* of the row that is looked at */
@@ -82,6 +85,7 @@ void applier_destroy(applier *a)
     for (int32_t i = 0; i < a->followed_count; i++)
         ww_collection_destroy(a->followed[i].collection);
     ww_collection_destroy(a->notes);
+    memory_free(a->followed);
     memory_free(a->batch.vectors);
     out_free(&a->batch.bytes);
     out_free(&a->id);
@@ -101,6 +105,20 @@ static ww_status check_same(ww_collection *collection, const followed_table *tab
     return status;
 }
 
+/* Makes room for one more collection. */
+static ww_status reserve_followed(applier *a)
+{
+    const int32_t larger = a->followed_capacity > 0 ? 2 * a->followed_capacity : 16;
+    if (a->followed_count < a->followed_capacity)
+        return WW_OK;
+    followed_collection *moved = memory_resize(a->followed, (size_t)larger * sizeof *moved);
+    if (!moved)
+        return memory_failed("a list of collections", (size_t)larger * sizeof *moved);
+    a->followed = moved;
+    a->followed_capacity = larger;
+    return WW_OK;
+}
+
 ww_status applier_collection(applier *a, const followed_table *table, ww_collection **collection)
 {
     for (int32_t i = 0; i < a->followed_count; i++)
@@ -113,10 +131,10 @@ ww_status applier_collection(applier *a, const followed_table *table, ww_collect
             *collection = a->followed[i].collection;
             return WW_OK;
         }
-    if (a->followed_count == FOLLOWED_MAX)
-        return ww_fail(WW_OUT_OF_RANGE, "at most %d tables can be followed", FOLLOWED_MAX);
     ww_collection *opened = NULL;
-    ww_status status = ww_store_collection(a->store, table->collection, &opened);
+    ww_status status = reserve_followed(a);
+    if (status == WW_OK)
+        status = ww_store_collection(a->store, table->collection, &opened);
     if (status == WW_NOT_FOUND) {
         ww_collection_config config = ww_collection_config_default();
         config.name = table->collection;
@@ -130,11 +148,25 @@ ww_status applier_collection(applier *a, const followed_table *table, ww_collect
         ww_collection_destroy(opened);
         return status;
     }
-    a->followed[a->followed_count].table = table;
-    a->followed[a->followed_count].dim = table->dim;
-    a->followed[a->followed_count++].collection = opened;
+    int32_t at = a->followed_count++;
+    for (; at > 0 && a->followed[at - 1].table->order > table->order; at--)
+        a->followed[at] = a->followed[at - 1];
+    a->followed[at] = (followed_collection){table, opened, table->dim};
     *collection = opened;
     return WW_OK;
+}
+
+void applier_forget(applier *a, const followed_table *table)
+{
+    int32_t left = 0;
+    for (int32_t i = 0; i < a->followed_count; i++)
+        if (a->followed[i].table == table)
+            ww_collection_destroy(a->followed[i].collection);
+        else
+            a->followed[left++] = a->followed[i];
+    a->followed_count = left;
+    if (a->batch.table == table)
+        a->batch.table = NULL;
 }
 
 /* ---- transactions -------------------------------------------------------------------------------------------------------- */
@@ -175,18 +207,20 @@ static ww_status write_rows(applier *a, int64_t first, int64_t count)
     row_batch *b = &a->batch;
     const char *ids[BATCH_ROWS], *payloads[BATCH_ROWS], *texts[BATCH_ROWS];
     ww_collection *collection = NULL;
+    bool any_text = false;
     ww_rows rows = ww_rows_default();
     for (int64_t i = 0; i < count; i++) {
         ids[i] = b->bytes.bytes + b->ids[first + i];
-        payloads[i] = b->bytes.bytes + b->payloads[first + i];
+        payloads[i] = b->payloads[first + i] == SIZE_MAX ? NULL : b->bytes.bytes + b->payloads[first + i];
         texts[i] = b->texts[first + i] == SIZE_MAX ? NULL : b->bytes.bytes + b->texts[first + i];
+        any_text = any_text || texts[i];
     }
     rows.count = count;
     rows.dim = b->dim;
     rows.vectors = b->vectors + first * b->dim;
     rows.ids = ids;
     rows.payloads = payloads;
-    rows.texts = b->table->has_text ? texts : NULL;
+    rows.texts = any_text ? texts : NULL;
     const ww_status status = applier_collection(a, b->table, &collection);
     return status == WW_OK ? ww_collection_upsert(collection, &rows) : status;
 }
@@ -237,7 +271,7 @@ static ww_status flush(applier *a)
     return status;
 }
 
-ww_status applier_commit(applier *a, const char *name, const char *note)
+static ww_status put_note(applier *a, const char *name, const char *note)
 {
     const float nothing = 0;
     ww_rows rows = ww_rows_default();
@@ -246,11 +280,47 @@ ww_status applier_commit(applier *a, const char *name, const char *note)
     rows.vectors = &nothing;
     rows.ids = &name;
     rows.payloads = &note;
+    return ww_collection_upsert(a->notes, &rows);
+}
+
+ww_status applier_note(applier *a, const pg_value *name, const pg_value *value)
+{
+    char *text = memory_copy_text(name->bytes ? name->bytes : "", name->length);
+    char *copy = value ? memory_copy_text(value->bytes, value->length) : NULL;
+    const char *const id = text;
+    ww_status status = text && (copy || !value) ? begin(a) : memory_failed("a note", name->length);
+    if (status == WW_OK)
+        status = value ? put_note(a, text, copy) : ww_collection_discard(a->notes, &id, 1, NULL);
+    memory_free(text);
+    memory_free(copy);
+    return status;
+}
+
+ww_status applier_clear_notes(applier *a)
+{
+    ww_results *all = NULL;
+    ww_get get = ww_get_default();
+    get.count = WW_ROWS_MAX;
+    get.fetch = WW_FETCH_IDS;
+    ww_status status = begin(a);
+    if (status == WW_OK)
+        status = ww_collection_get(a->notes, &get, &all);
+    for (int64_t i = 0; status == WW_OK && i < ww_results_count(all, 0); i++) {
+        const char *id = ww_results_id(all, 0, i);
+        if (id && strncmp(id, OWN_NOTES, strlen(OWN_NOTES)) != 0)
+            status = ww_collection_discard(a->notes, &id, 1, NULL);
+    }
+    ww_results_destroy(all);
+    return status;
+}
+
+ww_status applier_commit(applier *a, const char *name, const char *note)
+{
     ww_status status = begin(a);
     if (status == WW_OK)
         status = flush(a);
     if (status == WW_OK)
-        status = ww_collection_upsert(a->notes, &rows);
+        status = put_note(a, name, note);
     if (status == WW_OK) {
         a->open = false;
         status = ww_store_commit(a->store);
@@ -289,7 +359,8 @@ ww_status applier_digest(applier *a, uint64_t *digest)
     for (int32_t i = 0; status == WW_OK && i < a->followed_count; i++) {
         uint64_t one = 0;
         status = ww_collection_digest(a->followed[i].collection, &one);
-        *digest = fnv_word(*digest, one);
+        if (one != 0 || a->followed[i].table->order == 0) /* one of a cluster may be empty on some nodes only, for a moment */
+            *digest = fnv_word(*digest, one);
     }
     return status;
 }
@@ -423,6 +494,8 @@ static ww_status put(applier *a, const row_source *from, const table_row *row, c
         b->texts[b->count] = batch_text(b, old->text, strlen(old->text));
     b->payloads[b->count] = b->bytes.length;
     status = table_put_payload(&b->bytes, table, row, from->connection, old->payload);
+    if (b->bytes.length == b->payloads[b->count])
+        b->payloads[b->count] = SIZE_MAX;
     out_bytes(&b->bytes, "", 1);
     if (status != WW_OK || b->bytes.failed)
         return status != WW_OK ? status : memory_failed("rows of a table", b->bytes.length);

@@ -29,6 +29,9 @@ void applier_destroy(applier *a); /* rolls back; accepts NULL */
  */
 ww_status applier_collection(applier *a, const followed_table *table, ww_collection **collection);
 
+/* Closes the collection of a table, which is dropped. Nothing is open. */
+void applier_forget(applier *a, const followed_table *table);
+
 /* Where rows come from: the table, where their transaction ends (for the list of refused rows), and who converts values that
  * only the database can (table_put_payload). */
 typedef struct row_source {
@@ -43,6 +46,11 @@ ww_status applier_put(applier *a, const row_source *from, const table_row *row);
 ww_status applier_change(applier *a, const row_source *from, const table_row *old, const table_row *row);
 ww_status applier_remove(applier *a, const followed_table *table, const table_row *old);
 ww_status applier_clear(applier *a, const followed_table *table);
+
+/* Writes a note of the server (server/notes.h), or with a NULL value removes it. Removes all of them; notes of the follower's own
+ * stay. */
+ww_status applier_note(applier *a, const pg_value *name, const pg_value *value);
+ww_status applier_clear_notes(applier *a);
 
 /* Is there anything to commit? */
 bool applier_is_open(const applier *a);

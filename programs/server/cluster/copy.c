@@ -40,13 +40,23 @@ static bool read_row(const char *bytes, size_t length, pg_value *values, int32_t
     return !*failed;
 }
 
+/* The number of a table in the follower's list. */
+static int number_of(const follower *f, const followed_table *table)
+{
+    int number = 0;
+    while (&f->tables[number].table != table)
+        number++;
+    return number;
+}
+
 /* One message of COPY; the first one begins with the file's header. */
 static ww_status put_message(follower *f, const followed_table *table, const char *bytes, size_t length, bool first)
 {
     pg_value values[COPY_COLUMNS_MAX];
     table_row row;
     bool failed = false;
-    const int32_t columns = table->key_count + 1 + (table->has_text ? 1 : 0) + table->payload_count;
+    const int32_t columns =
+        table->key_count + (table->vector_form != VECTOR_NONE) + (table->has_text ? 1 : 0) + table->payload_count;
     if (first) {
         if (length < SIGNATURE_BYTES + 8 || memcmp(bytes, signature, SIGNATURE_BYTES) != 0)
             return ww_fail(WW_CORRUPT_FILE, "COPY did not begin with PostgreSQL's header");
@@ -60,7 +70,8 @@ static ww_status put_message(follower *f, const followed_table *table, const cha
         if (vector->presence == PG_TEXT && vector_form_is_binary(table->vector_form))
             vector->presence = PG_BINARY;
         table_row_of_copy(table, values, &row);
-        return applier_put(f->applier, &(row_source){.table = table}, &row);
+        const row_source from = {.table = table};
+        return f->shared ? shared_apply(f, number_of(f, table), &from, NULL, &row) : applier_put(f->applier, &from, &row);
     }
     return failed ? ww_fail(WW_CORRUPT_FILE, "COPY sent a row that is not one of the table %s.%s", table->schema, table->name)
                   : WW_OK;
@@ -93,7 +104,9 @@ static ww_status copy_table(follower *f, const followed_table *table)
     out_text(&sql, "COPY (");
     table_put_select(&sql, table);
     out_text(&sql, ") TO STDOUT (FORMAT binary)");
-    ww_status status = sql.failed ? memory_failed("a statement", sql.length) : applier_clear(f->applier, table);
+    ww_status status = sql.failed ? memory_failed("a statement", sql.length) : WW_OK;
+    if (status == WW_OK && !f->shared)
+        status = applier_clear(f->applier, table);
     if (status == WW_OK) {
         PGresult *result = PQexec(f->sql, sql.bytes);
         status = PQresultStatus(result) == PGRES_COPY_OUT ? WW_OK : pg_failed(f->sql, "COPY");
@@ -122,7 +135,9 @@ ww_status follow_copy(follower *f)
     snprintf(sql, sizeof sql, "SET TRANSACTION SNAPSHOT '%s'", snapshot);
     if (status == WW_OK)
         status = pg_do(f->sql, "the snapshot", sql);
-    for (size_t i = 0; status == WW_OK && i < f->config.table_count; i++) {
+    if (status == WW_OK && f->shared)
+        status = shared_begin_copy(f); /* this has copied the table of collections */
+    for (size_t i = f->shared ? SHARED_NOTES : 0; status == WW_OK && i < f->config.table_count; i++) {
         status = copy_table(f, &f->tables[i].table);
         pthread_mutex_lock(&f->lock);
         f->tables[i].stopped[0] = '\0';

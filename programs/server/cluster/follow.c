@@ -13,6 +13,7 @@
 #include "base/tables/hash.h"
 #include "base/text.h"
 #include "server/cluster/follow_state.h"
+#include "server/work/job.h"
 
 enum { RETRY_MS_MIN = 100, RETRY_MS_MAX = 5000 };
 
@@ -105,15 +106,17 @@ ww_status follow_commit(follower *f, pg_lsn lsn)
     out_free(&note);
     if (status != WW_OK)
         return status;
+    shared_tell(f);
     pthread_mutex_lock(&f->lock);
     f->shown.lsn = lsn;
+    pthread_cond_broadcast(&f->reached);
     f->shown.copied = f->shown.copied || f->place.copied;
     text_copy(f->shown.slot, sizeof f->shown.slot, f->place.slot);
     f->shown.end = f->shown.end > lsn ? f->shown.end : lsn;
     f->shown.figures = *applier_figures(f->applier);
     f->shown.applied_seconds = follow_seconds();
     pthread_mutex_unlock(&f->lock);
-    f->changed(f->user);
+    f->listener.changed(f->listener.user);
     return WW_OK;
 }
 
@@ -193,30 +196,48 @@ static void *run(void *user)
 static void follower_free(follower *f)
 {
     applier_destroy(f->applier);
+    shared_destroy(f->shared);
     pgoutput_free(&f->reader);
     if (f->wake >= 0)
         close(f->wake);
     pthread_mutex_destroy(&f->commit);
+    pthread_cond_destroy(&f->reached);
     pthread_mutex_destroy(&f->lock);
     memory_free(f->tables);
     memory_free(f);
 }
 
-ww_status follower_start(ww_store *store, const follow_config *config, void (*changed)(void *user), void *user,
-                         follower **started)
+static void init_locks(follower *f)
+{
+    pthread_condattr_t monotonic;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_mutex_init(&f->commit, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&f->reached, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+ww_status follower_start(ww_store *store, const follow_config *config, const follow_listener *listener, follower **started)
 {
     follower *f = memory_alloc_zeroed(1, sizeof *f);
     if (!f)
         return memory_failed("a follower", sizeof *f);
     f->store = store;
     f->config = *config;
-    f->changed = changed;
-    f->user = user;
-    pthread_mutex_init(&f->lock, NULL);
-    pthread_mutex_init(&f->commit, NULL);
+    f->listener = *listener;
+    text_copy(f->shown.why, sizeof f->shown.why, "connecting to the database");
+    if (config->cluster) {
+        f->config.tables = shared_tables;
+        f->config.table_count = SHARED_TABLES;
+    }
+    init_locks(f);
     f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    f->tables = memory_alloc_zeroed(config->table_count, sizeof *f->tables);
-    ww_status status = f->wake >= 0 && f->tables ? WW_OK : memory_failed("a follower", config->table_count * sizeof *f->tables);
+    f->tables = memory_alloc_zeroed(f->config.table_count, sizeof *f->tables);
+    ww_status status =
+        f->wake >= 0 && f->tables ? WW_OK : memory_failed("a follower", f->config.table_count * sizeof *f->tables);
+    if (status == WW_OK && config->cluster)
+        status = shared_create(store, &f->shared);
     if (status == WW_OK)
         status = applier_create(store, note_refused, f, &f->applier);
     if (status == WW_OK && pthread_create(&f->thread, NULL, run, f) != 0)
@@ -342,6 +363,25 @@ void follower_hurry(follower *f, uint64_t lsn)
     (void)!write(f->wake, &one, sizeof one);
 }
 
+bool follower_wait(follower *f, uint64_t lsn, double until_seconds)
+{
+    const long turn_ns = 50000000;
+    bool reached = follower_lsn(f) >= lsn;
+    if (!reached)
+        follower_hurry(f, lsn);
+    pthread_mutex_lock(&f->lock);
+    while (!reached && follow_seconds() < until_seconds && !job_is_over()) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += (until.tv_nsec + turn_ns) / 1000000000;
+        until.tv_nsec = (until.tv_nsec + turn_ns) % 1000000000;
+        (void)pthread_cond_timedwait(&f->reached, &f->lock, &until);
+        reached = f->shown.lsn >= lsn;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return reached;
+}
+
 static void put_text(out *o, const char *key, const char *text)
 {
     out_format(o, ",\"%s\":", key);
@@ -389,7 +429,7 @@ void follower_describe(follower *f, const char *collection, out *o)
     if (shown->distrust[0] != '\0')
         put_text(o, "out_of_service", shown->distrust);
     for (size_t i = 0; i < f->config.table_count; i++)
-        if (f->tables[i].stopped[0] != '\0' && (!collection || table_config_is(&f->config.tables[i], collection)))
+        if (f->tables[i].stopped[0] != '\0' && (!collection || f->shared || table_config_is(&f->config.tables[i], collection)))
             put_text(o, "stopped", f->tables[i].stopped);
     put_refused(shown, collection, o);
     pthread_mutex_unlock(&f->lock);

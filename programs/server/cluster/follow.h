@@ -1,4 +1,5 @@
-/* A follower: collections that are read-only copies of tables of a PostgreSQL database, kept up to date by logical replication.
+/* A follower: collections that are copies of tables of a PostgreSQL database, kept up to date by logical replication. With
+ * `cluster` of its config these are all collections of the server, and their rows are in one table (shared.h).
  *
  * One thread owns the connections. It copies the tables at an exported snapshot in one transaction of the store, then applies
  * the stream of changes: each visible state is one that the database had after a commit. When the connection, the slot or the
@@ -25,9 +26,15 @@ typedef enum follow_state {
 
 typedef struct follower follower;
 
-/* Starts the thread; the store and what `config` points at must live longer. `changed` is called from it after each commit. */
-ww_status follower_start(ww_store *store, const follow_config *config, void (*changed)(void *user), void *user,
-                         follower **started);
+/* Who is told what happens, on the follower's thread. */
+typedef struct follow_listener {
+    void (*changed)(void *user);                   /* after each commit */
+    void (*touched)(void *user, const char *name); /* before that: a collection of the store, or a note, is another one */
+    void *user;
+} follow_listener;
+
+/* Starts the thread; the store and what `config` points at must live longer. */
+ww_status follower_start(ww_store *store, const follow_config *config, const follow_listener *listener, follower **started);
 
 /* Ends the thread; what it had not committed is rolled back. Accepts NULL. */
 void follower_stop(follower *f);
@@ -43,6 +50,10 @@ follow_health follower_health(follower *f, char *why, size_t capacity);
 
 /* Asks the database at once how far it is, until `lsn` is reached. */
 void follower_hurry(follower *f, uint64_t lsn);
+
+/* Waits until `lsn` is reached; false if that did not happen before `until_seconds` of the monotonic clock, or before the
+ * calling worker's job was over. */
+bool follower_wait(follower *f, uint64_t lsn, double until_seconds);
 
 /* The node's name, which is its slot's; empty as long as the tables were never copied. */
 enum { NODE_NAME_BYTES = 64 };

@@ -8,6 +8,7 @@
 #include "server/cluster/apply.h"
 #include "server/cluster/digests.h"
 #include "server/cluster/follow.h"
+#include "server/cluster/shared.h"
 
 enum { FOLLOW_NAME_BYTES = 64, FOLLOW_WHY_BYTES = 400, SYSTEM_BYTES = 32 };
 
@@ -45,8 +46,8 @@ typedef struct tracked_table {
 struct follower {
     ww_store *store;
     follow_config config;
-    void (*changed)(void *user);
-    void *user;
+    follow_listener listener;
+    struct shared_schema *shared; /* NULL: tables of others are followed */
     pthread_t thread;
     int wake; /* an eventfd: stop, or hurry */
     atomic_bool stopping;
@@ -65,6 +66,7 @@ struct follower {
     pg_lsn database_end;                     /* of its log when it was connected */
 
     pthread_mutex_t lock;
+    pthread_cond_t reached; /* shown.lsn is higher */
     follow_shown shown;
 };
 

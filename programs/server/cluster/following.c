@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "server/changes.h"
 #include "server/cluster/values.h"
+#include "server/cluster/sql_writer.h"
 #include "server/route.h"
 #include "server/state.h"
 
@@ -18,6 +20,8 @@ bool table_config_is(const table_config *table, const char *collection)
 
 bool following_has(const server *s, const char *collection)
 {
+    if (s->config.follow.cluster)
+        return true;
     for (size_t i = 0; i < s->config.follow.table_count; i++)
         if (table_config_is(&s->config.follow.tables[i], collection))
             return true;
@@ -47,10 +51,16 @@ ww_status following_start(server *s)
 {
     queue_init(&s->behind, s, "follow", behind_run);
     s->behind.all = s->behind.sleeps = true;
+    queue_init(&s->writes, s, "writes", requests_run);
     queue_init(&s->again, s, "again", again_run);
     if (!s->config.follow.conninfo)
         return WW_OK;
-    const ww_status status = follower_start(s->store, &s->config.follow, changed, s, &s->follower);
+    const follow_listener listener = {changed, changes_came, s};
+    ww_status status = s->config.follow.cluster ? changes_read_models(s) : WW_OK;
+    if (status == WW_OK)
+        status = follower_start(s->store, &s->config.follow, &listener, &s->follower);
+    if (status == WW_OK && s->config.follow.cluster)
+        status = sql_writer_create(&s->config.follow, s->follower, &s->writer);
     return status == WW_OK ? cluster_start(s) : status;
 }
 
@@ -58,6 +68,8 @@ void following_stop(server *s)
 {
     cluster_stop(s);
     follower_stop(s->follower);
+    sql_writer_destroy(s->writer);
+    s->writer = NULL;
     s->follower = NULL;
 }
 
@@ -70,6 +82,8 @@ bool following_begin(request *r)
     if (wanted && !pg_lsn_read(wanted, &r->lsn_min))
         return request_fail(r, 400, "x-warpwave-min-lsn: '%.40s' is not a place in PostgreSQL's log, as in 16/B374D848",
                             wanted);
+    if (s->config.follow.cluster)
+        return changes_permitted(r) && cluster_begin(r);
     entry *e = route_changes(r->route) && r->names[0] ? entry_find(s, r->names[0]) : NULL; /* the name may be an alias */
     const bool followed = route_changes(r->route) && r->names[0] && following_has(s, e ? e->name : r->names[0]);
     if (e)

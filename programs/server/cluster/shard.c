@@ -73,7 +73,7 @@ static bool is_text(uint32_t type)
 
 ww_status shard_check(const followed_table *table)
 {
-    for (int32_t i = 0; table->shards > 1 && i < table->key_count; i++) {
+    for (int32_t i = table->shard_key; table->shards > 1 && i < table->key_count; i++) {
         const followed_column *key = &table->keys[i];
         if (!is_integer(key->type) && !is_text(key->type) && key->type != TYPE_UUID)
             return ww_fail(WW_UNSUPPORTED,
@@ -101,11 +101,12 @@ static void put_hash(out *sql, const followed_column *key)
 /* Several columns: the hash so far and the next column's, side by side in 64 bits, are hashed again. */
 void shard_put_condition(out *sql, const followed_table *table)
 {
+    const int32_t first = table->shard_key;
     out_text(sql, "((");
-    for (int32_t i = 1; i < table->key_count; i++)
+    for (int32_t i = first + 1; i < table->key_count; i++)
         out_text(sql, "hashint8((");
-    put_hash(sql, &table->keys[0]);
-    for (int32_t i = 1; i < table->key_count; i++) {
+    put_hash(sql, &table->keys[first]);
+    for (int32_t i = first + 1; i < table->key_count; i++) {
         out_text(sql, "::bigint << 32) # ");
         put_hash(sql, &table->keys[i]);
         out_text(sql, "::bigint)");
@@ -144,12 +145,12 @@ bool shard_has(const followed_table *table, const table_row *row)
     uint32_t hash = 0;
     if (table->shards <= 1)
         return true;
-    for (int32_t i = 0; i < table->key_count; i++) {
+    for (int32_t i = table->shard_key; i < table->key_count; i++) {
         if (row->keys[i]->presence != PG_TEXT)
             return false;
         const uint32_t own = hash_of(&table->keys[i], row->keys[i]);
         const uint64_t sign = (int32_t)own < 0 ? UINT64_C(0xffffffff00000000) : 0; /* as int4 becomes bigint */
-        hash = i == 0 ? own : pg_hash_integer((int64_t)((uint64_t)hash << 32 ^ (sign | own)));
+        hash = i == table->shard_key ? own : pg_hash_integer((int64_t)((uint64_t)hash << 32 ^ (sign | own)));
     }
     return (hash & INT32_MAX) % (uint32_t)table->shards == (uint32_t)table->shard;
 }

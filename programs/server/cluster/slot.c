@@ -47,7 +47,7 @@ static ww_status check_database(follower *f)
 
 uint64_t follow_tables_hash(const follow_config *config, bool shards)
 {
-    uint64_t hash = FNV_BEGIN;
+    uint64_t hash = config->cluster ? fnv_word(FNV_BEGIN, 1) : FNV_BEGIN;
     for (size_t i = 0; i < config->table_count; i++) {
         const table_config *t = &config->tables[i];
         const char *const parts[] = {t->collection, t->table, t->vector, t->text, t->payload};
@@ -63,6 +63,8 @@ ww_status follow_connect(follower *f)
     ww_status status = pg_open(f->config.conninfo, false, CONNECT_SECONDS, &f->sql);
     if (status == WW_OK)
         status = check_database(f);
+    if (status == WW_OK && f->shared)
+        status = shared_make_schema(f->sql);
     if (status == WW_OK)
         status = pg_open(f->config.conninfo, true, CONNECT_SECONDS, &f->stream);
     return status == WW_OK ? identify(f) : status;
@@ -102,17 +104,21 @@ static ww_status describe_tables(follower *f)
     for (size_t i = 0; status == WW_OK && i < f->config.table_count; i++) {
         followed_table table;
         status = table_describe(f->sql, &f->config.tables[i], &table);
-        table.shard = f->config.shard;
-        table.shards = f->config.shards;
+        if (!f->shared || i == SHARED_POINTS) {
+            table.shard = f->config.shard;
+            table.shards = f->config.shards;
+            table.shard_key = f->shared ? 1 : 0; /* the point's id: all vectors of a point lie together */
+        }
         if (status == WW_OK)
             status = shard_check(&table);
         if (status != WW_OK)
             break;
         f->tables[i].table = table;
         ww_collection *collection = NULL;
-        status = applier_collection(f->applier, &f->tables[i].table, &collection);
+        if (!f->shared)
+            status = applier_collection(f->applier, &f->tables[i].table, &collection);
     }
-    return status;
+    return status == WW_OK && f->shared ? shared_read_store(f) : status;
 }
 
 ww_status follow_needs_copy(follower *f, bool *needed, char why[FOLLOW_WHY_BYTES])
@@ -176,7 +182,7 @@ static ww_status create_publication(follower *f)
             out_format(&sql, "%s%s.%s", i > 0 ? ", " : "", schema, name);
         else
             sql.failed = true;
-        if (f->config.shards > 1 && PQserverVersion(f->sql) >= VERSION_ROW_FILTER) {
+        if (f->tables[i].table.shards > 1 && PQserverVersion(f->sql) >= VERSION_ROW_FILTER) {
             out_text(&sql, " WHERE ");
             shard_put_condition(&sql, &f->tables[i].table);
         }

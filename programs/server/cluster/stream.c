@@ -62,15 +62,18 @@ static ww_status tell(follower *f, progress *p, bool answer)
     if (PQputCopyData(f->stream, message, sizeof message) != 1 || PQflush(f->stream) != 0)
         return pg_failed(f->stream, "PostgreSQL");
     p->told_seconds = follow_seconds();
+    if (idle)
+        shared_tell(f);
     pthread_mutex_lock(&f->lock);
     if (idle) {
         f->shown.lsn = safe;
+        pthread_cond_broadcast(&f->reached);
         f->shown.applied_seconds = p->told_seconds;
     }
     f->shown.end = p->received > f->shown.end ? p->received : f->shown.end;
     pthread_mutex_unlock(&f->lock);
     if (idle)
-        f->changed(f->user);
+        f->listener.changed(f->listener.user);
     return WW_OK;
 }
 
@@ -90,7 +93,18 @@ static void stop_table(follower *f, tracked_table *t)
     pthread_mutex_unlock(&f->lock);
 }
 
-static ww_status apply_change(follower *f, const progress *p, const pg_message *m)
+/* Collections are made and dropped outside of transactions, so whatever is applied is committed before. What comes of the
+ * open transaction of the database is applied again after a kill, which changes nothing. */
+static ww_status settle(follower *f, progress *p)
+{
+    const pg_lsn lsn = p->pending ? p->pending : f->place.lsn;
+    if (!applier_is_open(f->applier))
+        return WW_OK;
+    p->pending = 0;
+    return follow_commit(f, lsn);
+}
+
+static ww_status apply_change(follower *f, progress *p, const pg_message *m)
 {
     tracked_table *t = find_table(f, m->relation);
     table_row old, row;
@@ -100,12 +114,19 @@ static ww_status apply_change(follower *f, const progress *p, const pg_message *
     if (!t->matched || (m->old_values && m->old_count != count) || (m->new_values && m->new_count != count))
         return ww_fail(WW_CORRUPT_FILE, "PostgreSQL sent a row of table %s.%s that does not match its description",
                        t->table.schema, t->table.name);
+    if (f->shared && t == &f->tables[SHARED_COLLECTIONS]) {
+        const ww_status settled = settle(f, p);
+        if (settled != WW_OK)
+            return settled;
+    }
     if (m->old_values)
         table_row_of_stream(&t->table, m->old_values, &old);
     if (m->new_values)
         table_row_of_stream(&t->table, m->new_values, &row);
     const row_source from = {&t->table, p->transaction, f->sql};
     const bool had = m->old_values && shard_has(&t->table, &old), has = m->new_values && shard_has(&t->table, &row);
+    if (f->shared)
+        return shared_apply(f, (int)(t - f->tables), &from, had ? &old : NULL, has ? &row : NULL);
     if (!has)
         return had ? applier_remove(f->applier, &t->table, &old) : WW_OK;
     if (m->kind == PG_INSERT || (m->old_values && !had)) /* it may come from another shard */
@@ -113,13 +134,13 @@ static ww_status apply_change(follower *f, const progress *p, const pg_message *
     return applier_change(f->applier, &from, m->old_values ? &old : NULL, &row);
 }
 
-static ww_status apply_truncate(follower *f, const pg_message *m)
+static ww_status apply_truncate(follower *f, progress *p, const pg_message *m)
 {
-    ww_status status = WW_OK;
+    ww_status status = f->shared ? settle(f, p) : WW_OK;
     for (int32_t i = 0; status == WW_OK && i < m->truncated_count; i++) {
         const tracked_table *t = find_table(f, m->truncated[i]);
         if (t && t->stopped[0] == '\0')
-            status = applier_clear(f->applier, &t->table);
+            status = f->shared ? shared_truncate(f, (int)(t - f->tables)) : applier_clear(f->applier, &t->table);
     }
     return status;
 }
@@ -162,7 +183,7 @@ static ww_status apply_message(follower *f, progress *p, const char *bytes, size
     case PG_DELETE:
         return again ? WW_OK : apply_change(f, p, &m);
     case PG_TRUNCATE:
-        return again ? WW_OK : apply_truncate(f, &m);
+        return again ? WW_OK : apply_truncate(f, p, &m);
     case PG_OTHER:
         break;
     }

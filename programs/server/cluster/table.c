@@ -179,7 +179,7 @@ static ww_status describe_columns(PGconn *connection, const table_config *config
     if (status != WW_OK)
         return status;
     status = take_keys(table, columns);
-    if (status == WW_OK)
+    if (status == WW_OK && config->vector)
         status = take_vector(table, columns, config->vector);
     table->has_text = config->text != NULL;
     if (status == WW_OK && config->text)
@@ -187,7 +187,7 @@ static ww_status describe_columns(PGconn *connection, const table_config *config
     if (status == WW_OK && config->payload)
         status = take_payload(table, columns, config->payload);
     PQclear(columns);
-    return status == WW_OK && table->dim == 0 ? find_dim(connection, table) : status;
+    return status == WW_OK && table->dim == 0 && !config->raw ? find_dim(connection, table) : status;
 }
 
 ww_status table_describe(PGconn *connection, const table_config *config, followed_table *table)
@@ -241,7 +241,7 @@ static ww_status match_column(const followed_table *table, const pg_message *rel
 
 ww_status table_match(followed_table *table, const pg_message *relation)
 {
-    ww_status status = match_column(table, relation, &table->vector);
+    ww_status status = table->vector_form == VECTOR_NONE ? WW_OK : match_column(table, relation, &table->vector);
     table->column_count = relation->column_count;
     if (status == WW_OK && table->has_text)
         status = match_column(table, relation, &table->text);
@@ -262,7 +262,7 @@ void table_row_of_stream(const followed_table *table, const pg_value *values, ta
 {
     for (int32_t i = 0; i < table->key_count; i++)
         row->keys[i] = &values[table->keys[i].place];
-    row->vector = &values[table->vector.place];
+    row->vector = table->vector_form == VECTOR_NONE ? NULL : &values[table->vector.place];
     row->text = table->has_text ? &values[table->text.place] : NULL;
     for (int32_t i = 0; i < table->payload_count; i++)
         row->payload[i] = &values[table->payload[i].place];
@@ -288,11 +288,11 @@ void table_put_select(out *sql, const followed_table *table)
     char *schema = pg_quoted(table->schema), *name = pg_quoted(table->name), *vector = pg_quoted(table->vector.name);
     out_text(sql, "SELECT ");
     for (int32_t i = 0; i < table->key_count; i++) {
+        out_text(sql, i > 0 ? ", " : "");
         put_column(sql, &table->keys[i]);
-        out_text(sql, ", ");
     }
-    if (schema && name && vector)
-        out_format(sql, vector_form_is_binary(table->vector_form) ? "%s" : "%s::text", vector);
+    if (schema && name && vector && table->vector_form != VECTOR_NONE)
+        out_format(sql, vector_form_is_binary(table->vector_form) ? ", %s" : ", %s::text", vector);
     if (table->has_text) {
         out_text(sql, ", ");
         put_column(sql, &table->text);
@@ -318,7 +318,7 @@ void table_row_of_copy(const followed_table *table, const pg_value *values, tabl
 {
     for (int32_t i = 0; i < table->key_count; i++)
         row->keys[i] = values++;
-    row->vector = values++;
+    row->vector = table->vector_form == VECTOR_NONE ? NULL : values++;
     row->text = table->has_text ? values++ : NULL;
     for (int32_t i = 0; i < table->payload_count; i++)
         row->payload[i] = values++;
@@ -362,6 +362,14 @@ static ww_status put_converted(out *o, PGconn *connection, const followed_column
 ww_status table_put_payload(out *o, const followed_table *table, const table_row *row, PGconn *connection, const char *old)
 {
     ww_status status = WW_OK;
+    if (table->whole_payload) {
+        const pg_value *value = row->payload[0];
+        if (value->presence == PG_TEXT)
+            out_bytes(o, value->bytes, value->length);
+        else if (value->presence == PG_UNCHANGED && old)
+            out_text(o, old);
+        return o->failed ? memory_failed("a payload", o->length) : WW_OK;
+    }
     out_text(o, "{");
     for (int32_t i = 0; status == WW_OK && i < table->payload_count; i++) {
         const followed_column *column = &table->payload[i];

@@ -26,8 +26,11 @@ typedef struct followed_table {
     vector_form vector_form;
     bool has_text;
     int32_t dim;
+    bool whole_payload;    /* the only column of the payload is all of it, and NULL is none */
+    int64_t order;         /* in which digests of collections are joined */
     int32_t column_count;  /* of the stream's rows */
     int32_t shard, shards; /* which part of the rows is followed, from 0; 1 shard: all rows */
+    int32_t shard_key;     /* the first column of the key by which rows are spread over shards */
 } followed_table;
 
 /* Reads the table's description from the database and checks it: that it is a table with a primary key, that the columns exist
@@ -54,7 +57,7 @@ void table_row_of_stream(const followed_table *table, const pg_value *values, ta
 /* Appends the id. False if a part of the key is missing. */
 bool table_put_id(out *o, const followed_table *table, const table_row *row);
 
-/* Appends the payload. Values that the database must convert are asked for on `connection`; so are none of a copy, whose SELECT
+/* Appends the payload; nothing if there is none. Values that the database must convert are asked for on `connection`; so are none of a copy, whose SELECT
  * has them converted: NULL there. `old`, JSON of the row as it was, has the values that were not sent; NULL: there are none. */
 ww_status table_put_payload(out *o, const followed_table *table, const table_row *row, PGconn *connection, const char *old);
 

@@ -48,16 +48,19 @@ bool cluster_begin(request *r)
     return true;
 }
 
-/* The followed table that the request reads; NULL: none. Copies the collection's own name. */
-static const table_config *table_of(const request *r, char *collection, size_t capacity)
+/* Does the request read a collection that follows a table? Copies its own name, and its metric. */
+static bool reads_followed(const request *r, char *collection, size_t capacity, ww_metric *metric)
 {
     server *s = r->server;
     entry *e = entry_find(s, r->names[0]); /* the name may be an alias */
-    const table_config *found = NULL;
+    bool found = e && s->config.follow.cluster;
+    if (found)
+        *metric = e->metric;
     snprintf(collection, capacity, "%s", e ? e->name : r->names[0]);
-    for (size_t i = 0; !found && i < s->config.follow.table_count; i++)
-        if (table_config_is(&s->config.follow.tables[i], collection))
-            found = &s->config.follow.tables[i];
+    for (size_t i = 0; !found && i < s->config.follow.table_count; i++) {
+        found = table_config_is(&s->config.follow.tables[i], collection);
+        *metric = s->config.follow.tables[i].metric;
+    }
     if (e)
         entry_release(s, e);
     return found;
@@ -80,19 +83,20 @@ bool cluster_takes(request *r)
     const int64_t every = s->config.follow.verify;
     if (!s->scatter || !reads_rows(r) || (r->part && !r->again))
         return false;
-    const table_config *table = table_of(r, collection, sizeof collection);
+    ww_metric metric = WW_COSINE;
+    const bool followed = reads_followed(r, collection, sizeof collection, &metric);
     if (r->again) {
-        if (table && scatter_is_exact(r))
+        if (followed && scatter_is_exact(r))
             queue_submit(&s->again, r);
         else if (!request_fail(r, 400, "x-warpwave-again: only for exact searches by vectors of followed tables"))
             request_done(r);
         return true;
     }
     const bool verified =
-        table && every > 0 && scatter_can_verify(s->scatter, r) && (atomic_fetch_add(&s->verify_turns, 1) + 1) % every == 0;
-    if (!table || (!verified && s->config.follow.shards == 1 && follower_serves(s->follower)))
+        followed && every > 0 && scatter_can_verify(s->scatter, r) && (atomic_fetch_add(&s->verify_turns, 1) + 1) % every == 0;
+    if (!followed || (!verified && s->config.follow.shards == 1 && follower_serves(s->follower)))
         return false;
-    scatter_submit(s->scatter, r, &(scatter_target){collection, table->metric, verified});
+    scatter_submit(s->scatter, r, &(scatter_target){collection, metric, verified});
     return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/changes.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/payload.h"
@@ -184,8 +185,7 @@ static ww_status upsert(entry *e, const operation *o)
     if (status == WW_OK && o->kind == OPERATION_UPSERT)
         status = strict_admits(e, ids, row_count);
     if (status == WW_OK && row_count > 0)
-        status = o->kind == OPERATION_UPSERT ? ww_collection_upsert(e->collection, &rows)
-                                             : ww_collection_update(e->collection, &rows);
+        status = o->kind == OPERATION_UPSERT ? entry_upsert(e, &rows) : entry_update(e, &rows);
     row_texts_free(&texts);
     memory_free(packed);
     memory_free(kept);
@@ -307,7 +307,7 @@ static ww_status upsert_rows(const entry *to, const operation *o, const part_row
     ww_status status = row_texts_find(&texts, to, o, &rows, from->texts);
     rows.texts = texts.list;
     if (status == WW_OK && from->count > 0)
-        status = ww_collection_upsert(to->collection, &rows);
+        status = entry_upsert(to, &rows);
     row_texts_free(&texts);
     return status;
 }
@@ -324,7 +324,7 @@ static ww_status upsert_part(const entry *part, const operation *o, const int64_
         status = upsert_rows(part, o, &rows);
     }
     if (status == WW_OK && o->kind == OPERATION_UPSERT && rows.missing_count > 0)
-        status = ww_collection_discard(part->collection, rows.missing, rows.missing_count, NULL);
+        status = entry_discard(part, rows.missing, rows.missing_count, NULL);
     part_rows_free(&rows);
     return status;
 }
@@ -414,7 +414,7 @@ static ww_status set_part_payloads(const entry *part, const char **ids, const ch
             own_payloads[own++] = payloads[i];
         }
     if (status == WW_OK && own > 0)
-        status = ww_collection_set_payloads(part->collection, own_ids, own_payloads, own);
+        status = entry_set_payloads(part, own_ids, own_payloads, own);
     ww_results_destroy(there);
     memory_free(own_ids);
     memory_free(own_payloads);
@@ -445,7 +445,7 @@ static ww_status change_payloads(entry *e, const operation *o, const ww_results 
     for (int64_t i = 0; status == WW_OK && i < count; i++)
         payloads[i] = o->kind == OPERATION_CLEAR_PAYLOAD ? NULL : all.bytes + starts[i];
     if (status == WW_OK && count > 0)
-        status = ww_collection_set_payloads(e->collection, ids, payloads, count);
+        status = entry_set_payloads(e, ids, payloads, count);
     for (size_t i = 0; status == WW_OK && count > 0 && i < e->part_count; i++)
         status = set_part_payloads(&e->parts[i], ids, payloads, count);
     out_free(&all);
@@ -457,17 +457,37 @@ static ww_status change_payloads(entry *e, const operation *o, const ww_results 
 
 /* ---- the whole ----------------------------------------------------------------------------------------------------------- */
 
+/* The ids that an operation names (memory_free()); NULL: out of memory. */
+static const char **list_ids(const operation *o)
+{
+    const char **ids = memory_alloc((size_t)(o->count + 1) * sizeof *ids);
+    if (!ids)
+        (void)memory_failed("ids", (size_t)o->count * sizeof *ids);
+    for (int64_t i = 0; ids && i < o->count; i++)
+        ids[i] = o->ids[i];
+    return ids;
+}
+
 /* The points that an operation names, or its filter finds. */
 static ww_status find_points(const entry *e, const operation *o, uint32_t fetch, ww_results **found)
 {
     if (o->filter.filter)
         return rows_matching(e, &o->filter, fetch, found);
-    const char **ids = memory_alloc((size_t)(o->count + 1) * sizeof *ids);
-    if (!ids)
-        return memory_failed("ids", (size_t)o->count * sizeof *ids);
-    for (int64_t i = 0; i < o->count; i++)
-        ids[i] = o->ids[i];
-    const ww_status status = points_get(e, ids, o->count, fetch, found);
+    const char **ids = list_ids(o);
+    const ww_status status = ids ? points_get(e, ids, o->count, fetch, found) : WW_OUT_OF_MEMORY;
+    memory_free(ids);
+    return status;
+}
+
+/* A node with a part of the rows gets those that the operation names from the database. */
+static ww_status find_absent(const entry *e, const operation *o)
+{
+    if (!changes_are_shared() || e->queue.server->config.follow.shards <= 1)
+        return WW_OK;
+    if (o->filter.filter)
+        return ww_fail(WW_UNSUPPORTED, "changing points by a filter: not supported in a cluster with shards; list their ids");
+    const char **ids = list_ids(o);
+    const ww_status status = ids ? entry_load(e, ids, o->count) : WW_OUT_OF_MEMORY;
     memory_free(ids);
     return status;
 }
@@ -496,9 +516,9 @@ static ww_status delete_points(entry *e, const operation *o, const ww_results *f
     ww_status status = WW_OK;
     for (size_t i = 0; status == WW_OK && there > 0 && i < e->part_count; i++)
         if (!names || lists_name(names, e->parts[i].name))
-            status = ww_collection_discard(e->parts[i].collection, ids, there, NULL);
+            status = entry_discard(&e->parts[i], ids, there, NULL);
     if (status == WW_OK && there > 0 && !names)
-        status = ww_collection_discard(e->collection, ids, there, NULL);
+        status = entry_discard(e, ids, there, NULL);
     memory_free(ids);
     return status;
 }
@@ -518,14 +538,15 @@ static ww_status upsert_unnamed(entry *e, const operation *o)
     return status;
 }
 
-static ww_status run(entry *e, const operation *o)
+ww_status operation_run(entry *e, const operation *o)
 {
-    if (o->kind == OPERATION_UPSERT || o->kind == OPERATION_UPDATE_VECTORS) {
-        const ww_status status = check_upsert(e, o);
-        if (status != WW_OK)
-            return status;
+    ww_status checked = find_absent(e, o);
+    if (checked == WW_OK && (o->kind == OPERATION_UPSERT || o->kind == OPERATION_UPDATE_VECTORS))
+        checked = check_upsert(e, o);
+    if (checked != WW_OK)
+        return checked;
+    if (o->kind == OPERATION_UPSERT || o->kind == OPERATION_UPDATE_VECTORS)
         return o->named ? upsert_named(e, o) : e->split ? upsert_unnamed(e, o) : upsert(e, o);
-    }
     if (o->kind == OPERATION_DELETE_VECTORS && !e->split)
         return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: vectors of this collection have no names");
     ww_results *found = NULL;
@@ -542,24 +563,4 @@ static ww_status run(entry *e, const operation *o)
 bool operation_can_join(const operation *o)
 {
     return !o->grant && !o->filter.filter && !o->update_filter.filter && o->mode == UPDATE_OR_INSERT && !o->bare;
-}
-
-ww_status operation_run_within(entry *e, const operation *o)
-{
-    return run(e, o);
-}
-
-ww_status operation_run(entry *e, const operation *o)
-{
-    if (!e->split)
-        return run(e, o); /* one write, which is a transaction by itself */
-    ww_store *store = e->queue.server->store;
-    ww_status status = ww_store_begin(store);
-    if (status != WW_OK)
-        return status;
-    status = run(e, o);
-    if (status == WW_OK)
-        return ww_store_commit(store);
-    (void)ww_store_rollback(store); /* the message stays that of the failure */
-    return status;
 }

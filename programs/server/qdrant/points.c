@@ -3,6 +3,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/changes.h"
 #include "server/qdrant/collections/layout.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/qdrant/listing.h"
@@ -148,16 +149,48 @@ static bool prepare_batch(request *r)
     return may_group(r);
 }
 
+/* Another node may have changed the collection since the request found it. Called within a transaction of the cluster, in which
+ * that cannot happen. */
+static ww_status renew(request *r)
+{
+    if (!changes_are_shared() || !atomic_load(&r->entry->replaced))
+        return WW_OK;
+    entry *now = entry_open(r->server, r->entry->name);
+    if (!now)
+        return ww_fail(WW_NOT_FOUND, "Not found: Collection `%s` doesn't exist!", r->entry->name);
+    entry_release(r->server, r->entry);
+    r->entry = now;
+    return WW_OK;
+}
+
+/* Runs an operation as one transaction. */
+static ww_status run_one(request *r, const operation *o)
+{
+    server *s = r->server;
+    if (!r->entry->split && !s->writer)
+        return operation_run(r->entry, o);
+    ww_status status = changes_begin(s);
+    if (status != WW_OK)
+        return status;
+    status = renew(r);
+    if (status == WW_OK)
+        status = operation_run(r->entry, o);
+    if (status == WW_OK)
+        return changes_commit(s);
+    changes_rollback(s);
+    return status;
+}
+
 /* Runs a request's operations, each as a transaction or all within that of the calling thread. */
 static ww_status run_operations(request *r, bool within)
 {
     change_plan *p = r->plan;
-    ww_status status = WW_OK;
+    ww_status status = within ? renew(r) : WW_OK;
     for (size_t i = 0; status == WW_OK && i < p->count; i++) {
         p->operations[i].forbidden = &p->forbidden;
         status = job_check();
         if (status == WW_OK)
-            status = within ? operation_run_within(r->entry, &p->operations[i]) : operation_run(r->entry, &p->operations[i]);
+            status = within ? operation_run(r->entry, &p->operations[i]) : run_one(r, &p->operations[i]);
     }
     return status;
 }
@@ -217,20 +250,26 @@ static void run_alone(request *r)
 }
 
 /* Runs requests from `first` up to `end` as one transaction: the disk is written once for all of them. If anything fails,
- * nothing is changed, and this returns false. */
+ * nothing is changed, and this returns false. Only with WW_TIMEOUT, of a cluster, it may have been: they are not run again. */
 static bool run_grouped(request *first, const request *end)
 {
-    ww_store *store = first->server->store;
-    if (ww_store_begin(store) != WW_OK)
+    server *s = first->server;
+    ww_status status = changes_begin(s);
+    if (status != WW_OK)
         return false;
-    ww_status status = WW_OK;
     for (request *r = first; status == WW_OK && r != end; r = r->next)
         status = run_operations(r, true);
     if (status != WW_OK) {
-        (void)ww_store_rollback(store);
+        changes_rollback(s);
         return false;
     }
-    return ww_store_commit(store) == WW_OK;
+    status = changes_commit(s);
+    for (request *r = first; (status == WW_OK || status == WW_TIMEOUT) && r != end; r = r->next)
+        if (status == WW_OK)
+            put_changed(r);
+        else
+            request_fail_status(r, status);
+    return status == WW_OK || status == WW_TIMEOUT;
 }
 
 /* Runs what waited together. A request that fails must not take others with it, so a group that fails is run one by one. */
@@ -239,17 +278,13 @@ static void run_changes(request *list)
     enum { GROUP_MAX = 256 }; /* with bodies of 64 KiB: other writes of the store wait for 16 MiB at most */
     for (request *first = list, *end; first; first = end) {
         int count = 0;
-        for (end = first; end && count < GROUP_MAX; end = end->next)
+        for (end = first; end && count < GROUP_MAX && end->entry == first->entry; end = end->next)
             count++;
         const bool limited = atomic_load(&first->entry->strict[STRICT_SIZE]) >= 0 ||
                              atomic_load(&first->entry->strict[STRICT_BYTES]) >= 0; /* then each counts the existing points */
         const bool grouped = count > 1 && !limited && run_grouped(first, end);
-        for (request *r = first; r != end; r = r->next) {
-            if (grouped)
-                put_changed(r);
-            else
-                run_alone(r);
-        }
+        for (request *r = first; !grouped && r != end; r = r->next)
+            run_alone(r);
     }
 }
 

@@ -6,6 +6,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "server/changes.h"
 #include "server/qdrant/select.h"
 #include "server/ui/map.h"
 #include "server/ui/ui.h"
@@ -288,12 +289,19 @@ void run_row_payload(request *r)
 {
     const rows_plan *p = r->plan;
     const char *const *ids = (const char *const *)p->ids, *payload = p->new_payload;
-    ww_status status = ww_collection_set_payloads(r->entry->collection, ids, &payload, 1);
+    const ww_status begun = changes_begin(r->server);
+    ww_status status = begun == WW_OK ? entry_load(r->entry, ids, 1) : begun;
+    if (status == WW_OK)
+        status = entry_set_payloads(r->entry, ids, &payload, 1);
     for (size_t i = 0; status == WW_OK && i < r->entry->part_count; i++) {
-        status = ww_collection_set_payloads(r->entry->parts[i].collection, ids, &payload, 1);
+        status = entry_set_payloads(&r->entry->parts[i], ids, &payload, 1);
         if (status == WW_NOT_FOUND)
             status = WW_OK;
     }
+    if (status == WW_OK)
+        status = changes_commit(r->server);
+    else if (begun == WW_OK)
+        changes_rollback(r->server);
     if (status == WW_OK)
         request_result_true(r);
     else
@@ -315,11 +323,16 @@ void run_rows_delete(request *r)
     const rows_plan *p = r->plan;
     const char *const *ids = (const char *const *)p->ids;
     int64_t missing = 0;
-    ww_status status = WW_OK;
+    const ww_status begun = changes_begin(r->server);
+    ww_status status = begun == WW_OK ? entry_load(r->entry, ids, p->count) : begun;
     for (size_t i = 0; status == WW_OK && i < r->entry->part_count; i++)
-        status = ww_collection_discard(r->entry->parts[i].collection, ids, p->count, NULL);
+        status = entry_discard(&r->entry->parts[i], ids, p->count, NULL);
     if (status == WW_OK)
-        status = ww_collection_discard(r->entry->collection, ids, p->count, &missing);
+        status = entry_discard(r->entry, ids, p->count, &missing);
+    if (status == WW_OK)
+        status = changes_commit(r->server);
+    else if (begun == WW_OK)
+        changes_rollback(r->server);
     if (status != WW_OK) {
         request_fail_status(r, status);
         return;

@@ -7,6 +7,7 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "server/changes.h"
 #include "server/route.h"
 
 void embedding_inputs_free(embedding_inputs *inputs)
@@ -188,7 +189,7 @@ static ww_status read_model(const request *r, ww_store_model *kept)
     text_copy(kept->fingerprint, sizeof kept->fingerprint, d->model->info.fingerprint);
     take_prompt(d->model, "query", kept->query_prefix, sizeof kept->query_prefix);
     take_prompt(d->model, "document", kept->document_prefix, sizeof kept->document_prefix);
-    return route_changes(r->route) ? ww_store_set_model(r->server->store, r->entry->name, kept) : WW_OK;
+    return route_changes(r->route) ? changes_set_model(r->server, r->entry->name, kept) : WW_OK;
 }
 
 readiness documents_check(request *r)

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "server/body/encoding.h"
+#include "server/changes.h"
 #include "server/qdrant/collections/layout.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/route.h"
@@ -73,6 +74,8 @@ bool request_prepares_long(const request *r)
 queue *collection_queue(request *r)
 {
     const bool read = r->route->work == WORK_READ;
+    if (changes_cluster(r))
+        return &r->server->writes;
     if (r->entry)
         return read ? &r->entry->reads : &r->entry->queue;
     return read ? &r->server->store_reads : &r->server->store_queue;
@@ -90,6 +93,8 @@ void request_dispatch(request *r)
     } else if (r->route->work == WORK_MODEL) {
         q = r->queue;
     }
+    if (changes_cluster(r))
+        q = &s->writes;
     if (r->documents && !documents_prefix(r)) {
         request_done(r);
         return;
@@ -128,7 +133,7 @@ static readiness make_ready(request *r)
         r->entry = NULL;
     }
     if (of_collection && !r->entry) { /* it was not known when the request came, or was replaced */
-        if (!request_open_collection(r))
+        if (!changes_find_collection(r) || !request_open_collection(r))
             return REQUEST_REFUSED;
         queue_submit(collection_queue(r), r);
         return REQUEST_SENT_ON;
@@ -142,7 +147,7 @@ static readiness make_ready(request *r)
 static void run_together(request *list)
 {
     job_begin(list);
-    list->route->run(list);
+    changes_run(list);
     job_end(list);
     for (request *r = list, *next; r; r = next) {
         next = r->next;

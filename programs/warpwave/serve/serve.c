@@ -20,7 +20,7 @@ enum { ADDRESS_BYTES = 64, NAME_BYTES = 128 };
 typedef struct serve_settings {
     const char *device, *listen;
     text_list models, hosts, origins, tables, vectors, texts, payloads;
-    const char *follow, *publication, *shard, *advertise, *node_key_file;
+    const char *follow, *cluster, *publication, *shard, *advertise, *node_key_file;
     int metric;
     int64_t verify;
     const char *chat_template, *keys, *key_file, *read_only_key_file, *certificate, *private_key, *access_log, *audit_log,
@@ -45,6 +45,8 @@ static const option options[] = {
     OPTION_IS_FLAG(serve_settings, no_auth, "--no-auth", "permit a public address without keys"),
     OPTION_IS_TEXT(serve_settings, follow, false, "--follow", "CONNECTION",
                    "follow tables of PostgreSQL, as in \"host=db dbname=app\": each is a read-only collection"),
+    OPTION_IS_TEXT(serve_settings, cluster, false, "--cluster", "CONNECTION",
+                   "keep all collections in PostgreSQL, in the schema warpwave, with other nodes; STORE is only a cache"),
     OPTION_IS_LIST(serve_settings, tables, false, "--table", "[NAME=]TABLE",
                    "a table to follow, as in public.docs; may be repeated. The default NAME is the table's"),
     OPTION_IS_LIST(serve_settings, vectors, false, "--vector", "COLUMN",
@@ -208,10 +210,17 @@ static ww_status read_node(const serve_settings *s, follow_config *follow)
 
 static ww_status read_follow(const serve_settings *s, table_config *tables, char (*names)[NAME_BYTES], server_config *config)
 {
-    if (!s->follow &&
-        (s->tables.count > 0 || s->vectors.count > 0 || s->publication || s->shard || s->advertise || s->verify > 0))
+    if (!s->follow && (s->tables.count > 0 || s->vectors.count > 0 || s->texts.count > 0 || s->payloads.count > 0))
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--table, --vector, --text and --payload need --follow"));
+    if (!s->follow && !s->cluster && (s->publication || s->shard || s->advertise || s->verify > 0))
         return command_line_wrong(
-            ww_fail(WW_INVALID_ARGUMENT, "--table, --vector, --publication, --shard, --advertise and --verify need --follow"));
+            ww_fail(WW_INVALID_ARGUMENT, "--publication, --shard, --advertise and --verify need --follow or --cluster"));
+    if (s->follow && s->cluster)
+        return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--follow and --cluster: a server can do one of them"));
+    if (s->cluster) {
+        config->follow = (follow_config){.conninfo = s->cluster, .publication = s->publication, .cluster = true};
+        return read_node(s, &config->follow);
+    }
     if (!s->follow)
         return WW_OK;
     if (s->tables.count == 0 || s->vectors.count == 0)

@@ -1,11 +1,11 @@
 /* Aliases: other names of collections. */
 #include "server/qdrant/collections/aliases.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/changes.h"
 #include "server/notes.h"
 #include "server/state.h"
 
@@ -28,6 +28,28 @@ bool prepare_aliases(request *r)
     return true;
 }
 
+typedef struct alias_search {
+    const char *name;
+    char collection[256]; /* empty: it was not found */
+} alias_search;
+
+static void compare_alias(void *user, const char *rest, const char *value)
+{
+    alias_search *search = user;
+    const char *collection = json_given(json_root(value), "collection");
+    if (strcmp(rest, search->name) == 0 && collection && json_end(collection) - collection <= (long)sizeof search->collection)
+        search->collection[json_text_read(collection, search->collection)] = '\0';
+}
+
+/* Finds the collection of an alias; an earlier action may have changed it. False: the request failed. */
+static bool find_alias(request *r, alias_search *search)
+{
+    const ww_status status = notes_each(r->server, "alias:", compare_alias, search);
+    if (status != WW_OK)
+        return request_fail_status(r, status);
+    return search->collection[0] != '\0' ? true : request_fail(r, 404, "Not found: Alias %s does not exists!", search->name);
+}
+
 static bool make_alias(request *r, const char *name, const char *collection)
 {
     server *s = r->server;
@@ -48,7 +70,7 @@ static bool make_alias(request *r, const char *name, const char *collection)
     out_text(&value, "}");
     ww_status status =
         note.failed || value.failed ? memory_failed("an alias", note.length) : notes_put(s, note.bytes, value.bytes);
-    if (status == WW_OK)
+    if (status == WW_OK && !changes_are_shared())
         status = alias_set(s, name, e->name);
     out_free(&note);
     out_free(&value);
@@ -59,26 +81,22 @@ static bool make_alias(request *r, const char *name, const char *collection)
 static bool remove_alias(request *r, const char *name)
 {
     out note = {0};
+    alias_search search = {.name = name};
+    if (!find_alias(r, &search))
+        return false;
     out_format(&note, "alias:%s", name);
     const ww_status status = note.failed ? memory_failed("an alias", note.length) : notes_remove(r->server, note.bytes);
     out_free(&note);
-    if (status != WW_OK)
-        return request_fail_status(r, status);
-    return alias_forget(r->server, name) ? true : request_fail(r, 404, "Not found: Alias %s does not exists!", name);
+    if (status == WW_OK && !changes_are_shared())
+        alias_forget(r->server, name);
+    return status == WW_OK ? true : request_fail_status(r, status);
 }
 
 /* Renames an alias; the collection stays the same. */
 static bool rename_alias(request *r, const char *old, const char *new)
 {
-    char collection[256] = "";
-    pthread_mutex_lock(&r->server->lock);
-    for (const alias *a = r->server->aliases; a; a = a->next)
-        if (strcmp(a->name, old) == 0)
-            snprintf(collection, sizeof collection, "%s", a->collection);
-    pthread_mutex_unlock(&r->server->lock);
-    if (collection[0] == '\0')
-        return request_fail(r, 404, "Not found: Alias %s does not exists!", old);
-    return strcmp(old, new) == 0 || (make_alias(r, new, collection) && remove_alias(r, old));
+    alias_search search = {.name = old};
+    return find_alias(r, &search) && (strcmp(old, new) == 0 || (make_alias(r, new, search.collection) && remove_alias(r, old)));
 }
 
 static bool act(request *r, const char *action)

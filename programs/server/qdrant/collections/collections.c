@@ -5,6 +5,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/changes.h"
 #include "server/notes.h"
 #include "server/qdrant/collections/aliases.h"
 #include "server/qdrant/collections/indexes.h"
@@ -12,7 +13,6 @@
 #include "server/qdrant/collections/vectors.h"
 #include "server/qdrant/select.h"
 #include "server/qdrant/vectors/sparse.h"
-#include "server/reserve.h"
 #include "server/route.h"
 #include "server/state.h"
 
@@ -31,7 +31,8 @@ static bool prepare_create(request *r)
     if (strchr(r->names[0], '/') || strcmp(r->names[0], NOTES_COLLECTION) == 0)
         return request_fail(r, 400, "the name '%s' cannot be used", r->names[0]);
     vectors_plan *p = request_plan_create(r, sizeof *p, memory_free);
-    return p && vectors_plan_read(r, vectors, json_given(body, "sparse_vectors"), p) && settings_check(r, body);
+    return p && vectors_plan_read(r, vectors, json_given(body, "sparse_vectors"), p) && vectors_permitted(r, p) &&
+           settings_check(r, body);
 }
 
 /* Creates the collections of the parts, then the main one. Parts without a main collection are left from an interrupted
@@ -41,17 +42,17 @@ static ww_status create_all(server *s, const vectors_plan *p)
     char points[LAYOUT_NAME_BYTES];
     size_t made = 0;
     layout_points_name(p->config.name, points);
-    ww_status status = ww_store_drop(s->store, points);
+    ww_status status = changes_drop_collection(s, points);
     if (status == WW_OK || status == WW_NOT_FOUND)
         status = vectors_note(s, p);
     for (; status == WW_OK && made < p->part_count; made++) {
-        status = ww_store_drop(s->store, p->parts[made].name);
+        status = changes_drop_collection(s, p->parts[made].name);
         if (status == WW_OK || status == WW_NOT_FOUND)
-            status = ww_store_create(s->store, &p->parts[made], NULL);
+            status = changes_create_collection(s, &p->parts[made]);
     }
     if (status == WW_OK)
-        status = ww_store_create(s->store, &p->config, NULL);
-    for (size_t i = 0; status != WW_OK && i < made; i++)
+        status = changes_create_collection(s, &p->config);
+    for (size_t i = 0; status != WW_OK && !changes_are_shared() && i < made; i++)
         (void)ww_store_drop(s->store, p->parts[i].name); /* the first failure is reported */
     return status;
 }
@@ -72,7 +73,7 @@ static void run_create(request *r)
         return;
     }
     entry *made = entry_open(r->server, r->names[0]);
-    const ww_status kept = made ? settings_keep(r->server, made, json_root(r->body)) : WW_OK;
+    const ww_status kept = settings_keep(r->server, r->names[0], made, json_root(r->body));
     if (made)
         entry_release(r->server, made);
     if (kept == WW_OK)
@@ -91,38 +92,41 @@ static void run_patch(request *r)
 {
     if (!request_open_collection(r))
         return;
-    const ww_status status = settings_keep(r->server, r->entry, json_root(r->body));
+    const ww_status status = settings_keep(r->server, r->entry->name, r->entry, json_root(r->body));
     if (status == WW_OK)
         request_result_true(r);
     else
         request_fail_status(r, status);
 }
 
-/* Forgets the aliases of a collection. */
-static ww_status forget_aliases(server *s, const char *collection)
+typedef struct aliases_of {
+    server *server;
+    const char *collection;
+    ww_status status;
+} aliases_of;
+
+static void forget_alias(void *user, const char *rest, const char *value)
 {
-    ww_status status = WW_OK;
-    for (bool found = true; found && status == WW_OK;) {
-        char note[512] = "";
-        pthread_mutex_lock(&s->lock);
-        for (const alias *a = s->aliases; a; a = a->next)
-            if (strcmp(a->collection, collection) == 0)
-                snprintf(note, sizeof note, "alias:%s", a->name);
-        pthread_mutex_unlock(&s->lock);
-        found = note[0] != '\0';
-        if (found)
-            status = notes_remove(s, note);
-        if (found)
-            alias_forget(s, note + 6);
-    }
-    return status;
+    aliases_of *all = user;
+    const char *collection = json_given(json_root(value), "collection");
+    out note = {0};
+    if (all->status != WW_OK || !collection || !json_text_is(collection, all->collection, strlen(all->collection)))
+        return;
+    out_format(&note, "alias:%s", rest);
+    all->status = note.failed ? memory_failed("an alias", note.length) : notes_remove(all->server, note.bytes);
+    if (all->status == WW_OK && !changes_are_shared())
+        alias_forget(all->server, rest);
+    out_free(&note);
 }
 
-/* Drops a collection of the store, also when the disk is full. */
-static ww_status drop(const server *s, const char *name)
+/* Forgets the aliases of a collection, and which model made its vectors. */
+static ww_status forget_names(server *s, const char *collection)
 {
-    const ww_status status = ww_store_drop(s->store, name);
-    return reserve_give(s, status) ? ww_store_drop(s->store, name) : status;
+    char model[300];
+    aliases_of all = {s, collection, WW_OK};
+    const ww_status status = notes_each(s, "alias:", forget_alias, &all);
+    snprintf(model, sizeof model, "model/%s", collection);
+    return status != WW_OK ? status : all.status != WW_OK ? all.status : notes_remove(s, model);
 }
 
 static void run_delete(request *r)
@@ -140,16 +144,16 @@ static void run_delete(request *r)
         return;
     }
     snprintf(prefix, sizeof prefix, "index/%s/", there->name);
-    ww_status status = drop(r->server, there->name);
+    ww_status status = changes_drop_collection(r->server, there->name);
     for (size_t i = 0; status == WW_OK && i < there->part_count; i++) {
         char part[300];
         snprintf(part, sizeof part, "%s/%s", there->name, there->parts[i].name);
-        status = drop(r->server, part);
+        status = changes_drop_collection(r->server, part);
     }
-    if (status == WW_OK) {
+    if (status == WW_OK && !changes_are_shared())
         entry_forget(r->server, there->name);
-        status = forget_aliases(r->server, there->name);
-    }
+    if (status == WW_OK)
+        status = forget_names(r->server, there->name);
     if (status == WW_OK)
         status = notes_remove_all(r->server, prefix);
     if (status == WW_OK)

@@ -144,6 +144,11 @@ static ww_status make_points(const entry *e)
 ww_status layout_split(request *r)
 {
     entry *old = r->entry;
+    if (r->server->writer)
+        return ww_fail(WW_UNSUPPORTED,
+                       "the collection '%s' was made for one vector without a name, which each point has; in a cluster that "
+                       "cannot be changed, so make another one with named vectors",
+                       old->name);
     ww_status status = make_points(old);
     if (status == WW_OK)
         status = layout_note(r->server, old->name, (layout){.split = true, .unnamed = true});

@@ -7,6 +7,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/changes.h"
 #include "server/notes.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/qdrant/collections/vectors.h"
@@ -211,11 +212,11 @@ static void put_vectors(out *o, const char *given, const char *old)
     out_text(o, "}");
 }
 
-ww_status settings_keep(server *s, entry *e, const char *body)
+ww_status settings_keep(server *s, const char *collection, entry *e, const char *body)
 {
     char *kept = NULL, name[300];
     out new = {0};
-    ww_status status = read_kept(s, e->name, &kept);
+    ww_status status = read_kept(s, collection, &kept);
     const char *params = json_given(body, "params"), *old = kept ? json_root(kept) : NULL;
     out_text(&new, "{");
     for (size_t i = 0; status == WW_OK && !new.failed &&i < SETTINGS; i++) {
@@ -227,12 +228,12 @@ ww_status settings_keep(server *s, entry *e, const char *body)
     if (status == WW_OK && !new.failed)
         put_vectors(&new, json_given(body, "vectors"), old ? json_given(old, "vectors") : NULL);
     out_text(&new, "}");
-    snprintf(name, sizeof name, "settings/%s", e->name);
+    snprintf(name, sizeof name, "settings/%s", collection);
     if (status == WW_OK && new.failed)
         status = memory_failed("settings", new.length);
     if (status == WW_OK && (kept || new.length > 2))
         status = notes_put(s, name, new.bytes);
-    if (status == WW_OK)
+    if (status == WW_OK && e && !changes_are_shared())
         read_limits(e, new.bytes);
     memory_free(kept);
     out_free(&new);
@@ -250,7 +251,7 @@ ww_status settings_keep_vector(server *s, entry *e, const char *name, const char
     else /* nothing of it shall be shown if a vector gets the name again */
         out_text(&body, "{\"on_disk\":false,\"hnsw_config\":{},\"quantization_config\":{}}");
     out_text(&body, "}}");
-    const ww_status status = body.failed ? memory_failed("settings", body.length) : settings_keep(s, e, json_root(body.bytes));
+    const ww_status status = body.failed ? memory_failed("settings", body.length) : settings_keep(s, e->name, e, json_root(body.bytes));
     out_free(&body);
     return status;
 }

@@ -10,8 +10,8 @@ enum { SETTINGS_BYTES_MAX = 1 << 16, VECTOR_SETTINGS_BYTES_MAX = 1 << 12 }; /* o
 /* Checks the settings in the body of PUT or PATCH. False: the request failed. */
 bool settings_check(request *r, const char *body);
 
-/* Keeps those of a body, merged with the collection's own; forgets them. */
-ww_status settings_keep(server *s, entry *e, const char *body);
+/* Keeps those of a body, merged with the collection's own; forgets them. `e` is the collection, NULL if it is not open. */
+ww_status settings_keep(server *s, const char *collection, entry *e, const char *body);
 ww_status settings_forget(server *s, const char *collection);
 
 /* Reads the limits of a collection that is opened. */

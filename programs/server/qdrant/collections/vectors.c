@@ -6,6 +6,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/changes.h"
 #include "server/qdrant/collections/settings.h"
 #include "server/qdrant/select.h"
 #include "server/qdrant/vectors/multi.h"
@@ -161,6 +162,24 @@ bool vectors_plan_read(request *r, const char *vectors, const char *sparse, vect
     return true;
 }
 
+bool vectors_permitted(request *r, const vectors_plan *p)
+{
+    const follow_config *config = &r->server->config.follow;
+    bool sparse = false, multi = p->kinds[KIND_MULTI], manhattan = p->kinds[KIND_MANHATTAN];
+    for (size_t i = 0; i <= VECTORS_MAX; i++) {
+        sparse = sparse || p->parts_sparse[i];
+        multi = multi || p->parts_kinds[i][KIND_MULTI];
+    }
+    if (!config->cluster)
+        return true;
+    if (sparse || multi)
+        return request_fail(r, 501, "%s: not supported in a cluster", sparse ? "sparse_vectors" : "multivector_config");
+    if (config->shards > 1 && (p->part_count > 0 || p->layout.split || manhattan))
+        return request_fail(r, 501, "%s: not supported in a cluster with shards",
+                            manhattan ? "Manhattan" : "vectors with names");
+    return true;
+}
+
 /* Writes a note for each kind of the vector, and removes those of others. */
 static ww_status note_kinds(server *s, const char *collection, const char *vector, const bool kinds[KIND_COUNT])
 {
@@ -246,19 +265,22 @@ bool prepare_add_vector(request *r)
     if (json_given(body, "sparse")) {
         p->parts_sparse[0] = json_given(body, "sparse");
         p->parts[0] = layout_points_config(p->names[0]);
-        return name_part(r, r->names[0], r->names[1], p->names[0]) && sparse_check_settings(r, p->parts_sparse[0]);
+        return name_part(r, r->names[0], r->names[1], p->names[0]) && sparse_check_settings(r, p->parts_sparse[0]) &&
+               vectors_permitted(r, p);
     }
     return name_part(r, r->names[0], r->names[1], p->names[0]) &&
-           read_vector(r, dense ? dense : body, &p->parts[0], p->kinds) && settings_check_vector(r, dense ? dense : body);
+           read_vector(r, dense ? dense : body, &p->parts[0], p->kinds) && vectors_permitted(r, p) && settings_check_vector(r, dense ? dense : body);
 }
 
 /* Opens the collection with its vectors as they are now. Requests that run keep what they have. */
 static void reopen(request *r)
 {
-    entry_forget(r->server, r->entry->name);
-    entry *again = entry_open(r->server, r->entry->name);
-    if (again)
-        entry_release(r->server, again);
+    if (!changes_are_shared()) {
+        entry_forget(r->server, r->entry->name);
+        entry *again = entry_open(r->server, r->entry->name);
+        if (again)
+            entry_release(r->server, again);
+    }
     request_result_true(r);
 }
 
@@ -276,7 +298,7 @@ static ww_status add_vector(request *r)
         status = sparse_note(r->server, r->entry->name, r->names[1], p->parts_sparse[0]);
     if (status == WW_OK)
         status = note_kinds(r->server, r->entry->name, r->names[1], p->kinds);
-    return status == WW_OK ? ww_store_create(r->server->store, &p->parts[0], NULL) : status;
+    return status == WW_OK ? changes_create_collection(r->server, &p->parts[0]) : status;
 }
 
 void run_add_vector(request *r)
@@ -309,7 +331,7 @@ void run_remove_vector(request *r)
     ww_status status = e->part_count == 1 ? layout_note(r->server, e->name, (layout){.split = true}) : WW_OK;
     snprintf(name, sizeof name, "%s/%s", e->name, r->names[1]);
     if (status == WW_OK)
-        status = ww_store_drop(r->server->store, name);
+        status = changes_drop_collection(r->server, name);
     if (status == WW_OK)
         status = settings_keep_vector(r->server, r->entry, r->names[1], NULL);
     if (status == WW_OK)

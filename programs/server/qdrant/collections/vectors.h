@@ -21,6 +21,9 @@ typedef struct vectors_plan {
  * False: the request failed. */
 bool vectors_plan_read(request *r, const char *vectors, const char *sparse, vectors_plan *p);
 
+/* Refuses those that a cluster cannot keep. False: the request failed. */
+bool vectors_permitted(request *r, const vectors_plan *p);
+
 /* Notes what the collections of the store do not say, before they are made. */
 ww_status vectors_note(server *s, const vectors_plan *p);
 
