@@ -18,7 +18,7 @@ typedef struct table_config {
     const char *text;       /* a column whose words can be searched; NULL: none */
     const char *payload;    /* columns, separated by commas; "*": all others; NULL: none */
     ww_metric metric;
-    bool raw;               /* rows of several collections: no dimension belongs to all */
+    bool raw; /* rows of several collections: no dimension belongs to all */
 } table_config;
 
 /* Is this the name of the table's collection? (cluster/following.c) */

@@ -145,10 +145,10 @@ struct server {
     struct nodes *nodes; /* with `scatter`: the others that follow the same tables; NULL: this server answers by itself */
     struct scatter *scatter;
     struct sql_writer *writer; /* with --cluster; NULL: changes are made in the store */
-    bool shared_route;     /* the route that runs in `writes` is one transaction of the cluster */
-    queue writes;          /* with --cluster: all requests that change something, one after the other */
-    queue behind; /* requests that wait for a place in the followed database's log */
-    queue again;  /* parts of requests by which this node checks itself */
+    bool shared_route;         /* the route that runs in `writes` is one transaction of the cluster */
+    queue writes;              /* with --cluster: all requests that change something, one after the other */
+    queue behind;              /* requests that wait for a place in the followed database's log */
+    queue again;               /* parts of requests by which this node checks itself */
     atomic_llong verify_turns;
     bool stopping;
     pthread_t *workers;

@@ -47,8 +47,8 @@ ww_status applier_change(applier *a, const row_source *from, const table_row *ol
 ww_status applier_remove(applier *a, const followed_table *table, const table_row *old);
 ww_status applier_clear(applier *a, const followed_table *table);
 
-/* Writes a note of the server (server/notes.h), or with a NULL value removes it. Removes all of them; notes of the follower's own
- * stay. */
+/* Writes a note of the server (server/notes.h), or with a NULL value removes it. Removes all of them; notes of the follower's
+ * own stay. */
 ww_status applier_note(applier *a, const pg_value *name, const pg_value *value);
 ww_status applier_clear_notes(applier *a);
 

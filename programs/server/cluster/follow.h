@@ -26,7 +26,7 @@ typedef enum follow_state {
 
 typedef struct follower follower;
 
-/* Who is told what happens, on the follower's thread. */
+/* Who learns what happens, on the follower's thread. */
 typedef struct follow_listener {
     void (*changed)(void *user);                   /* after each commit */
     void (*touched)(void *user, const char *name); /* before that: a collection of the store, or a note, is another one */

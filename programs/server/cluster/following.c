@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/changes.h"
-#include "server/cluster/values.h"
 #include "server/cluster/sql_writer.h"
+#include "server/cluster/values.h"
 #include "server/route.h"
 #include "server/state.h"
+#include "server/work/changes.h"
 
 bool table_config_is(const table_config *table, const char *collection)
 {

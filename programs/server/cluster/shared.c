@@ -278,7 +278,7 @@ static bool read_types(description *d, const char *metric, const char *type)
     return known_metric && known_type;
 }
 
-/* Makes the collection, unless the store has it. The number comes last: without it, what is there means nothing. */
+/* Makes the collection, unless the store has it. The number comes last: a collection without it means nothing. */
 static ww_status make(follower *f, const description *d)
 {
     shared_schema *m = f->shared;

@@ -161,7 +161,8 @@ static ww_status execute(sql_writer *w, const char *sql, PGresult **wanted)
     return status == WW_IO_ERROR ? ww_fail(WW_BUSY, "the connection to PostgreSQL was lost; nothing was changed") : status;
 }
 
-/* After a failed attempt the next one comes after as long as that took: requests that wait shall not each wait for a time-out. */
+/* After a failed attempt the next one comes after as long as that took: requests that wait shall not each wait for a time-out.
+ */
 static ww_status connect_writer(sql_writer *w)
 {
     if (w->sql)
@@ -185,7 +186,7 @@ static ww_status connect_writer(sql_writer *w)
 
 /* ---- the transaction ----------------------------------------------------------------------------------------------------- */
 
-/* Begins, takes the lock, and finds out where the log ends: everything before it is to be known here. */
+/* Begins, takes the lock, and finds out where the log ends: everything before it must be known here. */
 static ww_status open_transaction(sql_writer *w, pg_lsn *end)
 {
     PGresult *row = NULL;

@@ -1,9 +1,9 @@
 /* Writing to the schema `warpwave` of PostgreSQL, with --cluster: what a request changes is one transaction there, and comes
  * back to every node, this one too, by following.
  *
- * One transaction at a time runs in the whole cluster: it begins with an advisory lock, and when this node has followed all that
- * was committed before. So what a request reads here before it writes (filters, conditions, old payloads) is the truth. A thread
- * has at most one open transaction, and a writer serves one thread at a time. Calls block for some seconds at most. */
+ * One transaction at a time runs in the whole cluster: it begins with an advisory lock, and when this node has followed all
+ * that was committed before. So what a request reads here before it writes (filters, conditions, old payloads) is the truth. A
+ * thread has at most one open transaction, and a writer serves one thread at a time. Calls block for some seconds at most. */
 #ifndef WW_SERVER_CLUSTER_SQL_WRITER_H
 #define WW_SERVER_CLUSTER_SQL_WRITER_H
 
@@ -33,7 +33,7 @@ ww_status sql_writer_upsert(sql_writer *w, const char *collection, const ww_rows
 ww_status sql_writer_update(sql_writer *w, const char *collection, const ww_rows *rows);
 ww_status sql_writer_discard(sql_writer *w, const char *collection, const char *const *ids, int64_t count);
 ww_status sql_writer_set_payloads(sql_writer *w, const char *collection, const char *const *ids, const char *const *payloads,
-                              int64_t count);
+                                  int64_t count);
 
 /* Reads the rows with these ids from the database and upserts them into `to`. */
 ww_status sql_writer_load(sql_writer *w, const char *collection, ww_collection *to, const char *const *ids, int64_t count);
@@ -44,6 +44,7 @@ ww_status sql_writer_drop_collection(sql_writer *w, const char *name);
 
 /* As notes_put(), notes_remove() and notes_each() (notes.h). A NULL value removes the note. */
 ww_status sql_writer_note(sql_writer *w, const char *name, const char *value);
-ww_status sql_writer_notes(sql_writer *w, const char *prefix, void (*tell)(void *user, const char *rest, const char *value), void *user);
+ww_status sql_writer_notes(sql_writer *w, const char *prefix, void (*tell)(void *user, const char *rest, const char *value),
+                           void *user);
 
 #endif

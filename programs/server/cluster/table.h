@@ -57,8 +57,9 @@ void table_row_of_stream(const followed_table *table, const pg_value *values, ta
 /* Appends the id. False if a part of the key is missing. */
 bool table_put_id(out *o, const followed_table *table, const table_row *row);
 
-/* Appends the payload; nothing if there is none. Values that the database must convert are asked for on `connection`; so are none of a copy, whose SELECT
- * has them converted: NULL there. `old`, JSON of the row as it was, has the values that were not sent; NULL: there are none. */
+/* Appends the payload; nothing if there is none. Values that the database must convert are asked for on `connection`; so are
+ * none of a copy, whose SELECT has them converted: NULL there. `old`, JSON of the row as it was, has the values that were not
+ * sent; NULL: there are none. */
 ww_status table_put_payload(out *o, const followed_table *table, const table_row *row, PGconn *connection, const char *old);
 
 #endif

@@ -77,8 +77,8 @@ void operation_free(operation *o);
 bool point_vector_read(request *r, const char *value, const char *what, float **vector, int64_t *dim);
 bool point_ids_read(request *r, const char *list, const char *what, point_id **ids, int64_t *count);
 
-/* Runs the operation, within the transaction that the calling thread has begun. After a failure the caller rolls that back. Only
- * in a collection that is not split it is a transaction by itself. */
+/* Runs the operation, within the transaction that the calling thread has begun. After a failure the caller rolls that back.
+ * Only in a collection that is not split it is a transaction by itself. */
 ww_status operation_run(entry *e, const operation *o);
 
 /* May it run within a transaction beside others? One with a filter may not: it would not see what the others have changed. */

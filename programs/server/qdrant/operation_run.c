@@ -4,11 +4,11 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/changes.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/qdrant/operation.h"
 #include "server/qdrant/payload.h"
 #include "server/qdrant/select.h"
+#include "server/work/changes.h"
 #include "server/work/documents.h"
 
 /* ---- upserts ------------------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/changes.h"
 #include "server/qdrant/collections/layout.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/qdrant/listing.h"
@@ -11,6 +10,7 @@
 #include "server/qdrant/select.h"
 #include "server/reserve.h"
 #include "server/route.h"
+#include "server/work/changes.h"
 
 /* ---- changing ------------------------------------------------------------------------------------------------------------ */
 

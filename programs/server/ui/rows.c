@@ -6,10 +6,10 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "server/changes.h"
 #include "server/qdrant/select.h"
 #include "server/ui/map.h"
 #include "server/ui/ui.h"
+#include "server/work/changes.h"
 
 enum { ROWS_MAX = 1000, PREVIEW_BYTES = 400 };
 

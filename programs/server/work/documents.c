@@ -7,8 +7,8 @@
 #include "base/json/json_value.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "server/changes.h"
 #include "server/route.h"
+#include "server/work/changes.h"
 
 void embedding_inputs_free(embedding_inputs *inputs)
 {

@@ -2,11 +2,11 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "server/body/encoding.h"
-#include "server/changes.h"
 #include "server/qdrant/collections/layout.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/route.h"
 #include "server/state.h"
+#include "server/work/changes.h"
 #include "server/work/documents.h"
 
 /* ---- threads ------------------------------------------------------------------------------------------------------------- */

@@ -5,9 +5,9 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/changes.h"
 #include "server/notes.h"
 #include "server/state.h"
+#include "server/work/changes.h"
 
 enum { ACTIONS_MAX = 1024 };
 

@@ -5,7 +5,6 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/changes.h"
 #include "server/notes.h"
 #include "server/qdrant/collections/aliases.h"
 #include "server/qdrant/collections/indexes.h"
@@ -15,6 +14,7 @@
 #include "server/qdrant/vectors/sparse.h"
 #include "server/route.h"
 #include "server/state.h"
+#include "server/work/changes.h"
 
 /* ---- making -------------------------------------------------------------------------------------------------------------- */
 

@@ -7,12 +7,12 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/changes.h"
 #include "server/notes.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/qdrant/collections/vectors.h"
 #include "server/qdrant/payload.h"
 #include "server/qdrant/vectors/sparse.h"
+#include "server/work/changes.h"
 
 /* What is kept, and what is shown of it where nothing was given. */
 typedef struct setting {
@@ -251,7 +251,8 @@ ww_status settings_keep_vector(server *s, entry *e, const char *name, const char
     else /* nothing of it shall be shown if a vector gets the name again */
         out_text(&body, "{\"on_disk\":false,\"hnsw_config\":{},\"quantization_config\":{}}");
     out_text(&body, "}}");
-    const ww_status status = body.failed ? memory_failed("settings", body.length) : settings_keep(s, e->name, e, json_root(body.bytes));
+    const ww_status status =
+        body.failed ? memory_failed("settings", body.length) : settings_keep(s, e->name, e, json_root(body.bytes));
     out_free(&body);
     return status;
 }

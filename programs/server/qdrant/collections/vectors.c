@@ -6,12 +6,12 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/changes.h"
 #include "server/qdrant/collections/settings.h"
 #include "server/qdrant/select.h"
 #include "server/qdrant/vectors/multi.h"
 #include "server/qdrant/vectors/sparse.h"
 #include "server/route.h"
+#include "server/work/changes.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
@@ -269,7 +269,8 @@ bool prepare_add_vector(request *r)
                vectors_permitted(r, p);
     }
     return name_part(r, r->names[0], r->names[1], p->names[0]) &&
-           read_vector(r, dense ? dense : body, &p->parts[0], p->kinds) && vectors_permitted(r, p) && settings_check_vector(r, dense ? dense : body);
+           read_vector(r, dense ? dense : body, &p->parts[0], p->kinds) && vectors_permitted(r, p) &&
+           settings_check_vector(r, dense ? dense : body);
 }
 
 /* Opens the collection with its vectors as they are now. Requests that run keep what they have. */

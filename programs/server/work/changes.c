@@ -1,5 +1,5 @@
 /* Changes, in the store or in the cluster. */
-#include "server/changes.h"
+#include "server/work/changes.h"
 
 #include <stdio.h>
 #include <string.h>

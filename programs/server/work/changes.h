@@ -1,7 +1,7 @@
 /* Changes of what the store has. With --cluster a change is not made here: it is committed to PostgreSQL, and comes to this
  * node's store as to every other one. What routes of the right RIGHT_WRITE change goes through these calls. */
-#ifndef WW_SERVER_CHANGES_H
-#define WW_SERVER_CHANGES_H
+#ifndef WW_SERVER_WORK_CHANGES_H
+#define WW_SERVER_WORK_CHANGES_H
 
 #include "server/state.h"
 
@@ -18,8 +18,8 @@ void changes_run(request *list);
 /* Does the request change what the cluster has? All of these wait in one queue, since they wait for each other anyway. */
 bool changes_cluster(const request *r);
 
-/* If it does and this node does not know the collection, which another one may just have made, waits until this node has all that
- * is in the database. False: the request failed. */
+/* If it does and this node does not know the collection, which another one may just have made, waits until this node has all
+ * that is in the database. False: the request failed. */
 bool changes_find_collection(request *r);
 
 /* Refuses, before anything is read, what a cluster cannot do. False: the request has been answered. */
