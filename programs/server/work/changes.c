@@ -86,8 +86,7 @@ void changes_run(request *list)
 
 bool changes_cluster(const request *r)
 {
-    return r->server->writer && r->route->right == RIGHT_WRITE &&
-           !strstr(r->route->path, "/map/"); /* maps are the node's own */
+    return r->server->writer && route_changes(r->route) && !strstr(r->route->path, "/map/"); /* maps are the node's own */
 }
 
 bool changes_find_collection(request *r)
@@ -107,7 +106,7 @@ bool changes_find_collection(request *r)
 
 bool changes_permitted(request *r)
 {
-    if (!r->server->config.follow.cluster || r->route->right != RIGHT_WRITE)
+    if (!r->server->config.follow.cluster || !route_changes(r->route))
         return true;
     if (strstr(r->route->path, "/snapshots"))
         return request_fail(r, 501,

@@ -1,5 +1,5 @@
 /* Changes of what the store has. With --cluster a change is not made here: it is committed to PostgreSQL, and comes to this
- * node's store as to every other one. What routes of the right RIGHT_WRITE change goes through these calls. */
+ * node's store as to every other one. What routes change goes through these calls. */
 #ifndef WW_SERVER_WORK_CHANGES_H
 #define WW_SERVER_WORK_CHANGES_H
 
