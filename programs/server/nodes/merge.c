@@ -139,7 +139,7 @@ static const char *search_refusal(const search *s)
 static const char *searches_refusal(const request *r)
 {
     const search_plan *p = r->plan;
-    const char *why = p->form == FORM_GROUPS ? "groups" : p->with_cost ? "with_cost" : NULL;
+    const char *why = p->form == FORM_GROUPS ? "groups" : p->with_cost ? "with_cost" : p->explain ? "explain" : NULL;
     for (size_t i = 0; !why && i < p->count; i++)
         why = search_refusal(&p->searches[i]);
     return why;
