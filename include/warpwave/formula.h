@@ -39,8 +39,8 @@ extern "C" {
 
 typedef struct ww_formula ww_formula;
 
-/* Reads a condition in words of the caller's, an object of the formula that is none of the above, into a filter. `json` is its
- * first byte. */
+/* Reads a condition in words of the caller's, an object of the formula that is not one of the above, into a filter. `json` is
+ * its first byte. */
 typedef ww_status (*ww_condition_reader)(void *user, const char *json, ww_filter *filter);
 
 /* A row to score. */

@@ -1325,7 +1325,8 @@ class ww_diversity(Structure):
                 ("metric", c_int),
                 ("lambda", c_double),
                 ("limit", c_int64),
-                ("queries", c_void_p)]
+                ("queries", c_void_p),
+                ("similarity", c_uint32)]
 
 
 @struct

@@ -1620,6 +1620,7 @@ mod ranking {
         pub lambda: f64,
         pub limit: i64,
         pub queries: *const f32,
+        pub similarity: u32,
     }
     impl Default for ww_diversity {
         fn default() -> Self {

@@ -28,7 +28,7 @@ static int64_t wanted_of(const ww_stage *stage)
                    WW_ROWS_MAX);
 }
 
-/* Asks for so many hits: the nearest, or above WW_K_MAX the best of all rows. */
+/* Asks for `depth` hits: the nearest, or above WW_K_MAX the best of all rows. */
 static void set_depth(const stage_run *s, ww_query *query, int64_t depth)
 {
     if (depth <= WW_K_MAX || query->match) {

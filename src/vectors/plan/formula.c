@@ -27,7 +27,7 @@ static ww_status value_of(const computing *c, int32_t number, double *value);
 
 static ww_status not_finite(const char *what, double a, double b)
 {
-    return ww_fail(WW_INVALID_ARGUMENT, "formula: %s of %g and %g is not a finite number", what, a, b);
+    return ww_fail(WW_INVALID_ARGUMENT, "formula: %s of %g and %g produced a non-finite number", what, a, b);
 }
 
 /* ---- fields -------------------------------------------------------------------------------------------------------------- */
@@ -59,19 +59,17 @@ static ww_status field_of(const computing *c, const term *t, const char **value)
         }
     }
     if (values.count == 0)
-        return ww_fail(WW_INVALID_ARGUMENT, "formula: no value for '%s' in the payload of '%s', nor in the defaults", t->field,
+        return ww_fail(WW_INVALID_ARGUMENT, "formula: '%s' has no value in the payload of '%s', nor in the defaults", t->field,
                        c->row->id ? c->row->id : "");
-    if (values.count > 1)
-        return ww_fail(WW_INVALID_ARGUMENT, "formula: '%s' has several values in the payload of '%s'", t->field,
-                       c->row->id ? c->row->id : "");
-    *value = values.first;
+    *value = values.count == 1 ? values.first : "[]"; /* several are none that an operation takes */
     return WW_OK;
 }
 
 static ww_status wrong_field(const computing *c, const term *t, const char *needed)
 {
-    return ww_fail(WW_INVALID_ARGUMENT, "formula: '%s' is not %s in the payload of '%s'", t->field, needed,
-                   c->row->id ? c->row->id : "");
+    return ww_fail(WW_INVALID_ARGUMENT,
+                   "formula: %s is needed for '%s' in the payload and/or in the formula defaults; '%s' has another value",
+                   needed, t->field, c->row->id ? c->row->id : "");
 }
 
 static bool number_at(const char *value, double *number)
@@ -124,7 +122,7 @@ static ww_status field_distance(const computing *c, const term *t, double *metre
         return status;
     if (json_type_of(value) != JSON_OBJECT || !number_at(json_find(value, "lat", 3), &lat) ||
         !number_at(json_find(value, "lon", 3), &lon))
-        return wrong_field(c, t, "a place, {\"lat\": 52.5, \"lon\": 13.4},");
+        return wrong_field(c, t, "a place, {\"lat\": 52.5, \"lon\": 13.4}");
     const double half_lat = (lat - t->number) * RADIANS / 2.0, half_lon = (lon - t->second) * RADIANS / 2.0;
     const double h = square(canon_sin_f64(half_lat)) +
                      canon_cos_f64(t->number * RADIANS) * canon_cos_f64(lat * RADIANS) * square(canon_sin_f64(half_lon));
@@ -245,7 +243,8 @@ static ww_status operate(const computing *c, const term *t, double *value)
         return status != WW_OK || isfinite(*value) ? status : not_finite("the power", x, y);
     }
     *value = apply(t->kind, x);
-    return isfinite(*value) ? WW_OK : ww_fail(WW_INVALID_ARGUMENT, "formula: an operation on %g gives no finite number", x);
+    return isfinite(*value) ? WW_OK
+                            : ww_fail(WW_INVALID_ARGUMENT, "formula: an operation on %g produced a non-finite number", x);
 }
 
 static ww_status condition(const computing *c, const term *t, double *value)
@@ -298,7 +297,7 @@ ww_status formula_score(const ww_formula *formula, const ww_formula_row *row, fl
         return status;
     const float rounded = (float)value + 0.0f; /* never -0 */
     if (!isfinite(rounded))
-        return ww_fail(WW_INVALID_ARGUMENT, "formula: the score of '%s' is %g, which is not a finite f32",
+        return ww_fail(WW_INVALID_ARGUMENT, "formula: the score of '%s', %g, produced a non-finite number as f32",
                        row->id ? row->id : "", value);
     *score = rounded;
     return WW_OK;

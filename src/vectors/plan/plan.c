@@ -124,7 +124,13 @@ static ww_status take_finder(stage_run *s)
     return status == WW_OK ? filter_check_closed(finder->filter, FUNCTION) : status;
 }
 
-static ww_status take_ranking(const plan_run *p, stage_run *s)
+/* Stages are in one list. */
+static const stage_run *first_input(const stage_run *s)
+{
+    return s - s->number + s->stage.inputs[0];
+}
+
+static ww_status take_ranking(stage_run *s)
 {
     const ww_stage *stage = &s->stage;
     ww_status status = WW_OK;
@@ -133,7 +139,7 @@ static ww_status take_ranking(const plan_run *p, stage_run *s)
         s->how.fuse.struct_size = sizeof s->how.fuse;
         return status;
     }
-    s->smaller = stage->formula ? false : p->stages[stage->inputs[0]].smaller;
+    s->smaller = !stage->formula && first_input(s)->smaller;
     if (stage->grouping) {
         status = struct_read(&s->how.grouping, sizeof s->how.grouping, stage->grouping, FUNCTION, "ww_grouping");
         s->how.grouping.struct_size = sizeof s->how.grouping;
@@ -174,11 +180,11 @@ static ww_status take_stage(const plan_run *p, stage_run *s)
         return status;
     s->home = s->stage.collection;
     if (!s->home && s->stage.input_count > 0)
-        s->home = p->stages[s->stage.inputs[0]].home;
+        s->home = first_input(s)->home;
     s->report.struct_size = sizeof s->report;
     if (s->stage.query)
         return take_query(p, s);
-    return s->stage.finder ? take_finder(s) : take_ranking(p, s);
+    return s->stage.finder ? take_finder(s) : take_ranking(s);
 }
 
 static ww_status take_plan(plan_run *p, const ww_plan *callers)

@@ -52,7 +52,7 @@ ww_status stage_rank(const plan_run *p, stage_run *s, ww_results **made);  /* fu
 /* Makes the results of a stage from the lists. */
 ww_status stage_trim(const plan_run *p, stage_run *s, const found_list *lists);
 
-/* A row of a stage's inputs, once however many of them have it. */
+/* A row of a stage's inputs, once even if several of them have it. */
 typedef struct merged_row {
     const char *id; /* in the inputs' results */
     int64_t order;  /* of the hit that came first, through all inputs */

@@ -93,7 +93,8 @@ static void bits_are_the_same_everywhere(void **state)
         {"{\"ln\": 10}", 2.30258509299405, 0x1.26bb1cp+1f},
         {"{\"acosh\": 3}", 1.76274717403909, 0x1.c34366p+0f},
         {"{\"pow\": {\"base\": 1.5, \"exponent\": -0.7}}", 0.752897956971237, 0x1.817bd8p-1f},
-        {"{\"geo_distance\": {\"origin\": {\"lat\": 51.5074, \"lon\": -0.1278}, \"to\": \"place\"}}", 931570.707207339, 0x1.c6de56p+19f},
+        {"{\"geo_distance\": {\"origin\": {\"lat\": 51.5074, \"lon\": -0.1278}, \"to\": \"place\"}}", 931570.707207339,
+         0x1.c6de56p+19f},
         {"{\"gauss_decay\": {\"x\": 5, \"scale\": 7, \"midpoint\": 0.3}}", 0.541034712319454, 0x1.150280p-1f},
         {"{\"exp_decay\": {\"x\": 5, \"scale\": 7, \"midpoint\": 0.3}}", 0.42317030252478, 0x1.b1538ep-2f},
     };
