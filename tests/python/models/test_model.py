@@ -11,6 +11,7 @@ from conftest import run_python
 from small_models import CHATML, WIDTH, write_decoder, write_encoder
 
 import warpwave
+from warpwave import _library
 from warpwave._tools import reply_of
 
 try:
@@ -185,6 +186,16 @@ def test_conversations_are_prompts(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match="the model is closed"):
         model.tokenize("x")
     model.close()
+
+
+def test_a_model_is_found_by_its_name(decoder_path: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARPWAVE_MODELS", str(tmp_path))
+    if _library.command_path() is None:
+        pytest.skip("SKIP: the command is not here")
+    with pytest.raises(warpwave.NotFound, match=r"minilm \(English.*warpwave.Model\('minilm', fetch=True\) fetches it into"):
+        warpwave.Model("minilm", device="cpu")
+    (tmp_path / "all-MiniLM-L6-v2.gguf").write_bytes(decoder_path.read_bytes())
+    assert warpwave.Model("minilm", device="cpu").info.vocabulary == 258
 
 
 def test_wrong_types_and_missing_files_are_named(decoder: warpwave.Model) -> None:
