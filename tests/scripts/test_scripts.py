@@ -442,6 +442,10 @@ class Service(unittest.TestCase):
 
 
 class Demo(unittest.TestCase):
+    def test_models_that_only_a_hub_has_are_left_to_the_command(self):
+        done = subprocess.run([str(ROOT / "scripts" / "demo" / "fetch-models.py"), "--help"], capture_output=True, text=True, check=False)
+        self.assertRegex(done.stderr, r"^usage: .* FOLDER \[minilm smollm2 ")
+
     def test_a_sample_of_glosses_is_spread_over_all_kinds_of_words(self):
         glosses = load(ROOT / "scripts/demo/glosses.py")
         with tempfile.TemporaryDirectory() as folder:
