@@ -14,7 +14,7 @@ import numpy as np
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, Worker, cancellable, interruptible
 from ._checked import integer, integers, text
-from ._errors import CutText, NotFound, Unsupported, check, warn
+from ._errors import CutText, MissingPrompt, NotFound, Unsupported, check, warn
 from ._library import command_path
 from ._numpy import address
 from ._tools import FORCED, OPEN, Reply, ToolCall, conversation, reply_of, schema_of, tools_of
@@ -348,13 +348,16 @@ class Model(NotPicklable):
         """Return a vector of length 1 for each text, shape [texts, width]; for a single text [width].
 
         `prompt` is the name of the model's prompt that is put before each text: "query", "document", or another one of `info.prompts`. ""
-        is none, and None the default of the model's file. Texts that are longer than the context give a warning, `CutText`. With
+        is none, and None the default of the model's file. Texts that are longer than the context give a warning, `CutText`,
+        as do texts without a prompt for a model that has some and no default, `MissingPrompt`. With
         `dimensions`, vectors are cut to that many numbers and scaled to length 1 again, for models trained for this.
         """
         single = isinstance(texts, str)
         with self._handle as model:
             out, cut = embedded(model, [texts] if isinstance(texts, str) else texts, self.info.width, prompt, progress)
         warn_of_cut(cut, len(out), self.info.context)
+        if prompt is None and self.info.prompts and not self.info.default_prompt:
+            warn(f"the model was trained with prompts, and none was given: prompt= takes one of {self.info.prompts}, or ''", MissingPrompt)
         shortened = out if dimensions is None else self._shortened(out, integer(dimensions, "dimensions"))
         return shortened[0] if single else shortened
 

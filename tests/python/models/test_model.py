@@ -335,13 +335,25 @@ def test_a_schema_or_a_grammar_says_what_the_text_is(tmp_path: pathlib.Path) -> 
         decoder.session().sample(grammar=3)
 
 
+@pytest.mark.check
+def test_langchain_puts_prompts_before_queries_and_documents(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("langchain_core")
+    from warpwave.langchain import WarpwaveEmbeddings
+    write_encoder(tmp_path / "words.gguf", prompts={"query": "fox ", "document": "dog "})
+    model = warpwave.Model(tmp_path / "words.gguf", device="cpu")
+    both = WarpwaveEmbeddings(model)
+    assert both.embed_query("a") == model.embed("fox a", prompt="").tolist()
+    assert both.embed_documents(["a", "x"]) == model.embed(["dog a", "dog x"], prompt="").tolist()
+
+
 def test_prompts_are_put_before_texts(tmp_path: pathlib.Path) -> None:
     write_encoder(tmp_path / "words.gguf", prompts={"query": "fox ", "clustering": "dog dog "})
     model = warpwave.Model(tmp_path / "words.gguf", device="cpu")
     assert model.info.prompts == "query, clustering" and model.prompt("query") == "fox "
-    assert (model.embed("a dog", prompt="query") == model.embed("fox a dog")).all()
-    assert (model.embed(["a"], prompt="clustering") == model.embed(["dog dog a"])).all()
-    assert (model.embed("a", prompt="document") == model.embed("a")).all()
+    assert (model.embed("a dog", prompt="query") == model.embed("fox a dog", prompt="")).all()
+    assert (model.embed(["a"], prompt="clustering") == model.embed(["dog dog a"], prompt="")).all()
+    with pytest.warns(warpwave.MissingPrompt, match="one of query, clustering, or ''"):
+        assert (model.embed("a", prompt="document") == model.embed("a")).all()
     with pytest.raises(warpwave.NotFound, match="query, clustering"):
         model.embed("a", prompt="nothing")
 
