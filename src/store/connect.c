@@ -9,7 +9,8 @@
 #include "store/sqlite/module.h"
 #include "store/store_state.h"
 
-enum { WRITER_CACHE_KIB = 8192 };
+/* Rows with ids in no order touch pages all over the index of ids. store_end() frees what a write leaves. */
+enum { WRITER_CACHE_KIB = 65536 };
 
 /* ---- connections --------------------------------------------------------------------------------------------------------- */
 
