@@ -41,8 +41,8 @@ port={self.port}
 listen_addresses='127.0.0.1'
 unix_socket_directories=''
 fsync=off
-max_wal_senders=40
-max_replication_slots=40
+max_wal_senders=400
+max_replication_slots=400
 wal_sender_timeout=20s
 """
         subprocess.run(self.account + ["tee", "-a", str(self.folder / "data/postgresql.conf")], input=settings, text=True, check=True, stdout=subprocess.DEVNULL)
