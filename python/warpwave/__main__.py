@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 
-from ._library import command_path
+from ._library import PACKAGE
 
 
 def main() -> None:
@@ -12,9 +13,14 @@ def main() -> None:
     if sys.argv[1:2] == ["import"]:
         from ._import import main as import_main
         sys.exit(import_main(sys.argv[2:]))
-    command = command_path()
-    if command is None or os.path.realpath(command) == os.path.realpath(sys.argv[0]):
-        sys.exit("warpwave: the command is not in this package; install the wheel, or set WARPWAVE_COMMAND to its path")
+    inside = PACKAGE / "bin" / "warpwave"
+    told = os.environ.get("WARPWAVE_COMMAND", "")
+    command = told or (str(inside) if inside.is_file() else "")
+    if not command:
+        found = shutil.which("warpwave")
+        if found is None or os.path.realpath(found) == os.path.realpath(sys.argv[0]):
+            sys.exit("warpwave: the command is not in this package; install the wheel, or set WARPWAVE_COMMAND to its path")
+        command = found
     sys.stdout.flush()
     os.execv(command, ["warpwave", *sys.argv[1:]])
 
