@@ -362,7 +362,9 @@ static void read_pooling(reader *r, ww_pooling given, model_sizes *s)
     const bool said = pooling == WW_POOLING_RANK, head = has_head(r);
     if (head && (given == WW_POOLING_RANK || pooling == WW_POOLING_NONE))
         pooling = WW_POOLING_RANK;
-    if (given == WW_POOLING_RANK && pooling != WW_POOLING_RANK && !r->architecture->answers)
+    int64_t answers;
+    const bool asked = r->architecture->answers || ww_gguf_find_value(r->gguf, "warpwave.rerank.yes", &answers) == WW_OK;
+    if (given == WW_POOLING_RANK && pooling != WW_POOLING_RANK && !asked)
         FAIL(r, WW_UNSUPPORTED, "the model does not rerank: it has no head for it (cls.output.weight)");
     given = given == WW_POOLING_RANK ? WW_POOLING_NONE : given;
     if (given != WW_POOLING_NONE && pooling == WW_POOLING_RANK)

@@ -29,6 +29,7 @@ struct ww_model {
     char *chat_template;    /* the options' or the file's; NULL: none */
     template_program *chat; /* also NULL if the file's template cannot be read */
     char *rerank_template;  /* the file's; NULL: none */
+    bool rerank_apart;      /* in it, what ends with the query and what follows become tokens apart */
     model_prompts prompts;
     int64_t context; /* of sessions */
     ww_activations activations;

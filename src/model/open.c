@@ -137,13 +137,16 @@ static ww_status make_tokenizer(const ww_gguf *gguf, ww_model *model)
 
 /* ---- what it can be asked ------------------------------------------------------------------------------------------------ */
 
-/* Finds the answer tokens of a decoder that can be asked whether a text answers a query. */
-static bool find_answers(const ww_model *model, int32_t ids[2])
+/* Finds the answer tokens of a decoder that can be asked whether a text answers a query: the file's, or yes and no. */
+static bool find_answers(const ww_gguf *gguf, ww_model *model, int32_t ids[2])
 {
-    if (!model->architecture->answers || model->sizes.pooling != WW_POOLING_NONE || !model->tokenizer)
+    const char *yes = "yes", *no = "no";
+    model->rerank_apart = ww_gguf_text(gguf, "warpwave.rerank.yes", &yes, NULL) == WW_OK &&
+                          ww_gguf_text(gguf, "warpwave.rerank.no", &no, NULL) == WW_OK;
+    if (!(model->architecture->answers || model->rerank_apart) || model->sizes.pooling != WW_POOLING_NONE || !model->tokenizer)
         return false;
-    ids[0] = tokenizer_find(model->tokenizer, "yes");
-    ids[1] = tokenizer_find(model->tokenizer, "no");
+    ids[0] = tokenizer_find(model->tokenizer, yes);
+    ids[1] = tokenizer_find(model->tokenizer, no);
     return ids[0] >= 0 && ids[1] >= 0;
 }
 
@@ -154,7 +157,7 @@ static ww_status make_rerank(const ww_gguf *gguf, ww_model *model)
     size_t bytes;
     int32_t ids[2];
     ww_status status = WW_OK;
-    const bool answers = find_answers(model, ids);
+    const bool answers = find_answers(gguf, model, ids);
     model->info.embeds = s->pooling != WW_POOLING_NONE && s->pooling != WW_POOLING_RANK;
     model->info.reranks = (s->pooling == WW_POOLING_RANK && model->tokenizer) || answers;
     if (answers)

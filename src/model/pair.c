@@ -29,6 +29,14 @@ void pair_query_free(pair_query *pair)
     *pair = (pair_query){0};
 }
 
+static ww_status add_all(token_list *to, const int32_t *ids, int64_t count)
+{
+    ww_status status = WW_OK;
+    for (int64_t i = 0; i < count && status == WW_OK; i++)
+        status = token_list_add(to, ids[i]);
+    return status;
+}
+
 /* ---- a decoder's template ------------------------------------------------------------------------------------------------ */
 
 /* Splits the template at its two marks; the query must come first. */
@@ -45,6 +53,13 @@ static ww_status fill_template(const char *template, const char *query, pair_que
     if (status == WW_OK)
         status = unicode_repair(query, strlen(query), &pair->before);
     pair->quoted.to = pair->before.bytes;
+    if (status == WW_OK && pair->model->rerank_apart) {
+        const quoted_text first = {
+            .text = pair->before.text, .bytes = pair->before.bytes, .quotes = &pair->quoted, .quote_count = 1};
+        status = tokenizer_encode_quotes(pair->model->tokenizer, &first, &pair->query);
+        pair->before.bytes = 0;
+        pair->quoted = (text_span){0, 0};
+    }
     if (status == WW_OK)
         status = text_buffer_add(&pair->before, behind, (size_t)(document - behind));
     if (status == WW_OK)
@@ -57,7 +72,9 @@ static ww_status encode_in_template(const pair_query *pair, const char *text, si
     token_list *out = to->list;
     const tokenizer *t = pair->model->tokenizer;
     text_buffer all = {0};
-    ww_status status = text_buffer_add(&all, pair->before.text, pair->before.bytes);
+    ww_status status = add_all(out, pair->query.ids, pair->query.count);
+    if (status == WW_OK)
+        status = text_buffer_add(&all, pair->before.text, pair->before.bytes);
     if (status == WW_OK)
         status = unicode_repair(text, bytes, &all);
     const text_span quotes[] = {pair->quoted, {pair->before.bytes, all.bytes}};
@@ -109,14 +126,6 @@ static bool cut_pair(int64_t room, int64_t *query, int64_t *text)
     else
         *query = half, *text = room - half;
     return true;
-}
-
-static ww_status add_all(token_list *to, const int32_t *ids, int64_t count)
-{
-    ww_status status = WW_OK;
-    for (int64_t i = 0; i < count && status == WW_OK; i++)
-        status = token_list_add(to, ids[i]);
-    return status;
 }
 
 ww_status pair_encode(const pair_query *pair, const char *text, size_t bytes, const pair_tokens *to)

@@ -10,7 +10,7 @@
 
 typedef struct pair_query {
     const ww_model *model;
-    token_list query;   /* for an encoder: the query's own tokens */
+    token_list query;   /* for an encoder: the query's own tokens; for a decoder those before `before`, if any */
     text_buffer before; /* for a decoder: the template up to the document, including the query */
     text_span quoted;   /* the position of the query in it */
     token_list after;   /* for a decoder: the tokens of the template after the document */

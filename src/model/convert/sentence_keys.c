@@ -37,8 +37,28 @@ static json_t *read_file(const conversion *c, const char *name, key_writer *w)
     return file;
 }
 
+/* The question of mxbai-rerank-v2, as its program asks it. */
+static const char MXBAI_TEMPLATE[] =
+    "<|im_start|>system\nYou are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>\n<|im_start|>user\n"
+    "query: {query}\ndocument: {document}\nYou are a search relevance expert who evaluates how well documents match search "
+    "queries. For each query-document pair, carefully analyze the semantic relationship between them, then provide your binary "
+    "relevance judgment (0 for not relevant, 1 for relevant).\nRelevance:<|im_end|>\n<|im_start|>assistant\n";
+
+/* Nothing in its folder tells mxbai-rerank-v2 from a model that continues texts, but its name. */
+static bool asks_qwen2(const conversion *c)
+{
+    const char *name = c->job->name ? c->job->name : c->job->folder;
+    return strcmp(c->architecture->name, "qwen2") == 0 && c->job->pooling == WW_POOLING_NONE && strstr(name, "mxbai-rerank");
+}
+
 static void write_pooling(conversion *c, key_writer *w)
 {
+    if (asks_qwen2(c)) {
+        key_text(w, "tokenizer.chat_template.rerank", MXBAI_TEMPLATE);
+        key_text(w, "warpwave.rerank.yes", "1");
+        key_text(w, "warpwave.rerank.no", "0");
+        return;
+    }
     ww_pooling pooling = c->architecture->ranks ? WW_POOLING_RANK : c->architecture->lookup ? WW_POOLING_MEAN : c->job->pooling;
     json_t *config = pooling == WW_POOLING_NONE ? read_file(c, "1_Pooling/config.json", w) : NULL;
     if (config) {

@@ -155,6 +155,29 @@ static void codes_and_scales_are_kept(void **state)
     ww_gguf_close(gguf);
 }
 
+/* Nothing but the name tells such a folder from a model that continues texts. */
+static void mxbai_rerank_keeps_its_question(void **state)
+{
+    (void)state;
+    ww_gguf *gguf;
+    const char *found = "";
+    folder_choose("mxbai-rerank-tiny");
+    make_folder("qwen2", "Qwen2ForCausalLM");
+    folder_choose("folder");
+    const ww_conversion job = {
+        .folder = scratch_path("mxbai-rerank-tiny"), .out_path = scratch_path("out.gguf"), .device = device};
+    ww_conversion_report report;
+    CHECK_OK(convert_folder(&job, &report));
+    CHECK_OK(ww_gguf_open(scratch_path("out.gguf"), &gguf));
+    CHECK_OK(ww_gguf_text(gguf, "tokenizer.chat_template.rerank", &found, NULL));
+    assert_non_null(strstr(found, "query: {query}\ndocument: {document}\nYou are a search relevance expert"));
+    CHECK_OK(ww_gguf_text(gguf, "warpwave.rerank.yes", &found, NULL));
+    assert_string_equal(found, "1");
+    CHECK_OK(ww_gguf_text(gguf, "warpwave.rerank.no", &found, NULL));
+    assert_string_equal(found, "0");
+    ww_gguf_close(gguf);
+}
+
 /* The guide's list of classes is that of the table. */
 static void the_guide_lists_every_class(void **state)
 {
@@ -324,6 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_architecture_that_is_run_is_converted),
         cmocka_unit_test(codes_and_scales_are_kept),
+        cmocka_unit_test(mxbai_rerank_keeps_its_question),
         cmocka_unit_test(the_guide_lists_every_class),
         cmocka_unit_test(experts_that_do_not_fit_are_refused),
         cmocka_unit_test(pieces_and_scores_come_from_sentencepieces_own_file),

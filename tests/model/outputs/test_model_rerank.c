@@ -237,17 +237,23 @@ static void the_longer_of_query_and_text_is_cut(void **state)
 
 /* ---- decoders ------------------------------------------------------------------------------------------------------------ */
 
-static void make_decoder(tiny_model *m, test_vocabulary *v)
+/* With a `question` of its own it is one of qwen2. */
+static void make_decoder(tiny_model *m, test_vocabulary *v, const char *question)
 {
-    tiny_shape shape = tiny_default("qwen3");
+    tiny_shape shape = tiny_default(question ? "qwen2" : "qwen3");
+    shape.question = question;
     *v = vocabulary_empty("gpt2");
     v->pre = "qwen2";
     vocabulary_add_alphabet(v);
     v->merge_count = 0;
+    if (question)
+        vocabulary_add_merge(v, "? \xC4\x8A");
     vocabulary_add(v, "<|im_start|>", 3, 0);
     v->eos = vocabulary_add(v, "<|im_end|>", 3, 0);
     vocabulary_add(v, "no", 1, 0);
     vocabulary_add(v, "yes", 1, 0);
+    if (question)
+        vocabulary_add(v, "?\xC4\x8A", 1, 0); /* with the end of the line */
     shape.vocabulary = v->count;
     shape.tokens = v;
     shape.layers = 1;
@@ -264,7 +270,7 @@ static void a_decoder_answers_with_yes_and_no(void **state)
     static double logits[300];
     tiny_model tiny;
     float scores[2];
-    make_decoder(&tiny, &v);
+    make_decoder(&tiny, &v, NULL);
     if (device_is_slow(*state)) { /* about 400 tokens; the same passes as for an encoder */
         tiny_free(&tiny);
         return;
@@ -284,6 +290,35 @@ static void a_decoder_answers_with_yes_and_no(void **state)
         if (fabs((double)scores[i] - wanted) > 1e-3)
             fail_msg("text %d has the score %g, not %g", i, (double)scores[i], wanted);
     }
+    ww_model_close(model);
+    tiny_free(&tiny);
+}
+
+/* The query and what follows become tokens apart: "?" stays alone at the end of a line. */
+static void a_decoder_is_asked_the_question_of_its_file(void **state)
+{
+    static const char *const parts[] = {"<|im_start|>Q: which?", "\nD: a fox.", "\nA:"}, *const text = "a fox.";
+    static test_vocabulary v;
+    static double logits[300];
+    int32_t ids[64];
+    size_t count = 0;
+    tiny_model tiny;
+    float score;
+    make_decoder(&tiny, &v, "<|im_start|>Q: {query}\nD: {document}\nA:");
+    ww_model *model = tiny_open_precise(*state, scratch_path("model.gguf"));
+    CHECK_OK(ww_model_rerank(model, "which?", &text, NULL, 1, &score, NULL, NULL));
+    for (int i = 0; i < 3; i++) {
+        size_t more = 0;
+        CHECK_OK(ww_model_tokenize(model, parts[i], strlen(parts[i]), WW_TOKENS_NO_ADD, ids + count, 64 - count, &more));
+        count += more;
+    }
+    size_t joined = 0;
+    CHECK_OK(ww_model_tokenize(model, "which?\nD", 8, WW_TOKENS_NO_ADD, ids + count, 64 - count, &joined));
+    assert_int_equal(joined, 7); /* together they would be one token less */
+    tiny_logits(&tiny, ids, (int)count, logits);
+    const double wanted = logits[259] - logits[258]; /* of yes and no */
+    if (fabs((double)score - wanted) > 1e-3)
+        fail_msg("the score is %g, not %g", (double)score, wanted);
     ww_model_close(model);
     tiny_free(&tiny);
 }
@@ -354,6 +389,7 @@ int main(void)
         cmocka_unit_test(a_batch_has_the_bits_of_its_single_texts),
         cmocka_unit_test(the_longer_of_query_and_text_is_cut),
         cmocka_unit_test(a_decoder_answers_with_yes_and_no),
+        cmocka_unit_test(a_decoder_is_asked_the_question_of_its_file),
         cmocka_unit_test(invalid_requests_to_rerank_are_refused),
         cmocka_unit_test(a_file_without_all_of_its_head_is_refused),
         cmocka_unit_test(embeddings_are_shortened),

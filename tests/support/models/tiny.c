@@ -365,6 +365,11 @@ static void put_metadata(tiny_writer *w, const tiny_shape *s)
         put_number(w, "attention.sliding_window", s->window, WW_GGUF_I64);
     if (encoder || s->sees_all || s->pooling > WW_POOLING_MEAN || is(s, "gemma-embedding") || is(s, "model2vec"))
         put_number(w, "pooling_type", s->pooling, WW_GGUF_I64);
+    if (s->question) {
+        put_text(w, "tokenizer.chat_template.rerank", s->question);
+        put_text(w, "warpwave.rerank.yes", "yes");
+        put_text(w, "warpwave.rerank.no", "no");
+    }
     if (s->ranks_mean)
         put_bool(w, "warpwave.rank_mean", true);
     if (s->sees_all) {

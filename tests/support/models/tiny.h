@@ -17,14 +17,15 @@ typedef struct tiny_shape {
     int32_t window;
     int32_t experts, experts_used; /* of a mixture of experts; each has 32 hidden elements */
     int32_t pooling;
-    bool norms_twice;    /* for jina-bert-v2: the norms of models for code, and the gate as a separate tensor */
-    bool sees_all;       /* of a decoder: it embeds, and every token sees the whole text */
-    bool ranks_mean;     /* with pooling rank: of the mean of all tokens */
-    ww_quant_type type;  /* of matrices */
-    bool gate_f16;       /* gates are f16, so that they are not joined with the matrices that they gate */
-    bool tied;           /* no output.weight */
-    bool rope_factors;   /* with rope_freqs.weight; of phi3 with those for short and long contexts */
-    const char *scaling; /* of the rope; NULL: none */
+    bool norms_twice;     /* for jina-bert-v2: the norms of models for code, and the gate as a separate tensor */
+    bool sees_all;        /* of a decoder: it embeds, and every token sees the whole text */
+    const char *question; /* of a decoder that reranks: its template; the answers are yes and no */
+    bool ranks_mean;      /* with pooling rank: of the mean of all tokens */
+    ww_quant_type type;   /* of matrices */
+    bool gate_f16;        /* gates are f16, so that they are not joined with the matrices that they gate */
+    bool tied;            /* no output.weight */
+    bool rope_factors;    /* with rope_freqs.weight; of phi3 with those for short and long contexts */
+    const char *scaling;  /* of the rope; NULL: none */
     double scaling_factor;
     uint64_t seed;
     const struct test_vocabulary *tokens; /* NULL: no tokenizer */
