@@ -14,12 +14,14 @@
 #include <warpwave/device.h>
 #include <warpwave/files.h>
 #include <warpwave/filter.h>
+#include <warpwave/formula.h>
 #include <warpwave/gguf.h>
 #include <warpwave/hooks.h>
 #include <warpwave/ivf.h>
 #include <warpwave/kernel.h>
 #include <warpwave/map.h>
 #include <warpwave/multi.h>
+#include <warpwave/plan.h>
 #include <warpwave/quant.h>
 #include <warpwave/ranking.h>
 #include <warpwave/results.h>

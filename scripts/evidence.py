@@ -19,7 +19,6 @@ PAGES = {
     "accuracy": ("check-accuracy", "src/arithmetic bench/tensor/ulp.c"),
     "amd-performance": ("check-amd-performance", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
     "codeobjects": ("check-codeobjects", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
-    "faults": ("check-faults", "src programs mpi testing tests/faults tests/support scripts/fault-report.py"),
     "parity": ("check-parity", "src tests/device/test_cross_backend.c"),
     "resources": ("check-resources", "src/kernels src/arithmetic cmake/Kernels.cmake tools/check-kernels.c scripts/kernels/kernel-resources.sh"),
 }

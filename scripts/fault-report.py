@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/evidence/faults.md: how many faults of each kind the tests inject, counted while they run.
+"""Writes BUILD_DIR/docs/faults.md: how many faults of each kind the tests inject, counted while they run.
 
     scripts/fault-report.py BUILD_DIR
 
@@ -97,7 +97,8 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     text = page(*run(sys.argv[1]))
-    target = pathlib.Path(__file__).resolve().parent.parent / "docs" / "evidence" / "faults.md"
+    target = pathlib.Path(sys.argv[1]) / "docs" / "faults.md"
+    target.parent.mkdir(exist_ok=True)
     target.write_text(text, encoding="utf-8")
     print(f"fault-report: wrote {target}")
 

@@ -63,6 +63,8 @@ typedef struct ww_diversity {
     int64_t limit;        /* hits of each query at most; 0: all */
     const float *queries; /* one vector of the results' dimension per query, one after the other: relevance is the score
                              with it. NULL: relevance is the hit's own score */
+    uint32_t similarity;  /* which vectors are compared: WW_FETCH_VECTORS, or 0; WW_FETCH_SPARSE or WW_FETCH_MULTI, of which a
+                             hit may have none: its similarity is 0 then. Without `queries` */
 } ww_diversity;
 
 /* Groups by a field of the payloads. */
@@ -107,8 +109,8 @@ WW_API ww_status ww_results_fuse(const ww_results *const *lists, int64_t list_co
  * that do not exist, and vectors of different dimensions. */
 WW_API ww_status ww_results_pick(const ww_picked_hit *hits, int64_t count, ww_results **picked);
 
-/* Orders the hits of each query by maximal marginal relevance; scores stay as they are. Refuses results without vectors
- * (WW_FETCH_VECTORS), unless there are no hits. */
+/* Orders the hits of each query by maximal marginal relevance; scores stay as they are. Refuses results without the vectors
+ * that are compared, unless there are no hits. */
 WW_API ww_status ww_results_diversify(const ww_results *results, const ww_diversity *how, ww_results **diverse);
 
 /* Orders the hits of each query by groups: those whose payloads have the same value in the field come together, the group with

@@ -81,7 +81,8 @@ static void put_route_durations(const metrics *m, out *o, size_t number)
 
 static void put_durations(const metrics *m, out *o)
 {
-    put_head(o, "request_duration_seconds", "histogram", "From the first byte of a request to its answer.");
+    put_head(o, "request_duration_seconds", "histogram",
+             "From the first byte of a request to its answer; le is an upper bound in seconds.");
     for (size_t number = 0; number < METRIC_ROUTES_MAX; number++) {
         long long count = 0;
         for (size_t bucket = 0; bucket < METRIC_BUCKETS; bucket++)

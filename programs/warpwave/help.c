@@ -22,6 +22,8 @@ static const char environment[] =
     "  WARPWAVE_DEVICE  the device that 'auto' stands for: cpu, cuda:0, ...\n"
     "  WARPWAVE_ISA     the CPU's instruction set: scalar, avx2, avx512, amx, neon; default: the best it has\n"
     "  WARPWAVE_THREADS the number of CPU threads; default: one per core\n"
+    "  WARPWAVE_MODELS  the folder of models that are given by their names; default: ~/.cache/warpwave\n"
+    "  HF_ENDPOINT, HF_TOKEN  another hub to fetch models from, and a key for it\n"
     "  NO_COLOR         set to anything to turn off colours\n";
 
 static void print_piece(const char *piece, size_t indent, size_t *column)

@@ -17,7 +17,7 @@
 
 enum { BAR_COLUMNS = 40, PIPE_COLUMNS = 112 };
 
-static const double paint_every_seconds = 0.1;
+static const double paint_every_seconds = 0.1, line_every_seconds = 10.0;
 
 /* Before this much time has passed, an estimate of the rest would be a guess. */
 static const double estimate_after_seconds = 1.0;
@@ -119,6 +119,42 @@ void progress_begin(progress *bar, const char *what, int64_t total)
     bar->begun_at = bar->shown ? seconds_now() : 0.0;
 }
 
+static void seconds_left(double left, char text[24])
+{
+    const int seconds = (int)(left + 0.5), hours = seconds / 3600;
+    if (hours > 0)
+        snprintf(text, 24, "  %d:%02d:%02d left", hours, seconds / 60 % 60, seconds % 60);
+    else
+        snprintf(text, 24, "  %d:%02d left", seconds / 60, seconds % 60);
+}
+
+void progress_begin_bytes(progress *bar, const char *what)
+{
+    *bar = (progress){.what = what, .shown = !quiet, .bytes = true, .begun_at = seconds_now(), .begun_with = -1};
+    if (!isatty(STDERR_FILENO))
+        bar->painted_at = bar->begun_at; /* the first line comes after the time of one */
+}
+
+/* "fetching: 12.0 MiB of 86.7 MiB, 3.1 MiB/s, 0:24 left" */
+static void paint_bytes(progress *bar, int64_t done, double now)
+{
+    char so_far[32], all[32], speed[32], left[24] = "";
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    bar->begun_with = bar->begun_with < 0 ? done : bar->begun_with;
+    const double passed = now - bar->begun_at, came = (double)(done - bar->begun_with);
+    const double each = passed > 0.0 ? came / passed : 0.0;
+    if (now - bar->painted_at < (terminal ? paint_every_seconds : line_every_seconds))
+        return;
+    fprintf(stderr, "%s%s: %s", terminal ? "\r" : "", bar->what, human_bytes(so_far, done));
+    if (bar->total > 0)
+        fprintf(stderr, " of %s", human_bytes(all, bar->total));
+    if (bar->total > done && each > 0.0 && passed >= estimate_after_seconds && (double)(bar->total - done) / each < 359999.0)
+        seconds_left((double)(bar->total - done) / each, left);
+    fprintf(stderr, ", %s/s%s%s", human_bytes(speed, (int64_t)each), left, terminal ? "\033[K" : "\n");
+    fflush(stderr);
+    bar->painted_at = now;
+}
+
 /* "  1:05 left", or "" while there is no estimate. */
 static const char *time_left(const progress *bar, double part, double now, char text[24])
 {
@@ -126,11 +162,7 @@ static const char *time_left(const progress *bar, double part, double now, char 
     text[0] = '\0';
     if (passed < estimate_after_seconds || part <= 0.0 || left > 359999.0)
         return text;
-    const int seconds = (int)(left + 0.5), hours = seconds / 3600;
-    if (hours > 0)
-        snprintf(text, 24, "  %d:%02d:%02d left", hours, seconds / 60 % 60, seconds % 60);
-    else
-        snprintf(text, 24, "  %d:%02d left", seconds / 60, seconds % 60);
+    seconds_left(left, text);
     return text;
 }
 
@@ -139,7 +171,9 @@ int progress_report(int64_t done, int64_t total, void *user)
     progress *bar = user;
     (void)total; /* progress of this call only; the bar covers all calls */
     const double now = bar->shown ? seconds_now() : 0.0;
-    if (bar->shown && bar->total > 0 && (bar->painted_at == 0.0 || now - bar->painted_at >= paint_every_seconds)) {
+    if (bar->shown && bar->bytes)
+        paint_bytes(bar, done, now);
+    else if (bar->shown && bar->total > 0 && (bar->painted_at == 0.0 || now - bar->painted_at >= paint_every_seconds)) {
         double part = (double)(bar->before + done) / (double)bar->total;
         part = part > 1.0 ? 1.0 : part;
         const int filled = (int)(part * BAR_COLUMNS);
@@ -154,7 +188,7 @@ int progress_report(int64_t done, int64_t total, void *user)
 
 void progress_end(progress *bar)
 {
-    if (bar->shown && bar->painted_at != 0.0)
+    if (bar->shown && bar->painted_at != 0.0 && isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     bar->painted_at = 0.0;
 }

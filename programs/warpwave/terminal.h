@@ -37,10 +37,15 @@ typedef struct progress {
     const char *what;
     int64_t before, total;
     bool shown;
+    bool bytes;                  /* it also shows them, and how many come in a second */
     double begun_at, painted_at; /* seconds */
+    int64_t begun_with;          /* bytes that were there already; -1: not known yet */
 } progress;
 
 void progress_begin(progress *bar, const char *what, int64_t total);
+
+/* For a fetch: if standard error is no terminal, a line every ten seconds. `total` may come later. */
+void progress_begin_bytes(progress *bar, const char *what);
 int progress_report(int64_t done, int64_t total, void *user); /* a ww_progress over a bar: non-zero after ctrl-C */
 void progress_end(progress *bar);                             /* removes the bar */
 

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from . import _native
-from ._errors import (Busy, Cancelled, CorruptFile, CutText, DimensionMismatch, DriverError, DuplicateId, Error, ErrorDetail, InternalError, InvalidArgument, IoError,
+from ._errors import (Busy, Cancelled, CorruptFile, CutText, DimensionMismatch, DriverError, DuplicateId, Error, ErrorDetail, InternalError, InvalidArgument, IoError, MissingPrompt,
                       MissingFile, NoDevice, NotFound, OtherProcess, OutOfMemory, OutOfRange, Status, Unsupported)
 from .device import Device, DeviceInfo, MemoryInfo, backend_absence, devices
 from .results import Hit, Results, Row, SearchStats, TextHit
@@ -31,7 +31,7 @@ __version__: str = _native.ww_version().decode()
 
 __all__ = [
     "AsyncCollection", "AsyncModel", "AsyncStore", "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "CutText", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
-    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat", "InternalError", "InvalidArgument", "IoError", "IvfInfo", "Map", "MemoryInfo", "MissingFile", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
+    "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat", "InternalError", "InvalidArgument", "IoError", "IvfInfo", "Map", "MemoryInfo", "MissingFile", "MissingPrompt", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
     "OutOfMemory", "OutOfRange", "QuantMatrix", "Reply", "Results", "Row", "SearchStats", "Session", "SparseVector", "Status", "Store", "StoreInfo", "TextCollection", "TextHit", "ToolCall", "Unsupported", "backend_absence", "bm25", "devices", "load", "open_gguf", "score"
 ]
 __all__ += _tensor_names

@@ -169,6 +169,10 @@ class CutText(UserWarning):
     """Texts were longer than the model's context, so that their ends are not in their vectors or scores."""
 
 
+class MissingPrompt(UserWarning):
+    """Texts were embedded without a prompt by a model that has prompts and no default."""
+
+
 def warn(message: str, kind: type[Warning] = UserWarning) -> None:
     """Warn the caller outside of this package."""
     level, frame = 2, sys._getframe(1)

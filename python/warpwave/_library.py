@@ -7,12 +7,19 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import shutil
 import threading
-from typing import Any
+from typing import Any, Optional
 
 from ._checked import checked
 
 PACKAGE = pathlib.Path(__file__).resolve().parent
+
+
+def command_path() -> Optional[str]:
+    """Return the path of the `warpwave` command: what WARPWAVE_COMMAND says, the wheel's, or the one that a shell finds."""
+    inside = PACKAGE / "bin" / "warpwave"
+    return os.environ.get("WARPWAVE_COMMAND", "") or (str(inside) if inside.is_file() else shutil.which("warpwave"))
 
 
 def _candidates() -> list[str]:

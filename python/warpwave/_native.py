@@ -512,6 +512,27 @@ ww_filter_matches = function("", "ww_filter_matches", c_int, c_void_p, ("id", c_
 ww_filter_equal = function("", "ww_filter_equal", c_int32, c_void_p, c_void_p)
 ww_filter_text = function("", "ww_filter_text", c_size_t, c_void_p, c_char_p, ("capacity", c_size_t))
 
+# ---- warpwave/formula.h --------------------------------------------------------------------------------------------------
+WW_FORMULA_DEPTH_MAX = 32
+WW_FORMULA_TERMS_MAX = 4096
+ww_condition_reader = CFUNCTYPE(c_int, c_void_p, c_char_p, c_void_p)
+
+
+@struct
+class ww_formula_row(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("id", c_char_p),
+                ("payload", c_char_p),
+                ("scores", c_void_p),
+                ("score_count", c_int64)]
+
+
+ww_formula_row_init = function("", "ww_formula_row_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_formula_read = function("", "ww_formula_read", c_int, ("json", c_char_p), ("defaults", c_char_p), ww_condition_reader,
+                           c_void_p, c_void_p)
+ww_formula_destroy = function("", "ww_formula_destroy", None, c_void_p)
+ww_formula_score = function("", "ww_formula_score", c_int, c_void_p, POINTER(ww_formula_row), c_void_p)
+
 # ---- warpwave/quant.h ----------------------------------------------------------------------------------------------------
 WW_QUANT_F32 = 0
 WW_QUANT_F16 = 1
@@ -747,7 +768,6 @@ WW_DIM_MAX = 65536
 WW_ID_BYTES_MAX = 256
 WW_K_MAX = 16384
 WW_ROWS_MAX = 4294967295
-WW_MATCH_WORDS_MAX = 1024
 WW_COSINE = 0
 WW_L2 = 1
 WW_DOT = 2
@@ -834,21 +854,12 @@ class ww_parameter(Structure):
 
 
 @struct
-class ww_word_counts(Structure):
-    _fields_ = [("texts", c_int64),
-                ("words", c_int64),
-                ("count", c_int64),
-                ("found", c_void_p)]
-
-
-@struct
 class ww_match(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("texts", c_void_p),
                 ("mode", c_int),
                 ("fuse", c_void_p),
-                ("candidates", c_int64),
-                ("counts", c_void_p)]
+                ("candidates", c_int64)]
 
 
 @struct
@@ -952,8 +963,6 @@ ww_collection_reserve = function("", "ww_collection_reserve", c_int, c_void_p, (
 ww_collection_move = function("", "ww_collection_move", c_int, c_void_p, c_void_p)
 ww_collection_count = function("", "ww_collection_count", c_int64, c_void_p)
 ww_collection_digest = function("", "ww_collection_digest", c_int, c_void_p, c_void_p)
-ww_collection_count_words = function("", "ww_collection_count_words", c_int, c_void_p, ("text", c_char_p),
-                                     POINTER(ww_word_counts))
 ww_collection_describe = function("", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
 ww_collection_query = function("", "ww_collection_query", c_int, c_void_p, POINTER(ww_query), c_void_p)
 ww_collection_search = function("", "ww_collection_search", c_int, c_void_p, POINTER(ww_query), c_void_p, c_void_p)
@@ -1316,7 +1325,8 @@ class ww_diversity(Structure):
                 ("metric", c_int),
                 ("lambda", c_double),
                 ("limit", c_int64),
-                ("queries", c_void_p)]
+                ("queries", c_void_p),
+                ("similarity", c_uint32)]
 
 
 @struct
@@ -1337,6 +1347,89 @@ ww_results_group = function("", "ww_results_group", c_int, c_void_p, POINTER(ww_
 ww_results_rerank = function("", "ww_results_rerank", c_int, c_void_p, c_void_p, ("limit", c_int64), c_void_p)
 ww_collection_rank = function("", "ww_collection_rank", c_int, c_void_p, POINTER(ww_query), POINTER(ww_diversity),
                               POINTER(ww_grouping), ("candidates", c_int64), c_void_p)
+
+# ---- warpwave/plan.h -----------------------------------------------------------------------------------------------------
+WW_PLAN_STAGES_MAX = 8192
+
+
+@struct
+class ww_stage_report(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("rows_in", c_int64),
+                ("rows_found", c_int64),
+                ("rows_worse", c_int64),
+                ("rows_excluded", c_int64),
+                ("rows_skipped", c_int64),
+                ("rows_gone", c_int64),
+                ("hits", c_int64),
+                ("seconds", c_double),
+                ("rows_screened", c_int64),
+                ("rows_kept", c_int64),
+                ("rows_scored", c_int64),
+                ("lists_read", c_int64),
+                ("list_bytes_read", c_int64),
+                ("certificate", c_float)]
+
+
+@struct
+class ww_order(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("field", c_char_p),
+                ("descending", c_bool)]
+
+
+@struct
+class ww_finder(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("find", c_void_p),
+                ("user", c_void_p),
+                ("filter", c_void_p),
+                ("smaller_is_better", c_bool),
+                ("in_order", c_bool)]
+
+
+@struct
+class ww_stage(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("collection", c_void_p),
+                ("inputs", c_void_p),
+                ("input_count", c_int64),
+                ("query", c_void_p),
+                ("fuse", c_void_p),
+                ("diversity", c_void_p),
+                ("grouping", c_void_p),
+                ("order", c_void_p),
+                ("formula", c_void_p),
+                ("finder", c_void_p),
+                ("limit", c_int64),
+                ("offset", c_int64),
+                ("has_threshold", c_bool),
+                ("threshold", c_double),
+                ("exclude", c_void_p),
+                ("exclude_count", c_int64),
+                ("report", c_void_p)]
+
+
+@struct
+class ww_plan(Structure):
+    _fields_ = [("struct_size", c_size_t),
+                ("stages", c_void_p),
+                ("stage_count", c_int64),
+                ("question_count", c_int64),
+                ("fetch", c_uint32),
+                ("collection", c_void_p),
+                ("ties_by_id", c_bool),
+                ("cancel", c_void_p)]
+
+
+ww_stage_report_init = function("", "ww_stage_report_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_order_init = function("", "ww_order_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_finder_init = function("", "ww_finder_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_stage_init = function("", "ww_stage_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_plan_init = function("", "ww_plan_init", c_int, c_void_p, ("struct_size", c_size_t))
+ww_plan_run = function("", "ww_plan_run", c_int, POINTER(ww_plan), c_void_p)
+ww_stage_name = function("", "ww_stage_name", c_char_p, POINTER(ww_stage))
+ww_plan_explain = function("", "ww_plan_explain", c_size_t, POINTER(ww_plan), c_char_p, ("capacity", c_size_t))
 
 # ---- warpwave/selection.h ------------------------------------------------------------------------------------------------
 WW_PAYLOAD_SET = 0

@@ -65,12 +65,15 @@ class WarpwaveEmbeddings(Embeddings):
         self.model = model if isinstance(model, Model) else Model(model, device=device)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Return a vector of length 1 for each text."""
-        return [[float(number) for number in row] for row in self.model.embed(texts)]
+        """Return a vector of length 1 for each text, after the model's prompt for documents."""
+        return self._embed(texts, "document")
 
     def embed_query(self, text: str) -> list[float]:
-        """Return the vector of one text; queries are embedded like documents."""
-        return self.embed_documents([text])[0]
+        """Return the vector of one text, after the model's prompt for queries."""
+        return self._embed([text], "query")[0]
+
+    def _embed(self, texts: list[str], prompt: str) -> list[list[float]]:
+        return [[float(number) for number in row] for row in self.model.embed(texts, prompt=prompt)]
 
 
 class WarpwaveVectorStore(VectorStore):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import subprocess
 from ctypes import POINTER, addressof, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, Optional, Sequence, Union, overload
@@ -13,7 +14,8 @@ import numpy as np
 from . import _native as c
 from ._calls import Handle, NotPicklable, Progress, Worker, cancellable, interruptible
 from ._checked import integer, integers, text
-from ._errors import CutText, Unsupported, check, warn
+from ._errors import CutText, MissingPrompt, NotFound, Unsupported, check, warn
+from ._library import command_path
 from ._numpy import address
 from ._tools import FORCED, OPEN, Reply, ToolCall, conversation, reply_of, schema_of, tools_of
 from .device import Device, DeviceLike, from_struct, made, resolve
@@ -204,9 +206,24 @@ def _ids(tokens: Any) -> npt.NDArray[np.int32]:
     return np.ascontiguousarray(given).reshape(-1)
 
 
+def placed(path: Union[str, "os.PathLike[str]"], fetch: bool) -> str:
+    """Return the file of a model. A name that is no file is asked of the command, which fetches it if it may."""
+    given = os.fspath(path)
+    command = None if os.path.exists(given) or given.endswith(".gguf") and not given.startswith("hf:") else command_path()
+    if command is None:
+        return given
+    ran = subprocess.run([command, "model", "path", given, *(["--yes"] if fetch else [])], stdout=subprocess.PIPE,
+                         stderr=None if fetch else subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False)
+    if ran.returncode:
+        said = "the command has said why" if fetch else ran.stderr.strip().replace("--yes", f"warpwave.Model({given!r}, fetch=True)")
+        raise NotFound(f"{given}: {said}")
+    return ran.stdout.rstrip("\n")
+
+
 class Model(NotPicklable):
     """A model on a device. Encoders embed texts, decoders continue them; the results are the same on every device.
 
+    `path` is a GGUF file, a folder, or a name that `warpwave model list` or a hub knows; with `fetch` such a model is fetched if it is not here.
     `precise` keeps activations in f32. `cache` is the type of keys and values in sessions ("f16", "f32", "q8_0"). `context` is the maximum
     number of tokens in a session (0: the model's own maximum). `chat_template` is the text of a Jinja template that replaces the file's.
     `pooling` ("mean", "cls", "last") replaces the file's way of combining the tokens' vectors into one; it lets a decoder embed. "rank" is for
@@ -215,13 +232,15 @@ class Model(NotPicklable):
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], device: DeviceLike = None, *, precise: bool = False, cache: str = "f16", context: int = 0,
-                 chat_template: Optional[str] = None, pooling: Optional[str] = None, copy_weights: bool = False, progress: Progress = None) -> None:
+                 chat_template: Optional[str] = None, pooling: Optional[str] = None, copy_weights: bool = False, progress: Progress = None,
+                 fetch: bool = False) -> None:
         if cache not in _CACHES:
             raise ValueError(f"cache is {cache!r}; it must be one of {', '.join(_CACHES)}")
         if not (chat_template is None or isinstance(chat_template, str)):
             raise TypeError(f"chat_template is {chat_template!r}; it must be a str")
         if pooling not in _GIVEN_POOLINGS:
             raise ValueError(f"pooling is {pooling!r}; it must be 'mean', 'cls', 'last', 'rank' or None, which is what the file says")
+        path = placed(path, fetch)
         self._device = resolve(device)
         opened, pointer = self._device._open(), c_void_p()
         options = _initialised(c.ww_model_options, c.ww_model_options_init)
@@ -329,13 +348,16 @@ class Model(NotPicklable):
         """Return a vector of length 1 for each text, shape [texts, width]; for a single text [width].
 
         `prompt` is the name of the model's prompt that is put before each text: "query", "document", or another one of `info.prompts`. ""
-        is none, and None the default of the model's file. Texts that are longer than the context give a warning, `CutText`. With
+        is none, and None the default of the model's file. Texts that are longer than the context give a warning, `CutText`,
+        as do texts without a prompt for a model that has some and no default, `MissingPrompt`. With
         `dimensions`, vectors are cut to that many numbers and scaled to length 1 again, for models trained for this.
         """
         single = isinstance(texts, str)
         with self._handle as model:
             out, cut = embedded(model, [texts] if isinstance(texts, str) else texts, self.info.width, prompt, progress)
         warn_of_cut(cut, len(out), self.info.context)
+        if prompt is None and self.info.prompts and not self.info.default_prompt:
+            warn(f"the model was trained with prompts, and none was given: prompt= takes one of {self.info.prompts}, or ''", MissingPrompt)
         shortened = out if dimensions is None else self._shortened(out, integer(dimensions, "dimensions"))
         return shortened[0] if single else shortened
 

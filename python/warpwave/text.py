@@ -19,7 +19,7 @@ from ._numpy import address
 from ._ranking import Ranking
 from ._select import Where
 from .device import Device, made
-from .model import Model, described, embedded, warn_of_cut
+from .model import Model, described, embedded, placed, warn_of_cut
 from .results import FETCH_IDS, FETCH_MULTI, FETCH_PAYLOADS, FETCH_SPARSE, FETCH_VECTORS, Results
 from .vectors import K_DEFAULT, Collection, _taken
 
@@ -287,7 +287,7 @@ def open_text(store: Opened, name: str, device: Device, model: Union[None, str, 
     if isinstance(model, Model):
         config.opened = model._handle.pointer
     elif model is not None:
-        config.model = os.fsencode(model)
+        config.model = os.fsencode(placed(model, False))
     if query_prefix is not None:
         config.query_prefix = name_text(query_prefix, "query_prefix")
     if document_prefix is not None:

@@ -22,7 +22,9 @@ def models():
     """By name: the packages; the extracted parts, in order; the file or folder they become; the file that is checked; its sha256."""
     found = {}
     for model in json.loads(CATALOGUE.read_text(encoding="utf-8"))["models"]:
-        source = next(one for one in model["sources"] if "package" in one)
+        source = next((one for one in model["sources"] if "package" in one), None)
+        if source is None:
+            continue  # on a hub only: `warpwave model fetch` has it
         packages = [source["package"].replace("%d", str(part)) for part in range(1, source.get("parts", 1) + 1)]
         target = model["file"].removesuffix(".gguf") if "checked" in model else model["file"]
         found[model["name"]] = (packages, source["member"], target, f"{target}/{model['checked']}" if "checked" in model else target, model["sha256"])

@@ -14,7 +14,7 @@
 #include "store/store_state.h"
 #include "vectors/internal/mirror.h"
 
-enum { BUSY_MS = 5000, FILTER_MS = 60000 };
+enum { BUSY_MS = 5000, FILTER_MS = 60000, CACHE_KEPT_BYTES = 8 * 1024 * 1024 };
 
 STRUCT_INIT(ww_store_config, {.busy_ms = BUSY_MS, .filter_ms = FILTER_MS})
 STRUCT_INIT(ww_store_info, {0})
@@ -125,6 +125,14 @@ static void forget_words(const ww_store *store, ww_status status)
         (void)sqlite3_exec(store->writer, "PRAGMA writable_schema = reset", NULL, NULL, NULL);
 }
 
+/* Between writes the writing connection keeps few pages in memory. */
+static void cache_trim(const ww_store *store)
+{
+    int used = 0, peak = 0;
+    if (sqlite3_db_status(store->writer, SQLITE_DBSTATUS_CACHE_USED, &used, &peak, 0) == SQLITE_OK && used > CACHE_KEPT_BYTES)
+        (void)sqlite3_db_release_memory(store->writer);
+}
+
 ww_status store_end(ww_store *store, ww_status status)
 {
     if (status == WW_OK && !sqlite3_get_autocommit(store->writer))
@@ -133,6 +141,7 @@ ww_status store_end(ww_store *store, ww_status status)
         (void)sqlite3_exec(store->writer, "ROLLBACK", NULL, NULL, NULL);
     forget_words(store, status);
     store_return_to_wal(store);
+    cache_trim(store);
     store_unlock(store);
     return status;
 }

@@ -30,6 +30,7 @@ class Views(PageTest):
         self.one("dialog input").send_keys("notes & more")
         self.button("Create", "dialog").click()
         self.says("notes & more", ".grid")
+        self.wait(lambda: not self.all("dialog"))
         self.assertEqual(self.server.good("GET", "/collections/notes%20%26%20more")["points_count"], 0)
         card = next(one for one in self.all(".collection") if "notes & more" in one.text)
         card.find_element("css selector", ".danger").click()

@@ -89,7 +89,7 @@ class Evidence(Tree):
     def test_a_page_without_its_commit_is_refused(self):
         status, said = self.run_script("evidence.py", "check")
         self.assertEqual(status, 1)
-        self.assertIn("docs/evidence/faults.md: no line", said)
+        self.assertIn("docs/evidence/accuracy.md: no line", said)
 
     def test_the_front_page_says_what_the_evidence_says(self):
         front = (self.root / "README.md").read_text(encoding="utf-8")
@@ -106,9 +106,9 @@ class Evidence(Tree):
 
     def test_a_stamped_page_has_its_commit_once_and_its_text(self):
         for _ in range(2):
-            self.assertEqual(self.run_script("evidence.py", "stamp", "faults")[0], 0)
-        text = (self.root / "docs/evidence/faults.md").read_text(encoding="utf-8")
-        self.assertEqual(text.count("Made by `make check-faults` at commit " + self.git("rev-parse", "--short=8", "HEAD")), 1)
+            self.assertEqual(self.run_script("evidence.py", "stamp", "accuracy")[0], 0)
+        text = (self.root / "docs/evidence/accuracy.md").read_text(encoding="utf-8")
+        self.assertEqual(text.count("Made by `make check-accuracy` at commit " + self.git("rev-parse", "--short=8", "HEAD")), 1)
         self.assertTrue(text.startswith("# Title\n\nMade by") and text.endswith("\n\nText.\n"))
 
     def test_sources_with_more_than_100_commits_give_a_warning_and_no_failure(self):
@@ -442,6 +442,10 @@ class Service(unittest.TestCase):
 
 
 class Demo(unittest.TestCase):
+    def test_models_that_only_a_hub_has_are_left_to_the_command(self):
+        done = subprocess.run([str(ROOT / "scripts" / "demo" / "fetch-models.py"), "--help"], capture_output=True, text=True, check=False)
+        self.assertRegex(done.stderr, r"^usage: .* FOLDER \[minilm smollm2 ")
+
     def test_a_sample_of_glosses_is_spread_over_all_kinds_of_words(self):
         glosses = load(ROOT / "scripts/demo/glosses.py")
         with tempfile.TemporaryDirectory() as folder:

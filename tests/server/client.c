@@ -216,17 +216,46 @@ json_t *http_json(const char *file, int line, http_expected expected, const char
     return exact ? exact : value;
 }
 
+/* Waits until the server has what the database has. With a new file nothing may be left there from another test. */
+static void begin_in_cluster(int port, bool empty)
+{
+    http_answer a = {0};
+    for (int turns = 0; a.status != 200; turns++) {
+        http_free(&a);
+        assert_true(turns < 50 * ANSWER_SECONDS);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        a = http_ask(port, "GET", "/readyz", NULL);
+    }
+    http_free(&a);
+    json_t *all = ASK(port, 200, "GET", "/collections", NULL), *one = NULL;
+    size_t index = 0;
+    json_array_foreach(json_object_get(json_object_get(all, "result"), "collections"), index, one)
+    {
+        char path[256];
+        snprintf(path, sizeof path, "/collections/%s", json_string_value(json_object_get(one, "name")));
+        if (empty)
+            ASK_STATUS(port, 200, "DELETE", path, NULL);
+    }
+    json_decref(all);
+}
+
 server *server_for_test(void (*change)(server_config *config))
 {
     server *s = NULL;
+    const char *cluster = getenv("WARPWAVE_TEST_CLUSTER"); /* the database of tests/server/cluster/check-api */
     server_config config = server_config_default();
     CHECK_OK(ww_device_open("cpu", &device));
     config.store = scratch_path("served.db");
     config.device = device;
     config.port = 0;
+    if (cluster)
+        config.follow = (follow_config){.conninfo = cluster, .cluster = true, .shards = 1};
     if (change)
         change(&config);
+    const bool empty = access(config.store, F_OK) != 0;
     CHECK_OK(server_start(&config, &s));
+    if (cluster)
+        begin_in_cluster(server_port(s), empty);
     return s;
 }
 

@@ -87,11 +87,21 @@ static void check_is_wal(const char *path)
     sqlite3_close(db);
 }
 
+/* Of pages that the writing connection keeps in memory. */
+static int cache_bytes(const ww_store *store)
+{
+    int used = 0, peak = 0;
+    assert_int_equal(sqlite3_db_status(store->writer, SQLITE_DBSTATUS_CACHE_USED, &used, &peak, 0), SQLITE_OK);
+    return used;
+}
+
 /* What a write's progress callback sees and does. */
 typedef struct watch {
     const char *path;
     int64_t log_bytes, journal_bytes; /* at the end of the write */
     ww_collection *reader;            /* searched meanwhile, or NULL */
+    const ww_store *store;            /* or NULL */
+    int cache;                        /* cache_bytes() of it, at the end of the write */
     bool cancels, opens;
     ww_status opened; /* by another connection that does not wait */
     pthread_t thread; /* another one, which waits */
@@ -120,6 +130,8 @@ static int32_t look(int64_t done, int64_t total, void *user)
     }
     if (w->reader)
         assert_int_equal(search(w->reader), WW_OK);
+    if (w->store)
+        w->cache = cache_bytes(w->store);
     w->log_bytes = bytes_at(w->path, "-wal");
     w->journal_bytes = bytes_at(w->path, "-journal");
     return w->cancels && done == total;
@@ -151,6 +163,21 @@ static void a_large_write_goes_straight_into_the_file(void **state)
     free(path);
 }
 
+static void pages_of_a_large_write_leave_memory_with_it(void **state)
+{
+    ww_store *store = NULL;
+    ww_collection *docs = NULL;
+    char *path = strdup(scratch_path("cache.db"));
+    (void)state;
+    CHECK_OK(open_at(path, 5000, &store, &docs));
+    watch w = {.path = path, .store = store};
+    CHECK_OK(add_large(docs, look, &w));
+    assert_true(w.cache > LARGE_WRITE_BYTES / 2);
+    assert_true(cache_bytes(store) <= LARGE_WRITE_BYTES / 2);
+    close_both(store, docs);
+    free(path);
+}
+
 /* Searches go on during a write, in this process and in others. */
 static void it_uses_the_log_beside_readers(void **state)
 {
@@ -164,7 +191,7 @@ static void it_uses_the_log_beside_readers(void **state)
         watch w = {.path = path, .reader = docs[from]};
         CHECK_OK(search(docs[from]));
         CHECK_OK(add_large(docs[0], look, &w));
-        assert_true(w.log_bytes > LARGE_WRITE_BYTES / 4 && w.journal_bytes < 0);
+        assert_true(bytes_at(path, "-wal") > LARGE_WRITE_BYTES / 4 && w.journal_bytes < 0);
         assert_int_equal(ww_collection_count(docs[from]), (2 - from) * ROWS);
         if (from == 1)
             close_both(stores[1], docs[1]);
@@ -275,6 +302,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_large_write_goes_straight_into_the_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pages_of_a_large_write_leave_memory_with_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_uses_the_log_beside_readers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(whoever_opens_the_file_meanwhile_waits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_killed_process_leaves_whole_batches, set_up, tear_down),

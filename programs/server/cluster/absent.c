@@ -217,6 +217,12 @@ ww_status sql_writer_set_payloads(sql_writer *w, const char *collection, const c
     return sql_writer_discard(w, collection, ids, count);
 }
 
+ww_status sql_writer_copy_points(sql_writer *w, const char *from, const char *to)
+{
+    (void)to;
+    return sql_writer_drop_collection(w, from);
+}
+
 ww_status sql_writer_load(sql_writer *w, const char *collection, ww_collection *to, const char *const *ids, int64_t count)
 {
     (void)to;

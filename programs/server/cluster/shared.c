@@ -267,11 +267,11 @@ typedef struct description {
 static bool read_types(description *d, const char *metric, const char *type)
 {
     bool known_metric = false, known_type = false;
-    for (int i = 0; !known_metric && ww_metric_name((ww_metric)i); i++) {
+    for (int i = WW_COSINE; !known_metric && i <= WW_DOT; i++) {
         d->metric = (ww_metric)i;
         known_metric = strcmp(ww_metric_name(d->metric), metric) == 0;
     }
-    for (int i = 0; !known_type && ww_vector_type_name((ww_vector_type)i); i++) {
+    for (int i = WW_VECTOR_F32; !known_type && i <= WW_VECTOR_U8; i++) {
         d->type = (ww_vector_type)i;
         known_type = strcmp(ww_vector_type_name(d->type), type) == 0;
     }

@@ -438,6 +438,17 @@ ww_status sql_writer_set_payloads(sql_writer *w, const char *collection, const c
     return status;
 }
 
+ww_status sql_writer_copy_points(sql_writer *w, const char *from, const char *to)
+{
+    begin_statement(w,
+                    "INSERT INTO warpwave.points SELECT t.number, p.id, '\\x00000000', NULL, p.payload FROM warpwave.points p, "
+                    "warpwave.collections f, warpwave.collections t WHERE p.collection = f.number AND f.name = ");
+    add_text(w, OID_TEXT, from);
+    out_text(&w->statement, " AND t.name = ");
+    add_text(w, OID_TEXT, to);
+    return end_statement(w, "", -1);
+}
+
 /* ---- reading ------------------------------------------------------------------------------------------------------------- */
 
 static const char *text_or_null(const PGresult *found, int row, int column)

@@ -35,6 +35,9 @@ ww_status sql_writer_discard(sql_writer *w, const char *collection, const char *
 ww_status sql_writer_set_payloads(sql_writer *w, const char *collection, const char *const *ids, const char *const *payloads,
                                   int64_t count);
 
+/* Gives the collection `to` the ids and payloads of `from`, with vectors of one 0. */
+ww_status sql_writer_copy_points(sql_writer *w, const char *from, const char *to);
+
 /* Reads the rows with these ids from the database and upserts them into `to`. */
 ww_status sql_writer_load(sql_writer *w, const char *collection, ww_collection *to, const char *const *ids, int64_t count);
 

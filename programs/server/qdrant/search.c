@@ -62,8 +62,10 @@ static bool prepare_query(request *r)
     if (!p)
         return false;
     p->count = 1;
-    if (!request_read_bool(r, body, "with_cost", &p->with_cost) || !search_read_query(r, body, p->searches))
+    if (!request_read_bool(r, body, "with_cost", &p->with_cost) || !request_read_bool(r, body, "explain", &p->explain) ||
+        !search_read_query(r, body, p->searches))
         return false;
+    p->searches->explain = p->explain;
     set_batch(r, p->searches);
     return true;
 }
@@ -198,13 +200,13 @@ static bool prepare_recommend_groups(request *r)
 
 static void put_hit(request *r, const search *s, const found_point *f, const selection *with)
 {
-    put_scored_begin(&r->answer, &(point){r->entry, f->results, f->query, f->hit, with}, f->score);
+    put_scored_begin(&r->answer, &(point){r->entry, s->results, s->query, f->hit, with}, f->score);
     if (s->order.key.read)
         put_order_value(&r->answer, f->order);
     out_text(&r->answer, "}");
 }
 
-void put_hits(request *r, const search *s)
+static void put_hits(request *r, const search *s)
 {
     out_text(&r->answer, "[");
     for (int64_t i = 0; i < s->found_count && job_look(i) == WW_OK; i++) {
@@ -349,11 +351,8 @@ static void make_groups(grouping *g)
 {
     const search *s = g->plan->searches;
     (void)!getrandom(&g->seed, sizeof g->seed, 0);
-    for (const char *key = g->plan->group_keys ? json_first(g->plan->group_keys) : NULL; key && !g->failed;
-         key = json_next(key))
-        (void)group_of(g, (value_counted){key, (size_t)(json_end(key) - key), 0});
     for (g->hit = 0; !g->failed && g->hit < s->found_count && job_look(g->hit) == WW_OK; g->hit++) {
-        const char *payload = ww_results_payload(s->found[g->hit].results, s->found[g->hit].query, s->found[g->hit].hit);
+        const char *payload = ww_results_payload(s->results, s->query, s->found[g->hit].hit);
         bool keys = false;
         if (payload)
             values_each(&g->plan->group_by, payload, tell_whether_key, &keys);
@@ -396,17 +395,6 @@ static void put_groups(request *r, const search_plan *p, selection with)
         entry_release(r->server, lookup);
 }
 
-static void add_cost(search_cost *sum, const search *s)
-{
-    for (size_t i = 0; i < s->child_count; i++)
-        add_cost(sum, &s->children[i]);
-    sum->rows_screened += s->cost.rows_screened;
-    sum->rows_scored += s->cost.rows_scored;
-    sum->lists_read += s->cost.lists_read;
-    sum->bytes += s->cost.bytes;
-    sum->queries = s->cost.queries > sum->queries ? s->cost.queries : sum->queries;
-}
-
 /* How many of the points found are certainly the nearest, in order. A fusion has no such order. */
 static int64_t proven_of(const search *s)
 {
@@ -418,12 +406,11 @@ static int64_t proven_of(const search *s)
     return proven;
 }
 
-void put_cost(request *r, const search *s)
+static void put_cost(request *r, const search *s)
 {
-    search_cost sum = {0};
+    const search_cost sum = s->cost;
     ww_device_info device = ww_device_info_default();
     const bool known = ww_device_describe(r->server->config.device, &device) == WW_OK;
-    add_cost(&sum, s);
     out_format(&r->answer, ",\"cost\":{\"rows_screened\":%lld,\"rows_scored\":%lld,\"lists_read\":%lld,\"bytes\":%lld,",
                (long long)sum.rows_screened, (long long)sum.rows_scored, (long long)sum.lists_read, (long long)sum.bytes);
     out_format(&r->answer, "\"queries\":%lld,\"exact\":%s,\"proven\":%lld,\"device\":", (long long)sum.queries,
@@ -453,6 +440,10 @@ static void put_answer(request *r, const search_plan *p)
     out_text(&r->answer, batch ? "]" : "");
     if (p->with_cost)
         put_cost(r, p->searches);
+    if (p->explain) {
+        out_text(&r->answer, ",\"explain\":");
+        out_text(&r->answer, p->searches->explained ? p->searches->explained : "[]");
+    }
     request_result_end(r);
 }
 
@@ -525,7 +516,8 @@ static void run_searches(request *list)
 
 static const route routes[] = {
     {"POST", POINTS "/query", RIGHT_POINTS, WORK_READ, prepare_query, run_searches, "Search, or fuse several searches",
-     "\"query\":{},\"prefetch\":{},\"with_cost\":{\"type\":\"boolean\"}," COMMON, "The points, the best first.", true},
+     "\"query\":{},\"prefetch\":{},\"with_cost\":{\"type\":\"boolean\"},\"explain\":{\"type\":\"boolean\"}," COMMON,
+     "The points, the best first.", true},
     {"POST", POINTS "/query/batch", RIGHT_POINTS, WORK_READ, prepare_queries, run_searches, "Several queries at once",
      "\"searches\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}", "The points of each query.", true},
     {"POST", POINTS "/query/groups", RIGHT_POINTS, WORK_READ, prepare_groups, run_searches, "Search, in groups by a key",

@@ -1,6 +1,9 @@
-/* Searches: a query with its prefetches is a tree. The leaves of all waiting requests are computed together. */
+/* Searches: a query with its prefetches is a tree, which the library runs as a plan (plan.h), a search or two stages each.
+ * Trees of waiting requests that differ only in their vectors are the questions of one plan. */
 #ifndef WW_SERVER_QDRANT_SEARCH_H
 #define WW_SERVER_QDRANT_SEARCH_H
+
+#include <warpwave/plan.h>
 
 #include "server/qdrant/listing.h"
 #include "server/qdrant/operation.h"
@@ -27,14 +30,16 @@ typedef enum search_kind {
     SEARCH_LIST,       /* without a vector: by ids, or by the values of a key */
     SEARCH_SAMPLE,     /* in a random order */
     SEARCH_RRF,        /* fuses the prefetches by ranks */
-    SEARCH_DBSF        /* fuses the prefetches by the distribution of scores */
+    SEARCH_DBSF,       /* fuses the prefetches by the distribution of scores */
+    SEARCH_FORMULA     /* scores what was prefetched by a formula */
 } search_kind;
 
 /* A vector, or a point that stands for its vector. The search does not find that point. */
 typedef struct search_example {
     float *vector; /* for an id: NULL until it is fetched */
     int64_t dim;
-    point_id id; /* "": it is a vector */
+    ww_sparse_vector sparse; /* instead of the vector */
+    point_id id;             /* "": it is a vector */
     bool negative;
 } search_example;
 
@@ -46,18 +51,17 @@ typedef struct search_lookup {
 } search_lookup;
 
 typedef struct found_point {
-    const char *id; /* in results that the batch keeps, or in a list */
+    const char *id; /* in the search's results */
     double score;
-    const ww_results *results; /* has its payload and vectors; NULL: they must be fetched */
-    int64_t query, hit;
+    int64_t hit;
     double order; /* of a list by values */
 } found_point;
 
-/* What a search read, together with the others of the same library call. */
+/* What a search read with all that it prefetched, together with the others of the same plan. */
 typedef struct search_cost {
     int64_t rows_screened, rows_scored, lists_read;
     int64_t bytes;   /* of codes and vectors */
-    int64_t queries; /* of that call */
+    int64_t queries; /* of that plan */
 } search_cost;
 
 typedef struct search search;
@@ -69,7 +73,6 @@ struct search {
     ww_sparse_vector sparse; /* of SEARCH_SPARSE */
     ww_multivector multi;    /* of SEARCH_MULTI */
     char *words;             /* of SEARCH_WORDS: the text with the words; NULL: another kind */
-    ww_word_counts counts;   /* of SEARCH_WORDS over several shards: of all of them. `found` NULL: the collection's own */
     float *vector;           /* of SEARCH_NEAREST, once its examples are known */
     bool excludes_examples;  /* the search does not find its examples */
     char using[128];         /* the name of the vector */
@@ -92,15 +95,20 @@ struct search {
     search *children; /* what is prefetched */
     size_t child_count;
 
-    bool only_ids; /* `results` have no payloads and vectors */
-    bool ready;    /* a leaf with a vector, computed together with others */
-    listing list;  /* of SEARCH_LIST and SEARCH_SAMPLE */
-    ww_results *results;
+    ww_formula *formula; /* of SEARCH_FORMULA */
+    const char
+        *formula_json; /* in the request's body, with `formula` and `defaults`; NULL: it does not depend on named vectors */
+    bool explain;      /* `explained` gets what the stages did */
+
+    bool alone;   /* it cannot be computed together with others */
+    listing list; /* of SEARCH_LIST and SEARCH_SAMPLE */
+    const ww_results *results;
     int64_t query;
     found_point *found;
     int64_t found_count;
     search_cost cost;
-    char *failure; /* why it could not be computed; NULL: it was */
+    char *explained; /* JSON */
+    char *failure;   /* why it could not be computed; NULL: it was */
     int failure_status;
 };
 
@@ -115,10 +123,10 @@ typedef struct search_plan {
     search_form form;
     values_key group_by;
     int64_t group_size, group_limit;
-    bool group_payload;     /* the client wants payloads; grouping needs them in any case */
-    const char *group_keys; /* a JSON list: the keys of as many groups as there may be, in this order; NULL: any */
-    bool with_cost;         /* the answer has the cost and the number of proven hits */
-    char *group_lookup;     /* a collection whose ids are the groups' keys; NULL: none */
+    bool group_payload; /* the client wants payloads; grouping needs them in any case */
+    bool with_cost;     /* the answer has the cost and the number of proven hits */
+    bool explain;       /* and what each stage of the plan did */
+    char *group_lookup; /* a collection whose ids are the groups' keys; NULL: none */
     selection group_with;
 } search_plan;
 
@@ -137,11 +145,9 @@ bool search_read_discover(request *r, const char *value, search *s);
 bool search_read_context(request *r, const char *value, search *s);
 bool search_read_lookup(request *r, const char *value, search *s);
 
-/* Fetches the vectors of examples that are points, and computes the vector of SEARCH_NEAREST. */
+/* Fetches the vectors of examples that are points, and computes the vector of SEARCH_NEAREST; by sparse examples the search
+ * then is a SEARCH_SPARSE. */
 ww_status examples_resolve(const entry *e, search *s);
-
-/* Is the point an example of this search, which it must not find? */
-bool example_is(const search *s, const char *id);
 
 /* Results that hits point into, kept until the answers are written. */
 typedef struct kept_results {
@@ -155,33 +161,20 @@ void kept_free(kept_results *kept);
 /* Computes the searches together. Each gets `found` or a failure. */
 void searches_run(entry *e, search **searches, size_t count, kept_results *kept);
 
-/* Write a list of what a search has found, and ,"cost":{...} with what it read. */
-void put_hits(request *r, const search *s);
-void put_cost(request *r, const search *s);
+/* Runs trees that differ only in their vectors as the questions of one plan; each of the trees gets its cost, and is explained
+ * if the first asks for that (search_stages.c). */
+ww_status stages_run(entry *e, search **trees, size_t count, ww_results **results);
 
-/* How many candidates a search by maximal marginal relevance chooses from, once it is known whether it excludes examples. */
-int64_t search_candidates(const search *s);
+/* Reads the formula of a search again, with the conditions on named vectors that only the entry knows. */
+ww_status formula_resolve(const entry *e, search *s);
 
-/* How a search fuses what it prefetches. */
-void search_fusion(const search *s, struct ww_fuse *how);
-
-/* The number of hits that the search may have to look at. */
-int64_t search_depth(const search *s);
-
-/* In a collection whose ties are in the order of ids (entry.by_id): makes sure that the results of a leaf have all rows with
- * the score of the last hit that is needed, and lists its hits in their final order. The caller frees `order`; NULL: they are
- * in it already (search_ties.c). */
-ww_status ties_order(search *s, kept_results *kept, int64_t **order);
-
-/* Searches by several examples: every row gets a score from each, and these are combined into one. */
-ww_status examples_score(search *s, kept_results *kept);
+/* A search by several examples: every row that the filter admits gets a score from each, and these are combined into one. Finds
+ * the best. */
+ww_status examples_find(const search *s, const ww_filter *filter, int64_t limit, ww_results **results);
 
 /* The scores between points of a sample (matrix.c). */
 bool prepare_matrix(request *r);
 void run_matrix_pairs(request *r);
 void run_matrix_offsets(request *r);
-
-/* Is the score within the threshold, if there is one? */
-bool score_is_within(const search *s, double score);
 
 #endif

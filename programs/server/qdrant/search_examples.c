@@ -1,13 +1,10 @@
-/* Searches by examples: recommend, discover and context, with the scores that Qdrant defines for them. Each combines the scores
- * of a row against every example. Larger scores must be better, so distances are squared and negated. */
+/* Examples of searches: vectors, sparse vectors, texts, and points that stand for theirs. Without a strategy that scores each
+ * row against every example, their mean is searched for. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/json/json_value.h"
 #include "base/memory.h"
-#include "server/qdrant/manhattan.h"
 #include "server/qdrant/point_id.h"
 #include "server/qdrant/search.h"
 #include "server/work/documents.h"
@@ -37,7 +34,9 @@ static bool add_example(request *r, const char *value, bool negative, search *s)
 {
     search_example *x = &s->examples[s->example_count++];
     x->negative = negative;
-    if (value && (json_type_of(value) == JSON_LIST || json_given(value, "indices")))
+    if (is_sparse(value))
+        return sparse_value_read(r, value, "query", &x->sparse);
+    if (value && json_type_of(value) == JSON_LIST)
         return point_vector_read(r, value, "query", &x->vector, &x->dim);
     if (is_document(value))
         return read_document(r, value, x);
@@ -161,14 +160,6 @@ bool search_read_lookup(request *r, const char *value, search *s)
 
 /* ---- vectors ------------------------------------------------------------------------------------------------------------- */
 
-bool example_is(const search *s, const char *id)
-{
-    for (size_t i = 0; s->excludes_examples && i < s->example_count; i++)
-        if (strcmp(s->examples[i].id, id) == 0)
-            return true;
-    return false;
-}
-
 /* Vectors of a cosine collection count as vectors of length 1. */
 static void normalize(float *vector, int32_t dim)
 {
@@ -179,33 +170,62 @@ static void normalize(float *vector, int32_t dim)
         vector[i] = (float)((double)vector[i] / sqrt(sum));
 }
 
-/* Fetches a point's vector. The node that asks for a part has sent it, because the point may be of another shard. */
 static ww_status get_vector(const entry *from, search_example *x, const search *s)
 {
     ww_results *found = NULL;
     const size_t bytes = (size_t)from->dim * sizeof *x->vector;
     const ww_filter *seen = s->excludes_examples ? s->filter.always : NULL; /* another collection is seen as a whole */
-    ww_status status = x->vector ? WW_OK : point_get(from, x->id, seen, WW_FETCH_VECTORS, &found);
-    if (status == WW_OK && !x->vector) {
-        x->vector = memory_alloc(bytes);
+    ww_status status = point_get(from, x->id, seen, WW_FETCH_VECTORS, &found);
+    x->vector = status == WW_OK ? memory_alloc(bytes) : NULL;
+    if (status == WW_OK && !x->vector)
+        status = memory_failed("a query", bytes);
+    if (status == WW_OK) {
+        memcpy(x->vector, ww_results_vector(found, 0, 0), bytes);
         x->dim = from->dim;
-        status = x->vector ? WW_OK : memory_failed("a query", bytes);
-        if (status == WW_OK)
-            memcpy(x->vector, ww_results_vector(found, 0, 0), bytes);
+        if (s->example_count > 1 && from->metric == WW_COSINE)
+            normalize(x->vector, from->dim);
     }
-    if (status == WW_OK && s->example_count > 1 && from->metric == WW_COSINE)
-        normalize(x->vector, (int32_t)x->dim);
     ww_results_destroy(found);
     return status;
 }
 
-/* The mean of the positive examples, moved away from the mean of the negative ones by their difference. */
+static ww_status get_sparse(const entry *from, search_example *x, const search *s)
+{
+    ww_results *found = NULL;
+    ww_sparse_vector v = {0};
+    ww_status status = point_get(from, x->id, s->excludes_examples ? s->filter.always : NULL, WW_FETCH_SPARSE, &found);
+    if (status == WW_OK) {
+        (void)ww_results_sparse(found, 0, 0, &v);
+        status = sparse_value_copy(&v, &x->sparse);
+    }
+    ww_results_destroy(found);
+    return status;
+}
+
+/* What a number of the mean is: the sums over positive and negative examples lead to the mean of the positive ones, moved away
+ * from that of the negative ones by their difference. */
+typedef struct example_counts {
+    size_t positive, negative;
+} example_counts;
+
+static float mean_of(const double sums[2], example_counts n)
+{
+    const double mean = sums[0] / (double)n.positive;
+    return (float)(n.negative > 0 ? mean + mean - sums[1] / (double)n.negative : mean);
+}
+
+static example_counts count_examples(const search *s)
+{
+    example_counts n = {0, 0};
+    for (size_t k = 0; k < s->example_count; k++)
+        *(s->examples[k].negative ? &n.negative : &n.positive) += 1;
+    return n;
+}
+
 static ww_status average(search *s)
 {
     const size_t dim = (size_t)s->target->dim;
-    size_t positive = 0;
-    for (size_t k = 0; k < s->example_count; k++)
-        positive += !s->examples[k].negative;
+    const example_counts n = count_examples(s);
     if (s->example_count == 1) {
         s->vector = s->examples[0].vector;
         s->examples[0].vector = NULL;
@@ -218,10 +238,87 @@ static ww_status average(search *s)
         double sums[2] = {0, 0};
         for (size_t k = 0; k < s->example_count; k++)
             sums[s->examples[k].negative] += (double)s->examples[k].vector[i];
-        const double mean = sums[0] / (double)positive, other = sums[1] / (double)(s->example_count - positive);
-        s->vector[i] = (float)(positive < s->example_count ? mean + mean - other : mean);
+        s->vector[i] = mean_of(sums, n);
     }
     return WW_OK;
+}
+
+/* An index of an example. */
+typedef struct example_entry {
+    uint32_t index;
+    float value;
+    size_t example;
+} example_entry;
+
+static int compare_entries(const void *first, const void *second)
+{
+    const example_entry *a = first, *b = second;
+    if (a->index != b->index)
+        return a->index < b->index ? -1 : 1;
+    return (a->example > b->example) - (a->example < b->example);
+}
+
+/* Makes the mean of all entries, which are in the order of their indices. */
+static ww_status take_means(search *s, const example_entry *entries, size_t count)
+{
+    const example_counts n = count_examples(s);
+    uint32_t *indices = memory_alloc((count + 1) * sizeof *indices);
+    float *values = memory_alloc((count + 1) * sizeof *values);
+    int64_t made = 0;
+    s->sparse = (ww_sparse_vector){0, indices, values};
+    if (!indices || !values)
+        return memory_failed("a query", count * sizeof *indices);
+    for (size_t i = 0, end; i < count; i = end) {
+        double sums[2] = {0, 0};
+        for (end = i; end < count && entries[end].index == entries[i].index; end++)
+            sums[s->examples[entries[end].example].negative] += (double)entries[end].value;
+        indices[made] = entries[i].index;
+        values[made++] = mean_of(sums, n);
+    }
+    s->sparse.count = made;
+    return made <= WW_SPARSE_MAX
+               ? WW_OK
+               : ww_fail(WW_OUT_OF_RANGE, "query: the examples have %lld different indices; the maximum is %d", (long long)made,
+                         WW_SPARSE_MAX);
+}
+
+static ww_status average_sparse(search *s)
+{
+    size_t count = 0, at = 0;
+    s->kind = SEARCH_SPARSE;
+    for (size_t k = 0; k < s->example_count; k++)
+        count += (size_t)s->examples[k].sparse.count;
+    example_entry *entries = memory_alloc((count + 1) * sizeof *entries);
+    if (!entries)
+        return memory_failed("a query", count * sizeof *entries);
+    for (size_t k = 0; k < s->example_count; k++)
+        for (int64_t i = 0; i < s->examples[k].sparse.count; i++)
+            entries[at++] = (example_entry){s->examples[k].sparse.indices[i], s->examples[k].sparse.values[i], k};
+    ww_status status = job_sort(entries, count, sizeof *entries, compare_entries);
+    if (status == WW_OK)
+        status = take_means(s, entries, count);
+    memory_free(entries);
+    return status;
+}
+
+/* Gets the vector of an example that is a point of `part` (NULL: there is no such vector), and checks that it suits the search.
+ */
+static ww_status resolve_one(const entry *part, search *s, search_example *x)
+{
+    ww_status status = WW_OK;
+    if (x->id[0] != '\0' && (!part || part->sparse != s->target->sparse))
+        return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s",
+                       s->lookup.has_vector ? s->lookup.vector : s->using);
+    if (x->id[0] != '\0')
+        status = s->target->sparse ? get_sparse(part, x, s) : get_vector(part, x, s);
+    else if (s->target->sparse != (x->vector == NULL))
+        return s->target->sparse
+                   ? ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is sparse, and the query is not", s->using)
+                   : ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is not sparse, and the query is", s->using);
+    if (status == WW_OK && !s->target->sparse && x->dim != s->target->dim)
+        status = ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld",
+                         (int)s->target->dim, (long long)x->dim);
+    return status;
 }
 
 ww_status examples_resolve(const entry *e, search *s)
@@ -232,307 +329,13 @@ ww_status examples_resolve(const entry *e, search *s)
     const entry *part = from ? entry_part(from, s->lookup.has_vector ? s->lookup.vector : s->using) : NULL;
     ww_status status = WW_OK;
     s->excludes_examples = from == e;
-    for (size_t i = 0; status == WW_OK && i < s->example_count; i++) {
-        search_example *x = &s->examples[i];
-        if (x->id[0] != '\0') {
-            if (!from)
-                status = ww_fail(WW_NOT_FOUND, "Not found: Collection `%s` doesn't exist!", s->lookup.collection);
-            else
-                status = part ? get_vector(part, x, s)
-                              : ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s",
-                                        s->lookup.has_vector ? s->lookup.vector : s->using);
-        }
-        if (status == WW_OK && x->dim != s->target->dim)
-            status = ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %lld",
-                             (int)s->target->dim, (long long)x->dim);
-    }
+    for (size_t i = 0; status == WW_OK && i < s->example_count; i++)
+        status = from || s->examples[i].id[0] == '\0'
+                     ? resolve_one(part, s, &s->examples[i])
+                     : ww_fail(WW_NOT_FOUND, "Not found: Collection `%s` doesn't exist!", s->lookup.collection);
     if (other)
         entry_release(owner, other);
-    return status == WW_OK && s->kind == SEARCH_NEAREST ? average(s) : status;
-}
-
-/* ---- scores -------------------------------------------------------------------------------------------------------------- */
-
-static float sigmoid(float x)
-{
-    return isfinite(x) ? x / (1 + fabsf(x)) : x;
-}
-
-/* Returns 0 to 1. */
-static float scaled_sigmoid(float x)
-{
-    return 0.5F * (sigmoid(x) + 1);
-}
-
-/* What the examples so far say about a row. */
-typedef struct scored_row {
-    int64_t handle;
-    float first, second; /* of the kind: best scores, sums; the target's score and the rank; the sum */
-    int32_t scores;      /* how many there are: a row that was added or removed meanwhile has fewer than the others */
-} scored_row;
-
-/* Adds the scores of a row against `count` examples, from number `first` on: pairs stay together. */
-static void add_scores(const search *s, scored_row *row, const float *scores, size_t first, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const bool negative = s->examples[first + i].negative;
-        const float before = i > 0 ? scores[i - 1] : 0; /* of a pair: its positive example, which comes first */
-        float *side = negative ? &row->second : &row->first;
-        if (s->kind == SEARCH_BEST_SCORE)
-            *side = fmaxf(*side, scores[i]);
-        else if (s->kind == SEARCH_SUM_SCORES)
-            *side += scores[i];
-        else if (s->kind == SEARCH_DISCOVER && first + i == 0)
-            row->first = scores[0];
-        else if (s->kind == SEARCH_DISCOVER && negative)
-            row->second += (float)((before > scores[i]) - (before < scores[i]));
-        else if (s->kind == SEARCH_CONTEXT && negative)
-            row->first += sigmoid(fminf(before - scores[i] - 1.1920929e-7F, 0));
-    }
-    row->scores += (int32_t)count;
-}
-
-static float final_score(const search *s, const scored_row *row)
-{
-    switch (s->kind) {
-    case SEARCH_BEST_SCORE:
-        return row->first > row->second ? scaled_sigmoid(row->first) : -scaled_sigmoid(row->second);
-    case SEARCH_SUM_SCORES:
-        return row->first - row->second;
-    case SEARCH_DISCOVER: /* the number of pairs with the row on their positive side minus the others; then the target decides
-                           */
-        return row->second + scaled_sigmoid(row->first);
-    default:
-        return row->first;
-    }
-}
-
-/* ---- all rows ------------------------------------------------------------------------------------------------------------ */
-
-enum { EXAMPLES_AT_ONCE = 8 }; /* even; all rows are scored against this many at a time */
-
-/* Scores every row that the filter admits against some examples. */
-static ww_status score_rows(const search *s, size_t first, size_t count, ww_results **results)
-{
-    const entry *e = s->target;
-    const size_t dim = (size_t)e->dim;
-    float *vectors = memory_alloc((count * dim + 1) * sizeof *vectors);
-    if (!vectors)
-        return memory_failed("queries", count * dim * sizeof *vectors);
-    for (size_t i = 0; i < count; i++)
-        memcpy(vectors + i * dim, s->examples[first + i].vector, dim * sizeof *vectors);
-    ww_query query = ww_query_default();
-    query.cancel = job_cancel();
-    query.queries = vectors;
-    query.query_count = (int64_t)count;
-    query.dim = e->dim;
-    query.filter = s->filter.filter;
-    query.mode = WW_QUERY_RANGE;
-    query.bound = e->metric == WW_L2 ? INFINITY : -INFINITY;
-    query.limit = WW_ROWS_MAX;
-    const ww_status status = ww_collection_query(e->collection, &query, results);
-    memory_free(vectors);
-    return status;
-}
-
-/* All rows, in the order of their handles, and room for the scores of some examples for each. */
-typedef struct scored_rows {
-    scored_row *rows;
-    float *scores; /* EXAMPLES_AT_ONCE for each row */
-    uint8_t *told; /* how many of them there are */
-    int64_t count, capacity;
-} scored_rows;
-
-static void scored_rows_free(scored_rows *all)
-{
-    memory_free(all->rows);
-    memory_free(all->scores);
-    memory_free(all->told);
-}
-
-static int compare_handles(const void *first, const void *second)
-{
-    const scored_row *a = first, *b = second;
-    return (a->handle > b->handle) - (a->handle < b->handle);
-}
-
-/* Makes the list from the results of the first examples. */
-static ww_status scored_rows_make(scored_rows *all, const search *s, const ww_results *results)
-{
-    const int64_t count = ww_results_count(results, 0);
-    const float none = s->kind == SEARCH_BEST_SCORE ? -INFINITY : 0;
-    all->count = count;
-    all->rows = memory_alloc((size_t)(count + 1) * sizeof *all->rows);
-    all->scores = memory_alloc((size_t)(count + 1) * EXAMPLES_AT_ONCE * sizeof *all->scores);
-    all->told = memory_alloc((size_t)count + 1);
-    if (!all->rows || !all->scores || !all->told)
-        return memory_failed("scores", (size_t)count * (sizeof *all->rows + EXAMPLES_AT_ONCE * sizeof *all->scores));
-    for (int64_t i = 0; i < count; i++)
-        all->rows[i] = (scored_row){ww_results_handles(results, 0)[i], none, none, 0};
-    return job_sort(all->rows, (size_t)count, sizeof *all->rows, compare_handles);
-}
-
-/* The number of the row with a handle; -1: it was added meanwhile. Handles are mostly consecutive, so the guess mostly holds.
- */
-static int64_t row_of(const scored_rows *all, int64_t handle)
-{
-    int64_t first = 0, end = all->count;
-    const int64_t guess = all->count > 0 ? handle - all->rows[0].handle : -1;
-    if (guess >= 0 && guess < all->count && all->rows[guess].handle == handle)
-        return guess;
-    while (first < end) {
-        const int64_t middle = first + (end - first) / 2;
-        if (all->rows[middle].handle < handle)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first < all->count && all->rows[first].handle == handle ? first : -1;
-}
-
-/* Adds the scores against `count` examples, from number `first` on, to all rows. */
-static ww_status add_results(scored_rows *all, const search *s, const ww_results *results, size_t first, size_t count)
-{
-    ww_status status = WW_OK;
-    memset(all->told, 0, (size_t)all->count);
-    for (size_t k = 0; k < count; k++) {
-        const int64_t hits = ww_results_count(results, (int64_t)k), *handles = ww_results_handles(results, (int64_t)k);
-        const float *scores = ww_results_scores(results, (int64_t)k);
-        for (int64_t i = 0; status == WW_OK && i < hits; i++) {
-            const int64_t row = row_of(all, handles[i]);
-            status = job_look(i);
-            if (row < 0)
-                continue;
-            all->scores[(size_t)row * EXAMPLES_AT_ONCE + k] = s->target->metric == WW_L2 ? -(scores[i] * scores[i]) : scores[i];
-            all->told[row]++;
-        }
-    }
-    for (int64_t row = 0; status == WW_OK && row < all->count; row++)
-        if (all->told[row] == count)
-            add_scores(s, &all->rows[row], all->scores + (size_t)row * EXAMPLES_AT_ONCE, first, count);
-    return status;
-}
-
-/* Compares by score, the best first. Ties are the rule here: every point on the positive side of a context has the same score.
- * Qdrant gives them from the last to the first. */
-static int compare_found_scores(const void *first, const void *second)
-{
-    const found_point *a = first, *b = second;
-    if (a->score != b->score)
-        return (a->score < b->score) - (a->score > b->score);
-    return (a->hit < b->hit) - (a->hit > b->hit);
-}
-
-/* Takes the best of the rows: more than are wanted by the number of examples, some of which may be among them. */
-static ww_status best_rows(const search *s, const scored_rows *all, found_point **best, int64_t *count)
-{
-    int64_t found = 0;
-    found_point *made = memory_alloc((size_t)(all->count + 1) * sizeof *made);
-    if (!made)
-        return memory_failed("hits", (size_t)all->count * sizeof *made);
-    for (int64_t i = 0; i < all->count; i++) {
-        const double score = (double)final_score(s, &all->rows[i]);
-        if (all->rows[i].scores == (int32_t)s->example_count && score_is_within(s, score))
-            made[found++] = (found_point){.score = score, .hit = i};
-    }
-    const ww_status status = job_sort(made, (size_t)found, sizeof *made, compare_found_scores);
-    const int64_t wanted = s->limit + s->offset + (int64_t)s->example_count;
-    *best = made;
-    *count = found < wanted ? found : wanted;
-    while (s->target->by_id && *count > 0 && *count < found && made[*count].score == made[*count - 1].score)
-        ++*count;
-    return status;
-}
-
-/* Compares by score, the best first; ties by id. */
-static int compare_by_id(const void *first, const void *second)
-{
-    const found_point *a = first, *b = second;
-    if (a->score != b->score)
-        return (a->score < b->score) - (a->score > b->score);
-    return point_id_compare(a->id ? a->id : "", b->id ? b->id : "");
-}
-
-/* Finds the ids of the best rows, and leaves out the examples. */
-static ww_status take_best(search *s, const scored_rows *all, kept_results *kept)
-{
-    int64_t count = 0, passed = 0;
-    ww_results *named = NULL;
-    ww_get get = ww_get_default();
-    ww_status status = best_rows(s, all, &s->found, &count);
-    int64_t *handles = status == WW_OK ? memory_alloc((size_t)(count + 1) * sizeof *handles) : NULL;
-    if (status == WW_OK && !handles)
-        status = memory_failed("handles", (size_t)count * sizeof *handles);
-    for (int64_t i = 0; status == WW_OK && i < count; i++)
-        handles[i] = all->rows[s->found[i].hit].handle;
-    get.handles = handles;
-    get.count = count;
-    get.fetch = WW_FETCH_IDS;
-    get.cancel = job_cancel();
-    if (status == WW_OK)
-        status = ww_collection_get(s->target->collection, &get, &named);
-    memory_free(handles);
-    if (status == WW_OK)
-        status = kept_add(kept, named);
-    for (int64_t i = 0; status == WW_OK && i < count; i++)
-        s->found[i] = (found_point){ww_results_id(named, 0, i), s->found[i].score, named, 0, i, 0};
-    if (status == WW_OK && s->target->by_id)
-        status = job_sort(s->found, (size_t)count, sizeof *s->found, compare_by_id);
-    for (int64_t i = 0; status == WW_OK && i < count && s->found_count < s->limit; i++) {
-        const char *id = s->found[i].id;
-        if (id && !example_is(s, id) && passed++ >= s->offset)
-            s->found[s->found_count++] = s->found[i];
-    }
-    return status;
-}
-
-/* What scores rows by Manhattan distance, piece by piece. */
-typedef struct manhattan_scoring {
-    const search *search;
-    scored_rows *all;
-} manhattan_scoring;
-
-static ww_status score_manhattan(void *user, const ww_results *rows)
-{
-    const manhattan_scoring *m = user;
-    const search *s = m->search;
-    scored_rows *all = m->all;
-    const int64_t count = ww_results_count(rows, 0), *handles = ww_results_handles(rows, 0);
-    const float none = s->kind == SEARCH_BEST_SCORE ? -INFINITY : 0;
-    float scores[EXAMPLES_MAX + 1];
-    ww_status status = array_reserve(&all->rows, &all->capacity, all->count + count, sizeof *all->rows, "scores");
-    for (int64_t i = 0; status == WW_OK && i < count; i++) {
-        scored_row *row = &all->rows[all->count++];
-        *row = (scored_row){handles[i], none, none, 0};
-        for (size_t k = 0; k < s->example_count; k++)
-            scores[k] = -(float)manhattan_distance(s->examples[k].vector, ww_results_vector(rows, 0, i), s->target->dim);
-        add_scores(s, row, scores, 0, s->example_count);
-        status = job_look(i);
-    }
-    return status;
-}
-
-ww_status examples_score(search *s, kept_results *kept)
-{
-    scored_rows all = {0};
-    ww_status status = s->example_count == 0 ? ww_fail(WW_INVALID_ARGUMENT, "query: an example is needed") : WW_OK;
-    const bool manhattan = s->target->manhattan;
-    if (status == WW_OK && manhattan)
-        status = manhattan_each(s->target, s->filter.filter, score_manhattan, &(manhattan_scoring){s, &all});
-    for (size_t first = 0, count; status == WW_OK && !manhattan && first < s->example_count; first += count) {
-        /* after the target of a discovery pairs begin at odd numbers */
-        const size_t rest = s->example_count - first, most = s->kind == SEARCH_DISCOVER && first == 0 ? 1 : EXAMPLES_AT_ONCE;
-        ww_results *results = NULL;
-        count = rest < most ? rest : most;
-        status = score_rows(s, first, count, &results);
-        if (status == WW_OK && first == 0)
-            status = scored_rows_make(&all, s, results);
-        if (status == WW_OK)
-            status = add_results(&all, s, results, first, count);
-        ww_results_destroy(results);
-    }
-    if (status == WW_OK)
-        status = take_best(s, &all, kept);
-    scored_rows_free(&all);
-    return status;
+    if (status != WW_OK || s->kind != SEARCH_NEAREST)
+        return status;
+    return s->target->sparse ? average_sparse(s) : average(s);
 }

@@ -5,6 +5,7 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "base/message.h"
 #include "base/tables/hash.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/qdrant/search.h"
@@ -16,12 +17,13 @@ void search_free(search *s)
 {
     for (size_t i = 0; i < s->child_count; i++)
         search_free(&s->children[i]);
-    for (size_t i = 0; i < s->example_count; i++)
+    for (size_t i = 0; i < s->example_count; i++) {
         memory_free(s->examples[i].vector);
+        sparse_value_free(&s->examples[i].sparse);
+    }
     memory_free(s->examples);
     memory_free(s->children);
     memory_free(s->words);
-    memory_free(s->counts.found);
     sparse_value_free(&s->sparse);
     multi_value_free(&s->multi);
     memory_free(s->vector);
@@ -31,6 +33,8 @@ void search_free(search *s)
     memory_free(s->found);
     listing_free(&s->list);
     memory_free(s->failure);
+    memory_free(s->explained);
+    ww_formula_destroy(s->formula);
     parts_free(&s->with);
     *s = (search){0};
 }
@@ -113,6 +117,72 @@ static bool read_diverse(request *r, const char *value, search *s)
     return true;
 }
 
+/* What the conditions of a formula are read with. */
+typedef struct condition_reading {
+    const entry *entry; /* NULL: conditions on named vectors are only checked */
+    filter_facts facts;
+} condition_reading;
+
+static ww_status read_condition(void *user, const char *json, ww_filter *filter)
+{
+    condition_reading *c = user;
+    filter_facts facts = {0};
+    out text = {0};
+    out_text(&text, "{\"must\":[");
+    out_bytes(&text, json, (size_t)(json_end(json) - json));
+    out_bytes(&text, "]}", 3);
+    const ww_status status =
+        text.failed ? memory_failed("a condition", text.length) : filter_read_qdrant(filter, text.bytes, c->entry, &facts);
+    out_free(&text);
+    c->facts.by_vector = c->facts.by_vector || facts.by_vector;
+    c->facts.conditions += facts.conditions;
+    c->facts.values_max = facts.values_max > c->facts.values_max ? facts.values_max : c->facts.values_max;
+    return status;
+}
+
+static ww_status formula_make(const char *query, condition_reading *c, ww_formula **formula)
+{
+    const char *json = json_given(query, "formula"), *defaults = json_given(query, "defaults");
+    char *text = memory_copy_text(json, (size_t)(json_end(json) - json));
+    char *values = defaults ? memory_copy_text(defaults, (size_t)(json_end(defaults) - defaults)) : NULL;
+    const ww_status status = text && (values || !defaults) ? ww_formula_read(text, values, read_condition, c, formula)
+                                                           : memory_failed("a formula", (size_t)(json_end(json) - json));
+    memory_free(text);
+    memory_free(values);
+    return status;
+}
+
+static bool read_formula(request *r, const char *value, search *s)
+{
+    condition_reading c = {0};
+    char message[512];
+    s->kind = SEARCH_FORMULA;
+    if (s->child_count == 0)
+        return request_fail(r, 400, "query: a formula needs something to score: give prefetch");
+    const ww_status status = formula_make(value, &c, &s->formula);
+    strict_ask(r, STRICT_CONDITIONS, c.facts.conditions);
+    strict_ask(r, STRICT_CONDITION, c.facts.values_max);
+    s->formula_json = c.facts.by_vector ? value : NULL;
+    if (status == WW_OK || status == WW_OUT_OF_MEMORY)
+        return status == WW_OK ? true : request_fail_status(r, status);
+    text_without_calls(message, sizeof message, ww_error_message());
+    return request_fail(r, 400, "query.%s", message);
+}
+
+ww_status formula_resolve(const entry *e, search *s)
+{
+    condition_reading c = {.entry = e};
+    ww_formula *resolved = NULL;
+    if (!s->formula_json || !e->split)
+        return WW_OK;
+    const ww_status status = formula_make(s->formula_json, &c, &resolved);
+    if (status != WW_OK)
+        return status;
+    ww_formula_destroy(s->formula);
+    s->formula = resolved;
+    return WW_OK;
+}
+
 static bool read_query(request *r, const char *value, search *s)
 {
     static const struct {
@@ -123,9 +193,10 @@ static bool read_query(request *r, const char *value, search *s)
                  {"order_by", read_order},           {"sample", read_sample}};
     if (json_type_of(value) != JSON_OBJECT)
         return search_read_nearest(r, value, s);
-    for (const char *const *name = (const char *const[]){"formula", "relevance_feedback", NULL}; *name; name++)
-        if (json_given(value, *name))
-            return request_fail(r, 501, "query.%s: is not supported", *name);
+    if (json_given(value, "relevance_feedback"))
+        return request_fail(r, 501, "query.relevance_feedback: is not supported");
+    if (json_given(value, "formula"))
+        return read_formula(r, value, s);
     if (json_given(value, "mmr"))
         return read_diverse(r, value, s);
     if (json_given(value, "fusion") || json_given(value, "rrf"))

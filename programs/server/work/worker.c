@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "server/body/encoding.h"
-#include "server/nodes/step.h"
 #include "server/qdrant/collections/layout.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/route.h"
@@ -148,10 +147,7 @@ static readiness make_ready(request *r)
 static void run_together(request *list)
 {
     job_begin(list);
-    if (list->step)
-        step_run(list);
-    else
-        changes_run(list);
+    changes_run(list);
     job_end(list);
     for (request *r = list, *next; r; r = next) {
         next = r->next;
@@ -169,7 +165,7 @@ bool requests_run(queue *q, request *taken)
         const readiness ready = make_ready(r);
         if (ready == REQUEST_REFUSED) {
             request_done(r);
-        } else if (ready == REQUEST_READY && r->route->batched && !r->step) {
+        } else if (ready == REQUEST_READY && r->route->batched) {
             *batch_end = r;
             batch_end = &r->next;
         } else if (ready == REQUEST_READY) {

@@ -390,7 +390,7 @@ static ww_status fetch_it(fetch *f)
 }
 
 /* Compares the hash with the expected one and renames the file. Bytes from an address are kept for the next attempt. */
-static ww_status finish(const fetch *f)
+static ww_status finish(const fetch *f, FILE *report)
 {
     char digest[SHA256_TEXT], size[32];
     int64_t bytes = 0;
@@ -401,13 +401,13 @@ static ww_status finish(const fetch *f)
     if (status == WW_OK)
         status = put_in_place(f);
     if (status == WW_OK && terminal_notes())
-        printf("%s: %s, sha256 %s\n", f->out, human_bytes(size, bytes), digest);
+        fprintf(report, "%s: %s, sha256 %s\n", f->out, human_bytes(size, bytes), digest);
     else if (other || !(is_address(f->source) || f->hub.file[0]))
         unlink(f->part);
     return status;
 }
 
-ww_status model_fetch_run(model_call *call)
+static ww_status run(const model_call *call, FILE *report)
 {
     fetch f;
     catalogue_model known;
@@ -417,19 +417,35 @@ ww_status model_fetch_run(model_call *call)
     if (status != WW_OK)
         return status;
     if (f.known && f.known->checked[0] && access(f.out, R_OK) == 0) {
-        printf("%s exists already\n", f.out);
+        fprintf(report, "%s exists already\n", f.out);
         return WW_OK;
     }
     if (f.sha256 && access(f.out, R_OK) == 0) {
         status = read_through(f.out, -1, digest, &bytes);
         if (status == WW_OK && strcasecmp(digest, f.sha256) == 0) {
-            printf("%s exists already\n", f.out);
+            fprintf(report, "%s exists already\n", f.out);
             return WW_OK;
         }
     }
     if (status == WW_OK)
         status = fetch_it(&f);
-    return status == WW_OK ? finish(&f) : status;
+    return status == WW_OK ? finish(&f, report) : status;
+}
+
+ww_status model_fetch_run(model_call *call)
+{
+    return run(call, stdout);
+}
+
+ww_status model_fetch_to(const char *source, const char *out)
+{
+    return run(&(model_call){.path = source, .settings = {.out = out}}, stderr);
+}
+
+ww_status model_path_run(model_call *call)
+{
+    puts(call->path); /* where it is by now */
+    return WW_OK;
 }
 
 ww_status model_list_run(model_call *call)

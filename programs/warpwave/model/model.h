@@ -15,7 +15,7 @@ typedef struct model_settings {
     int64_t dimensions, top, seed, top_k, repetition_window;
     double temperature, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty;
     int cache; /* index in "f16|f32|q8_0" */
-    bool json, quiet, precise, plain, chat, ignore_eos;
+    bool json, quiet, yes, precise, plain, chat, ignore_eos;
     int pooling; /* a ww_pooling */
 } model_settings;
 
@@ -55,5 +55,9 @@ ww_status model_generate_run(model_call *call);
 ww_status model_chat_run(model_call *call);
 ww_status model_fetch_run(model_call *call);
 ww_status model_list_run(model_call *call);
+ww_status model_path_run(model_call *call);
+
+/* Fetches a model into a file; the report goes to standard error. */
+ww_status model_fetch_to(const char *source, const char *out);
 
 #endif

@@ -301,7 +301,7 @@ static ww_status check_where(const search_settings *s)
         return ww_fail(
             WW_INVALID_ARGUMENT,
             "beside --store only --collection, --queries, --text, --model, --rerank, --format, -k, --where, --filter, --param, "
-            "--radius, --min-score, --limit, --device, --quiet and --json can be given");
+            "--radius, --min-score, --limit, --device, --yes, --quiet and --json can be given");
     return WW_OK;
 }
 
@@ -372,6 +372,7 @@ static const option options[] = {
     OPTION_IS_LIST(search_settings, params, false, "--param", "N=V",
                    "with --store: the value of a parameter :N of --where; may be repeated"),
     OPTION_IS_FLAG(search_settings, check, "--check", "before the search, check the device's copy of the rows, bit by bit"),
+    OPTION_IS_FLAG(search_settings, yes, "--yes", "fetch a model that is given by its name without asking"),
     OPTION_IS_FLAG(search_settings, quiet, "--quiet", "show no progress bar and no notes"),
     OPTION_IS_FLAG(search_settings, json, "--json", "print one JSON object"),
 };

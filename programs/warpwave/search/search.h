@@ -18,7 +18,7 @@ typedef struct search_settings {
     int screen;                              /* a ww_screen */
     int type;                                /* a ww_vector_type */
     int place;                               /* a ww_row_place */
-    bool json, quiet, check;
+    bool json, quiet, yes, check;
     const char *radius, *min_score; /* at most one is given: return all rows within it */
     int64_t limit;                  /* maximum number of hits per query; -1 until LIMIT_DEFAULT replaces it */
     bool ranged;                    /* a bound was given and read into `bound` (search_range.h) */

@@ -11,6 +11,7 @@
 #include "server/follow_config.h"
 #include "server/server.h"
 #include "warpwave/command.h"
+#include "warpwave/model/place.h"
 #include "warpwave/operands.h"
 #include "warpwave/terminal.h"
 #include "warpwave/text/lines.h"
@@ -25,14 +26,15 @@ typedef struct serve_settings {
     int64_t verify;
     const char *chat_template, *keys, *key_file, *read_only_key_file, *certificate, *private_key, *access_log, *audit_log,
         *snapshots;
-    bool no_auth;
+    bool no_auth, yes;
     int64_t queue_limit, body_mib, upload_mib, body_memory_mib, disk_reserve_mib, memory_mib, connections, timeout, drain,
         http_threads, workers;
 } serve_settings;
 
 static const option options[] = {
     OPTION_IS_LIST(serve_settings, models, false, "--model", "[NAME=]FILE",
-                   "a GGUF file to serve; may be repeated. The default NAME is the file's, without .gguf"),
+                   "a model to serve, a file or a name; may be repeated. The default NAME is the file's, without .gguf"),
+    OPTION_IS_FLAG(serve_settings, yes, "--yes", "fetch models that are given by their names without asking"),
     OPTION_IS_TEXT(serve_settings, chat_template, false, "--chat-template", "FILE",
                    "a Jinja template instead of the models' own"),
     OPTION_IS_TEXT(serve_settings, listen, false, "--listen", "ADDRESS:PORT",
@@ -140,6 +142,17 @@ static ww_status read_model(const char *text, char name[NAME_BYTES], server_conf
     config->model_names[config->model_count] = name;
     config->model_paths[config->model_count++] = path;
     return WW_OK;
+}
+
+static ww_status read_models(const serve_settings *s, char (*names)[NAME_BYTES], char (*paths)[PATH_MAX], server_config *config)
+{
+    ww_status status = WW_OK;
+    for (int64_t i = 0; status == WW_OK && i < s->models.count; i++) {
+        status = read_model(s->models.texts[i], names[i], config);
+        if (status == WW_OK)
+            status = model_replace(&config->model_paths[i], s->yes, paths[i]);
+    }
+    return status;
 }
 
 static void read_lists(const serve_settings *s, server_config *config)
@@ -348,14 +361,16 @@ static exit_code run(const char *const *arguments, size_t count)
     ww_status status = read_listen(s.listen, address, &config);
     if (status == WW_OK)
         status = read_follow(&s, tables, collections, &config);
-    for (int64_t i = 0; status == WW_OK && i < s.models.count; i++)
-        status = read_model(s.models.texts[i], names[i], &config);
+    char(*paths)[PATH_MAX] = memory_alloc((size_t)(s.models.count + 1) * sizeof *paths);
+    if (status == WW_OK)
+        status = paths ? read_models(&s, names, paths, &config) : memory_failed("paths of models", sizeof *paths);
     if (status == WW_OK && s.chat_template)
         status = whole_file_read(s.chat_template, &chat_template);
     config.chat_template = chat_template;
     if (status == WW_OK)
         status = start_and_serve(&s, &config);
     memory_free(chat_template);
+    memory_free(paths);
     return command_end(&command_serve, status);
 }
 

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "warpwave/command.h"
+#include "warpwave/model/place.h"
 #include "warpwave/search/search.h"
 #include "warpwave/store/parameters.h"
 #include "warpwave/store/sparse.h"
@@ -71,8 +72,12 @@ static ww_status open_ranker(asked *a)
     progress bar;
     options.progress = progress_report;
     options.progress_user = &bar;
+    char path[PATH_MAX];
+    ww_status status = model_place(a->call->settings.rerank, a->call->settings.yes, path);
+    if (status != WW_OK)
+        return status;
     progress_begin(&bar, "loading the model that reranks", 0);
-    const ww_status status = ww_model_open(a->call->settings.rerank, a->call->device, &options, &a->ranker);
+    status = ww_model_open(path, a->call->device, &options, &a->ranker);
     progress_end(&bar);
     return status;
 }
@@ -441,6 +446,7 @@ ww_status search_in_store(const search_settings *s)
                                     .filter = s->filter,
                                     .text = s->text,
                                     .model = s->model,
+                                    .yes = s->yes,
                                     .rerank = s->rerank,
                                     .params = s->params,
                                     .radius = s->radius,

@@ -181,7 +181,8 @@ static ww_status upgrade_run(store_call *call)
 #define ID     LIST(id, false, "--id", "ID", "the id of a row to add, get or remove; may be repeated for get and remove")
 #define VECTOR TEXT(vector, false, "--vector", "JSON", "one vector, as in '[0.1, 2]'")
 #define MODEL                                                                                                                  \
-    TEXT(model, false, "--model", "M", "with --text: the model (a GGUF file); search needs it only if the file has moved")
+    TEXT(model, false, "--model", "M", "with --text: the model, a file or a name; search needs it only if the file has moved")
+#define YES     FLAG(yes, "--yes", "fetch a model that is given by its name without asking")
 #define DEVICE  TEXT(device, false, "--device", "D", "auto, cpu, cuda:0, ...; default: auto")
 #define VECTORS FLAG(vectors, "--vectors", "also print the vectors")
 #define MODE    CHOICE(mode, false, "--mode", "vector|text|hybrid", "with --text: by vectors, words or both; default: vector")
@@ -215,6 +216,7 @@ static const option add_options[] = {
     TEXT(text, false, "--text", "FILE",
          "texts to embed, one per line, or JSON lines; or a folder of documents (.txt, .md, ...)"),
     MODEL,
+    YES,
     INTEGER(chunk, false, "--chunk", "N", 1, 1000000,
             "with --text: cut documents into chunks of N tokens; default for a folder: 256"),
     INTEGER(overlap, false, "--overlap", "N", 0, 1000000,
@@ -257,6 +259,7 @@ static const option search_options[] = {
     TEXT(recall_text, false, "--recall", "R", "read as many lists as this recall needs, such as 0.95, after `calibrate`"),
     TEXT(text, false, "--text", "T", "a text to search for; - reads texts from standard input, one per line"),
     MODEL,
+    YES,
     MODE,
     FUSION,
     TEXT(weights, false, "--weights", "W,...",

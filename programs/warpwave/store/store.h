@@ -26,7 +26,7 @@ typedef struct store_settings {
     int64_t nlist, sample_rows, iterations, query_count, nprobe;    /* 0: not given */
     float recall;                                                   /* parsed from recall_text */
     int64_t dim, k, limit, after;                                   /* limit and after: -1 if not given */
-    bool json, quiet, upsert, missing_ok, vectors, force, remake, resume, step;
+    bool json, quiet, yes, upsert, missing_ok, vectors, force, remake, resume, step;
 } store_settings;
 
 typedef struct store_call {

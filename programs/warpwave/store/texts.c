@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "warpwave/command.h"
+#include "warpwave/model/place.h"
 #include "warpwave/store/documents.h"
 #include "warpwave/store/store.h"
 #include "warpwave/terminal.h"
@@ -42,7 +43,11 @@ ww_status store_open_text(store_call *call, bool create, ww_text **text)
     const store_settings *s = &call->settings;
     ww_text_config config = ww_text_config_default();
     progress bar;
+    char path[PATH_MAX];
     config.model = s->model;
+    const ww_status placed = model_replace(&config.model, s->yes, path);
+    if (placed != WW_OK)
+        return placed;
     config.device = call->device;
     config.create = create;
     config.query_prefix = s->query_prefix;

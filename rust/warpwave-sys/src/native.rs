@@ -588,6 +588,38 @@ mod filter {
 }
 pub use filter::*;
 
+mod formula {
+    use super::*;
+    pub const WW_FORMULA_DEPTH_MAX: i64 = 32;
+    pub const WW_FORMULA_TERMS_MAX: i64 = 4096;
+    #[repr(C)]
+    pub struct ww_formula {
+        _opaque: Opaque,
+    }
+    pub type ww_condition_reader = Option<unsafe extern "C" fn(user: *mut c_void, json: *const c_char, filter: *mut ww_filter) -> ww_status>;
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_formula_row {
+        pub struct_size: usize,
+        pub id: *const c_char,
+        pub payload: *const c_char,
+        pub scores: *const f32,
+        pub score_count: i64,
+    }
+    impl Default for ww_formula_row {
+        fn default() -> Self {
+            initialized(ww_formula_row_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_formula_row_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_formula_read(json: *const c_char, defaults: *const c_char, reader: ww_condition_reader, user: *mut c_void, formula: *mut *mut ww_formula) -> ww_status;
+        pub fn ww_formula_destroy(formula: *mut ww_formula);
+        pub fn ww_formula_score(formula: *const ww_formula, row: *const ww_formula_row, score: *mut f32) -> ww_status;
+    }
+}
+pub use formula::*;
+
 mod quant {
     use super::*;
     pub type ww_quant_type = c_int;
@@ -882,7 +914,6 @@ mod vectors {
     pub const WW_ID_BYTES_MAX: i64 = 256;
     pub const WW_K_MAX: i64 = 16384;
     pub const WW_ROWS_MAX: i64 = 4294967295;
-    pub const WW_MATCH_WORDS_MAX: i64 = 1024;
     pub const WW_COSINE: ww_metric = 0;
     pub const WW_L2: ww_metric = 1;
     pub const WW_DOT: ww_metric = 2;
@@ -987,21 +1018,12 @@ mod vectors {
     }
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
-    pub struct ww_word_counts {
-        pub texts: i64,
-        pub words: i64,
-        pub count: i64,
-        pub found: *mut i64,
-    }
-    #[repr(C)]
-    #[derive(Clone, Copy, Debug)]
     pub struct ww_match {
         pub struct_size: usize,
         pub texts: *const *const c_char,
         pub mode: ww_match_mode,
         pub fuse: *const ww_fuse,
         pub candidates: i64,
-        pub counts: *const ww_word_counts,
     }
     impl Default for ww_match {
         fn default() -> Self {
@@ -1130,7 +1152,6 @@ mod vectors {
         pub fn ww_collection_move(collection: *mut ww_collection, device: *mut ww_device) -> ww_status;
         pub fn ww_collection_count(collection: *mut ww_collection) -> i64;
         pub fn ww_collection_digest(collection: *mut ww_collection, digest: *mut u64) -> ww_status;
-        pub fn ww_collection_count_words(collection: *mut ww_collection, text: *const c_char, counts: *mut ww_word_counts) -> ww_status;
         pub fn ww_collection_describe(collection: *mut ww_collection, info: *mut ww_collection_info) -> ww_status;
         pub fn ww_collection_query(collection: *mut ww_collection, query: *const ww_query, results: *mut *mut ww_results) -> ww_status;
         pub fn ww_collection_search(collection: *mut ww_collection, query: *const ww_query, rows: *mut i64, scores: *mut f32) -> ww_status;
@@ -1599,6 +1620,7 @@ mod ranking {
         pub lambda: f64,
         pub limit: i64,
         pub queries: *const f32,
+        pub similarity: u32,
     }
     impl Default for ww_diversity {
         fn default() -> Self {
@@ -1631,6 +1653,117 @@ mod ranking {
     }
 }
 pub use ranking::*;
+
+mod plan {
+    use super::*;
+    pub const WW_PLAN_STAGES_MAX: i64 = 8192;
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_stage_report {
+        pub struct_size: usize,
+        pub rows_in: i64,
+        pub rows_found: i64,
+        pub rows_worse: i64,
+        pub rows_excluded: i64,
+        pub rows_skipped: i64,
+        pub rows_gone: i64,
+        pub hits: i64,
+        pub seconds: f64,
+        pub rows_screened: i64,
+        pub rows_kept: i64,
+        pub rows_scored: i64,
+        pub lists_read: i64,
+        pub list_bytes_read: i64,
+        pub certificate: f32,
+    }
+    impl Default for ww_stage_report {
+        fn default() -> Self {
+            initialized(ww_stage_report_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_order {
+        pub struct_size: usize,
+        pub field: *const c_char,
+        pub descending: bool,
+    }
+    impl Default for ww_order {
+        fn default() -> Self {
+            initialized(ww_order_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_finder {
+        pub struct_size: usize,
+        pub find: Option<unsafe extern "C" fn(user: *mut c_void, question: i64, filter: *const ww_filter, limit: i64, results: *mut *mut ww_results) -> ww_status>,
+        pub user: *mut c_void,
+        pub filter: *const ww_filter,
+        pub smaller_is_better: bool,
+        pub in_order: bool,
+    }
+    impl Default for ww_finder {
+        fn default() -> Self {
+            initialized(ww_finder_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_stage {
+        pub struct_size: usize,
+        pub collection: *mut ww_collection,
+        pub inputs: *const i32,
+        pub input_count: i64,
+        pub query: *const ww_query,
+        pub fuse: *const ww_fuse,
+        pub diversity: *const ww_diversity,
+        pub grouping: *const ww_grouping,
+        pub order: *const ww_order,
+        pub formula: *const ww_formula,
+        pub finder: *const ww_finder,
+        pub limit: i64,
+        pub offset: i64,
+        pub has_threshold: bool,
+        pub threshold: f64,
+        pub exclude: *const *const c_char,
+        pub exclude_count: i64,
+        pub report: *mut ww_stage_report,
+    }
+    impl Default for ww_stage {
+        fn default() -> Self {
+            initialized(ww_stage_init)
+        }
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
+    pub struct ww_plan {
+        pub struct_size: usize,
+        pub stages: *const *const ww_stage,
+        pub stage_count: i64,
+        pub question_count: i64,
+        pub fetch: u32,
+        pub collection: *mut ww_collection,
+        pub ties_by_id: bool,
+        pub cancel: *const ww_cancel,
+    }
+    impl Default for ww_plan {
+        fn default() -> Self {
+            initialized(ww_plan_init)
+        }
+    }
+    extern "C" {
+        pub fn ww_stage_report_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_order_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_finder_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_stage_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_plan_init(value: *mut c_void, struct_size: usize) -> ww_status;
+        pub fn ww_plan_run(plan: *const ww_plan, results: *mut *mut ww_results) -> ww_status;
+        pub fn ww_stage_name(stage: *const ww_stage) -> *const c_char;
+        pub fn ww_plan_explain(plan: *const ww_plan, text: *mut c_char, capacity: usize) -> usize;
+    }
+}
+pub use plan::*;
 
 mod selection {
     use super::*;

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <warpwave/multi.h>
 #include <warpwave/ranking.h>
+#include <warpwave/sparse.h>
 
 #include "base/float_guard.h"
 #include "base/integers.h"
@@ -39,6 +41,26 @@ static const float *vector_of(const choosing *c, int64_t hit)
     return c->results->vectors + hit * c->results->dim;
 }
 
+/* The similarity of two hits. */
+static ww_status compare_hits(const choosing *c, int64_t a, int64_t b, double *alike)
+{
+    const ww_results *r = c->results;
+    float score = 0.0f;
+    ww_status status = WW_OK;
+    if (c->how->similarity == WW_FETCH_SPARSE) {
+        status = ww_sparse_score(&r->sparse[a], &r->sparse[b], &score, NULL);
+    } else if (c->how->similarity == WW_FETCH_MULTI) {
+        if (r->multi[a].count > 0 && r->multi[b].count > 0)
+            status = ww_multi_score(c->how->metric, &r->multi[a], &r->multi[b], &score);
+    } else {
+        status = ww_score(c->how->metric, vector_of(c, a), vector_of(c, b), r->dim, &score);
+        *alike = similarity(c->how->metric, score);
+        return status;
+    }
+    *alike = (double)score;
+    return status;
+}
+
 static ww_status candidates_read(const choosing *c, int64_t query, int64_t count)
 {
     const ww_results *r = c->results;
@@ -48,8 +70,8 @@ static ww_status candidates_read(const choosing *c, int64_t query, int64_t count
         float score = r->scores[hit];
         if (c->how->queries)
             status = ww_score(c->how->metric, c->how->queries + query * r->dim, vector_of(c, hit), r->dim, &score);
-        c->candidates[i] =
-            (candidate){.hit = hit, .relevance = similarity(c->how->metric, score), .nearest = -INFINITY, .chosen = false};
+        const double relevance = c->how->similarity == WW_FETCH_SPARSE ? (double)score : similarity(c->how->metric, score);
+        c->candidates[i] = (candidate){.hit = hit, .relevance = relevance, .nearest = -INFINITY, .chosen = false};
     }
     return status;
 }
@@ -74,12 +96,11 @@ static ww_status choose(const choosing *c, int64_t count, int64_t wanted, picked
         best->chosen = true;
         picked[n] = (picked_hit){c->results, best->hit, c->results->scores[best->hit]};
         for (int64_t i = 0; status == WW_OK && n + 1 < wanted && i < count; i++) {
-            float score = 0.0f;
+            double alike = 0.0;
             if (c->candidates[i].chosen)
                 continue;
-            status =
-                ww_score(c->how->metric, vector_of(c, best->hit), vector_of(c, c->candidates[i].hit), c->results->dim, &score);
-            c->candidates[i].nearest = fmax(c->candidates[i].nearest, similarity(c->how->metric, score));
+            status = compare_hits(c, best->hit, c->candidates[i].hit, &alike);
+            c->candidates[i].nearest = fmax(c->candidates[i].nearest, alike);
         }
     }
     return status;
@@ -95,8 +116,17 @@ static ww_status how_check(const ww_results *results, const ww_diversity *how)
         return ww_fail(WW_OUT_OF_RANGE, "%s: lambda is %g; it must be 0 to 1", function, how->lambda);
     if (how->limit < 0)
         return ww_fail(WW_OUT_OF_RANGE, "%s: limit is %lld; it must not be negative", function, (long long)how->limit);
-    if (results_hits(results) > 0 && !results->vectors)
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: the results have no vectors; the query must fetch them", function);
+    const uint32_t what = how->similarity;
+    if (what != 0 && what != WW_FETCH_VECTORS && what != WW_FETCH_SPARSE && what != WW_FETCH_MULTI)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: similarity is %u; it must be 0, WW_FETCH_VECTORS, _SPARSE or _MULTI", function,
+                       what);
+    if (how->queries && (what == WW_FETCH_SPARSE || what == WW_FETCH_MULTI))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: queries are dense vectors, which the similarity does not compare", function);
+    const bool there = what == WW_FETCH_SPARSE  ? results->sparse != NULL
+                       : what == WW_FETCH_MULTI ? results->multi != NULL
+                                                : results->vectors != NULL;
+    if (results_hits(results) > 0 && !there)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: the results have no vectors to compare; the query must fetch them", function);
     for (int64_t i = 0; i < results_hits(results); i++)
         if (results->rows[i] < 0)
             return ww_fail(WW_INVALID_ARGUMENT, "%s: hit %lld is an entry that was not found", function, (long long)i);

@@ -183,6 +183,43 @@ static void a_model_of_a_hub_is_fetched_and_converted(void **state)
     COMMAND_SAYS(1, "no config.json on the hub", "model", "fetch", "owner/other", "--out", scratch_path("x.gguf"));
 }
 
+/* A name in the place of a file: asked for on a terminal, refused without one, fetched with --yes, and then there. */
+static void a_model_is_found_by_its_name(void **state)
+{
+    (void)state;
+    static float weights[8 * 64];
+    tiny_model m;
+    const tiny_shape shape = folder_shape("bert");
+    ww_array dense = ww_array_default();
+    tiny_make(&m, &shape);
+    folder_write(&m, "BertModel");
+    tiny_free(&m);
+    for (int i = 0; i < 8 * 64; i++)
+        weights[i] = (float)(i % 7);
+    dense.name = "linear.weight";
+    dense.element = WW_ELEMENT_F32;
+    dense.rank = 2;
+    dense.shape[0] = 8;
+    dense.shape[1] = 64;
+    dense.data = weights;
+    mkdir(in_folder("2_Dense_8"), 0700);
+    CHECK_OK(ww_safetensors_write(in_folder("2_Dense_8/model.safetensors"), &dense, 1, NULL));
+    folder_text_file("2_Dense_8/config.json", "{\"activation_function\":\"torch.nn.modules.linear.Identity\"}");
+    folder_text_file("modules.json", "[{\"type\":\"sentence_transformers.models.Dense\",\"path\":\"2_Dense_8\"}]");
+    write_hub("");
+    setenv("WARPWAVE_MODELS", scratch_path("some/models"), 1);
+    COMMAND_SAYS(1, "owner/bert is not here; --yes fetches it into", "model", "info", "owner/bert", "--device", "cpu");
+    COMMAND_SAYS(1, "minilm (English sentences; small and fast; 86.7 MiB, Apache-2.0) is not here", "model", "path", "minilm");
+    COMMAND_SAYS(0, "width 8", "model", "info", "owner/bert", "--device", "cpu", "--yes", "--quiet");
+    COMMAND_SAYS(0, "some/models/owner--bert.gguf", "model", "path", "owner/bert");
+    scratch_write("texts.txt", "un\n", 3);
+    COMMAND_SAYS(0, "8 numbers each", "model", "embed", "owner/bert", "--in", scratch_path("texts.txt"), "--out",
+                 scratch_path("v.npy"), "--device", "cpu");
+    COMMAND_SAYS(0, "no/such.gguf", "model", "path", "no/such.gguf"); /* a file's path stays one */
+    unsetenv("WARPWAVE_MODELS");
+    unlink(in_folder("modules.json"));
+}
+
 static void one_file_of_a_hub_is_fetched(void **state)
 {
     (void)state;
@@ -263,6 +300,7 @@ int main(void)
         cmocka_unit_test(parts_in_packages_are_joined),
         cmocka_unit_test(a_folder_of_packages_with_another_hash_is_refused),
         cmocka_unit_test(a_model_of_a_hub_is_fetched_and_converted),
+        cmocka_unit_test(a_model_is_found_by_its_name),
         cmocka_unit_test(one_file_of_a_hub_is_fetched),
         cmocka_unit_test(the_catalogue_says_what_each_model_is),
         cmocka_unit_test(a_missing_program_is_named),

@@ -11,6 +11,7 @@ from conftest import run_python
 from small_models import CHATML, WIDTH, write_decoder, write_encoder
 
 import warpwave
+from warpwave import _library
 from warpwave._tools import reply_of
 
 try:
@@ -187,6 +188,16 @@ def test_conversations_are_prompts(tmp_path: pathlib.Path) -> None:
     model.close()
 
 
+def test_a_model_is_found_by_its_name(decoder_path: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARPWAVE_MODELS", str(tmp_path))
+    if _library.command_path() is None:
+        pytest.skip("SKIP: the command is not here")
+    with pytest.raises(warpwave.NotFound, match=r"minilm \(English.*warpwave.Model\('minilm', fetch=True\) fetches it into"):
+        warpwave.Model("minilm", device="cpu")
+    (tmp_path / "all-MiniLM-L6-v2.gguf").write_bytes(decoder_path.read_bytes())
+    assert warpwave.Model("minilm", device="cpu").info.vocabulary == 258
+
+
 def test_wrong_types_and_missing_files_are_named(decoder: warpwave.Model) -> None:
     with pytest.raises(TypeError, match="the text is 5; it must be a str"):
         decoder.tokenize(5)  # type: ignore[arg-type]
@@ -324,13 +335,25 @@ def test_a_schema_or_a_grammar_says_what_the_text_is(tmp_path: pathlib.Path) -> 
         decoder.session().sample(grammar=3)
 
 
+@pytest.mark.check
+def test_langchain_puts_prompts_before_queries_and_documents(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("langchain_core")
+    from warpwave.langchain import WarpwaveEmbeddings
+    write_encoder(tmp_path / "words.gguf", prompts={"query": "fox ", "document": "dog "})
+    model = warpwave.Model(tmp_path / "words.gguf", device="cpu")
+    both = WarpwaveEmbeddings(model)
+    assert both.embed_query("a") == model.embed("fox a", prompt="").tolist()
+    assert both.embed_documents(["a", "x"]) == model.embed(["dog a", "dog x"], prompt="").tolist()
+
+
 def test_prompts_are_put_before_texts(tmp_path: pathlib.Path) -> None:
     write_encoder(tmp_path / "words.gguf", prompts={"query": "fox ", "clustering": "dog dog "})
     model = warpwave.Model(tmp_path / "words.gguf", device="cpu")
     assert model.info.prompts == "query, clustering" and model.prompt("query") == "fox "
-    assert (model.embed("a dog", prompt="query") == model.embed("fox a dog")).all()
-    assert (model.embed(["a"], prompt="clustering") == model.embed(["dog dog a"])).all()
-    assert (model.embed("a", prompt="document") == model.embed("a")).all()
+    assert (model.embed("a dog", prompt="query") == model.embed("fox a dog", prompt="")).all()
+    assert (model.embed(["a"], prompt="clustering") == model.embed(["dog dog a"], prompt="")).all()
+    with pytest.warns(warpwave.MissingPrompt, match="one of query, clustering, or ''"):
+        assert (model.embed("a", prompt="document") == model.embed("a")).all()
     with pytest.raises(warpwave.NotFound, match="query, clustering"):
         model.embed("a", prompt="nothing")
 

@@ -166,7 +166,7 @@ def test_a_new_collection_takes_the_prompts_of_its_model(store: warpwave.Store, 
     notes = store.create("notes", model=tmp_path / "words.gguf")
     assert notes.model["query_prefix"] == "fox " and notes.model["document_prefix"] == "dog "
     notes.add(texts=["a"], ids=["a"])
-    assert (notes.get("a").vector == model.embed("dog a")).all()
+    assert (notes.get("a").vector == model.embed("dog a", prompt="")).all()
     plain = store.create("plain", model=tmp_path / "words.gguf", query_prefix="", document_prefix="")
     assert plain.model["document_prefix"] == ""
 

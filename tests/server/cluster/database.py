@@ -41,8 +41,8 @@ port={self.port}
 listen_addresses='127.0.0.1'
 unix_socket_directories=''
 fsync=off
-max_wal_senders=40
-max_replication_slots=40
+max_wal_senders=400
+max_replication_slots=400
 wal_sender_timeout=20s
 """
         subprocess.run(self.account + ["tee", "-a", str(self.folder / "data/postgresql.conf")], input=settings, text=True, check=True, stdout=subprocess.DEVNULL)
@@ -75,9 +75,9 @@ wal_sender_timeout=20s
 
 
 class Follower:
-    def __init__(self, command, database, *options, store=None, advertise=False, headers=None, device="cpu", timeout=20, mode="--follow"):
+    def __init__(self, command, database, *options, store=None, advertise=False, headers=None, device="cpu", timeout=20, mode="--follow", conninfo=None):
         self.command, self.database, self.options, self.advertise, self.device, self.timeout = command, database, options, advertise, device, timeout
-        self.headers, self.mode = headers or {}, mode
+        self.headers, self.mode, self.conninfo = headers or {}, mode, conninfo or database.conninfo
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="warpwave-follow-"))
         self.store = store or self.folder / "cache.db"
         self.process = None
@@ -87,7 +87,7 @@ class Follower:
         self.port = free_port()
         url = ["--advertise", f"http://127.0.0.1:{self.port}"] if self.advertise else []
         self.process = subprocess.Popen([self.command, "serve", str(self.store), "--device", self.device, "--listen", f"127.0.0.1:{self.port}",
-                                         self.mode, self.database.conninfo, "--timeout", str(self.timeout), *url, *self.options], stderr=subprocess.PIPE)
+                                         self.mode, self.conninfo, "--timeout", str(self.timeout), *url, *self.options], stderr=subprocess.PIPE)
         self.process.stderr.readline()  # "listening at"
 
     def kill(self):

@@ -89,7 +89,7 @@ static int begin_patient(void **state)
 
 static int begin_hasty(void **state)
 {
-    return begin_with(state, 0.5);
+    return begin_with(state, 2);
 }
 
 static int end(void **state)

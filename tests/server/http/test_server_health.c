@@ -150,6 +150,7 @@ static void figures_have_routes_the_process_and_the_disk(void **state)
 {
     (void)state;
     static const char *const lines[] = {
+        "its answer; le is an upper bound in seconds.\n",
         "warpwave_request_duration_seconds_bucket{method=\"GET\",path=\"/collections\",le=\"+Inf\"} 1\n",
         "warpwave_request_duration_seconds_count{method=\"GET\",path=\"/collections\"} 1\n",
         "\nprocess_cpu_seconds_total ",

@@ -199,7 +199,7 @@ static void what_is_not_supported_is_refused(void **state)
                "{\"query\": {\"recommend\": {\"positive\": [1, 2]}}, \"using\": \"colbert\"}");
     ASK_STATUS(port, 501, "POST", POINTS "/query",
                "{\"query\": {\"recommend\": {\"positive\": [[[1, 0]]]}}, \"using\": \"colbert\"}");
-    ASK_STATUS(port, 501, "POST", POINTS "/query", "{\"query\": {\"nearest\": [[1, 0]], \"mmr\": {}}, \"using\": \"colbert\"}");
+    ASK_STATUS(port, 200, "POST", POINTS "/query", "{\"query\": {\"nearest\": [[1, 0]], \"mmr\": {}}, \"using\": \"colbert\"}");
     ASK_STATUS(port, 501, "POST", POINTS "/search/matrix/pairs", "{\"using\": \"colbert\"}");
     ASK_STATUS(port, 404, "POST", POINTS "/query", "{\"query\": 77, \"using\": \"colbert\"}");
     check_vector(POINTS, "1", "colbert", "[[1.0,0.0],[0.0,1.0]]"); /* nothing was changed */

@@ -317,7 +317,7 @@ static void wrong_vectors_and_queries_are_refused_with_their_place(void **state)
         {400, "/collections/docs/points/query", "{\"query\": [1, 2, 3]}"},
         {400, "/collections/docs/points/query", "{\"query\": [1, \"2\"]}"},
         {400, "/collections/docs/points/query", "{\"query\": [1,0,0,0,0,0,0,0], \"limit\": 0}"},
-        {501, "/collections/docs/points/query", "{\"query\": {\"formula\": \"$score\"}}"},
+        {400, "/collections/docs/points/query", "{\"query\": {\"formula\": \"$score\"}}"},
         {400, "/collections/docs/points/query", "{\"query\": {\"indices\": [1], \"values\": [1]}}"},
         {400, "/collections/docs/points/query", "{\"query\": [[1,0],[0,1]]}"},
         {404, "/collections/docs/points/query", "{\"query\": 12345}"},

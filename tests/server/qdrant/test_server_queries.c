@@ -66,7 +66,82 @@ static void examples_lead_to_similar_points(void **state)
     ASK_STATUS(port, 400, "POST", "/collections/line/points/query", "{\"query\": {\"recommend\": {\"negative\": [1]}}}");
     ASK_STATUS(port, 400, "POST", "/collections/line/points/query",
                "{\"query\": {\"recommend\": {\"positive\": [[1, 2, 3]]}}}");
-    ASK_STATUS(port, 501, "POST", "/collections/line/points/query", "{\"query\": {\"formula\": \"$score\"}, \"prefetch\": {}}");
+}
+
+#define FORMULA(formula)                                                                                                       \
+    ids_of("/collections/line/points/query",                                                                                   \
+           "{\"limit\": 4, \"prefetch\": {\"query\": [5.2, 1], \"limit\": 4}, \"query\": {\"formula\": " formula "}}")
+
+static void formulas_score_what_was_prefetched(void **state)
+{
+    (void)state;
+    assert_string_equal(FORMULA("{\"neg\": \"$score\"}"), "5 6 4 7");
+    assert_string_equal(FORMULA("{\"sum\": [{\"neg\": \"$score\"}, {\"mult\": [9, {\"has_id\": [7, 3]}]}]}"), "7 5 6 4");
+    assert_string_equal(FORMULA("{\"mult\": [{\"key\": \"n\", \"match\": {\"value\": 2}}, 2]}"), "6 5 4 7");
+    assert_string_equal(FORMULA("\"list[0].a\""), "7 6 5 4");
+    assert_string_equal(
+        FORMULA("{\"gauss_decay\": {\"x\": \"list[0].a\", \"target\": 6.2, \"scale\": 2}}, \"defaults\": {\"list[0].a\": 1}"),
+        "6 7 5 4");
+    /* prefetches in prefetches: of the four nearest to 5.2 the two nearest to 9, and 0, which only the other list has */
+    assert_string_equal(
+        ids_of("/collections/line/points/query",
+               "{\"prefetch\": [{\"prefetch\": {\"query\": [5.2, 1], \"limit\": 4}, \"query\": [9, 1], \"limit\": 2}, "
+               "{\"query\": [0, 1], \"limit\": 1}], \"query\": {\"formula\": {\"sum\": [\"$score[0]\", {\"mult\": [10, "
+               "\"$score[1]\"]}]}, \"defaults\": {\"$score[1]\": 1}}}"),
+        "6 7 0");
+    static const char *const WRONG[] = {"\"n\"",         "\"unknown\"",   "{\"what\": 1}",
+                                        "{\"max\": []}", "\"$score[x]\"", "{\"div\": {\"left\": 1, \"right\": 0}}"};
+    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
+        char body[256];
+        snprintf(body, sizeof body, "{\"prefetch\": {\"query\": 5}, \"query\": {\"formula\": %s}}", WRONG[i]);
+        ASK_STATUS(port, 400, "POST", "/collections/line/points/query", body);
+    }
+    ASK_STATUS(port, 400, "POST", "/collections/line/points/query", "{\"query\": {\"formula\": \"$score\"}}");
+}
+
+static void an_answer_explains_its_stages(void **state)
+{
+    (void)state;
+    json_t *answer =
+        ASK(port, 200, "POST", "/collections/line/points/query",
+            "{\"explain\": true, \"prefetch\": [{\"query\": 5, \"limit\": 4, \"score_threshold\": 1.5}, {\"query\": "
+            "{\"order_by\": \"n\"}, \"limit\": 3}], \"query\": {\"fusion\": \"rrf\"}, \"limit\": 2}");
+    const json_t *stages = json_object_get(answer, "explain");
+    static const char *const NAMES[3] = {"query", "finder", "fuse"};
+    static const int HITS[3] = {2, 3, 2};
+    assert_int_equal(json_array_size(stages), 3);
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *stage = json_array_get(stages, i);
+        assert_string_equal(json_string_value(json_object_get(stage, "stage")), NAMES[i]);
+        assert_int_equal(json_integer_value(json_object_get(stage, "hits")), HITS[i]);
+        assert_true(json_number_value(json_object_get(stage, "seconds")) > 0);
+    }
+    const json_t *first = json_array_get(stages, 0);
+    assert_int_equal(json_integer_value(json_object_get(first, "excluded")), 1); /* the example */
+    assert_true(json_integer_value(json_object_get(first, "beyond_threshold")) > 0);
+    assert_int_equal(json_integer_value(json_object_get(first, "rows_scored")), 10);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(json_array_get(stages, 2), "inputs"), 1)), 1);
+    json_decref(answer);
+}
+
+/* Trees that differ only in their vectors run as one plan. */
+static void alike_trees_of_a_batch_are_answered_as_alone(void **state)
+{
+    (void)state;
+    char body[8192] = "{\"searches\": [";
+    const char *const tree =
+        "{\"limit\": 2, \"prefetch\": [{\"query\": [%d.4, 1], \"limit\": 3}, {\"query\": [%d.3, 1], \"limit\": 3}], "
+        "\"query\": {\"fusion\": \"dbsf\"}}";
+    for (int i = 0; i < 8; i++)
+        snprintf(body + strlen(body), sizeof body - strlen(body), tree, i, i + 1), strcat(body, i < 7 ? "," : "]}");
+    json_t *all = ASK(port, 200, "POST", "/collections/line/points/query/batch", body);
+    for (int i = 0; i < 8; i++) {
+        snprintf(body, sizeof body, tree, i, i + 1);
+        json_t *one = ASK(port, 200, "POST", "/collections/line/points/query", body);
+        assert_true(json_equal(json_object_get(one, "result"), json_array_get(json_object_get(all, "result"), (size_t)i)));
+        json_decref(one);
+    }
+    json_decref(all);
 }
 
 static void scores_of_examples_are_those_of_qdrant(void **state)
@@ -267,6 +342,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(examples_lead_to_similar_points, begin, end),
         cmocka_unit_test_setup_teardown(scores_of_examples_are_those_of_qdrant, begin, end),
+        cmocka_unit_test_setup_teardown(formulas_score_what_was_prefetched, begin, end),
+        cmocka_unit_test_setup_teardown(an_answer_explains_its_stages, begin, end),
+        cmocka_unit_test_setup_teardown(alike_trees_of_a_batch_are_answered_as_alone, begin, end),
         cmocka_unit_test_setup_teardown(points_come_by_values_and_at_random, begin, end),
         cmocka_unit_test_setup_teardown(vectors_are_looked_up_elsewhere, begin, end),
         cmocka_unit_test_setup_teardown(a_matrix_has_the_nearest_of_a_sample, begin, end),

@@ -266,8 +266,8 @@ static void what_makes_no_sense_is_refused(void **state)
         {400, POINTS "/query", "{\"query\": [1, 0], \"using\": \"words\"}"},
         {400, POINTS "/query", "{\"query\": [1], \"using\": \"words\"}"},
         {404, POINTS "/query", "{\"query\": 99, \"using\": \"words\"}"},
-        {501, POINTS "/query", "{\"query\": {\"recommend\": {\"positive\": [1, 2]}}, \"using\": \"words\"}"},
-        {501, POINTS "/query", "{\"query\": {\"nearest\": 1, \"mmr\": {}}, \"using\": \"words\"}"},
+        {400, POINTS "/query", "{\"query\": {\"recommend\": {\"positive\": [[1, 0]]}}, \"using\": \"words\"}"},
+        {404, POINTS "/query", "{\"query\": {\"recommend\": {\"positive\": [1, 99]}}, \"using\": \"words\"}"},
         {501, POINTS "/search/matrix/pairs", "{\"using\": \"words\"}"},
     };
     static const char *const wrong[] = {
@@ -289,6 +289,42 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_string_equal(FOUND("{" WORDS "}"), "1:4 3:1 2:-2");
 }
 
+static void examples_may_be_sparse(void **state)
+{
+    (void)state;
+    /* the mean of 1 and 2 has 3: 1.5, 7: -2, 4294967295: 0.25 */
+    assert_string_equal(
+        FOUND("{\"query\": {\"recommend\": {\"positive\": [{\"indices\": [3, 4294967295], \"values\": [2, 0.5]}, 2]}}, "
+              "\"using\": \"words\"}"),
+        "1:3.125 3:-2");
+    assert_string_equal(FOUND("{\"query\": {\"recommend\": {\"positive\": [1], \"negative\": [3]}}, \"using\": \"words\"}"),
+                        "2:8");
+    /* the sums, and 0 without a common index */
+    assert_string_equal(FOUND("{\"query\": {\"recommend\": {\"positive\": [{\"indices\": [3], \"values\": [1]}], \"negative\": "
+                              "[{\"indices\": [7], \"values\": [1]}], \"strategy\": \"sum_scores\"}}, \"using\": \"words\"}"),
+                        "2:5 1:2 3:-1");
+    assert_string_equal(FOUND("{\"query\": {\"recommend\": {\"positive\": [{\"indices\": [3], \"values\": [1]}], \"strategy\": "
+                              "\"best_score\"}}, \"using\": \"words\"}"),
+                        "1:0.8333 2:0.75 3:0.5");
+    assert_string_equal(
+        FOUND(
+            "{\"query\": {\"discover\": {\"target\": {\"indices\": [3], \"values\": [1]}, \"context\": {\"positive\": "
+            "{\"indices\": [7], \"values\": [1]}, \"negative\": {\"indices\": [3], \"values\": [1]}}}}, \"using\": \"words\"}"),
+        "3:1.5 1:-0.1667 2:-0.25");
+    assert_string_equal(FOUND("{\"query\": {\"context\": [{\"positive\": {\"indices\": [7], \"values\": [1]}, \"negative\": "
+                              "{\"indices\": [8], \"values\": [1]}}]}, \"using\": \"words\"}"),
+                        "3:0 1:-1.192e-07 2:-0.8");
+    /* 1 is the nearest; with all diversity 3, which has nothing in common with it, comes before 2 */
+    assert_string_equal(
+        FOUND("{\"query\": {\"nearest\": {\"indices\": [3, 7], \"values\": [2, 1]}, \"mmr\": {\"diversity\": 1}}, "
+              "\"using\": \"words\"}"),
+        "1:4 3:1 2:-2");
+    assert_string_equal(
+        FOUND("{\"query\": {\"nearest\": {\"indices\": [3, 7], \"values\": [2, 1]}, \"mmr\": {\"diversity\": 0}}, "
+              "\"using\": \"words\"}"),
+        "1:4 3:1 2:-2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +336,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sparse_vectors_are_returned_changed_and_deleted, begin, end),
         cmocka_unit_test_setup_teardown(a_vector_without_a_name_may_stand_beside, begin, end),
         cmocka_unit_test_setup_teardown(a_collection_may_have_only_sparse_vectors_or_get_them_later, begin, end),
+        cmocka_unit_test_setup_teardown(examples_may_be_sparse, begin, end),
         cmocka_unit_test_setup_teardown(what_makes_no_sense_is_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* How many faults of each kind a test has injected, for docs/evidence/faults.md (scripts/fault-report.py). */
+/* How many faults of each kind a test has injected, for scripts/fault-report.py. */
 #ifndef TESTS_FAULT_COUNTS_H
 #define TESTS_FAULT_COUNTS_H
 

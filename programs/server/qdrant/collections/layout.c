@@ -6,9 +6,11 @@
 
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "server/cluster/sql_writer.h"
 #include "server/notes.h"
 #include "server/qdrant/select.h"
 #include "server/route.h"
+#include "server/work/changes.h"
 
 /* ---- the note ------------------------------------------------------------------------------------------------------------ */
 
@@ -141,18 +143,47 @@ static ww_status make_points(const entry *e)
     return status;
 }
 
+/* Makes the points of a collection in the cluster, unless another node has just done it. */
+static ww_status make_shared_points(server *s, const char *collection)
+{
+    char name[LAYOUT_NAME_BYTES];
+    layout now;
+    ww_status status = layout_read(s, collection, &now);
+    if (status != WW_OK || now.split)
+        return status;
+    layout_points_name(collection, name);
+    const ww_collection_config config = layout_points_config(name);
+    status = changes_create_collection(s, &config);
+    if (status == WW_OK)
+        status = sql_writer_copy_points(sql_writer_here(), collection, name);
+    return status == WW_OK ? layout_note(s, collection, (layout){.split = true, .unnamed = true}) : status;
+}
+
+/* The same within the transaction that is open, or as one. */
+static ww_status split_shared(server *s, const char *collection)
+{
+    if (s->config.follow.shards > 1)
+        return ww_fail(WW_UNSUPPORTED,
+                       "points that lack the vector, and vectors with names: not supported in a cluster with shards");
+    if (changes_are_shared())
+        return make_shared_points(s, collection);
+    ww_status status = sql_writer_begin(s->writer);
+    if (status != WW_OK)
+        return status;
+    status = make_shared_points(s, collection);
+    if (status == WW_OK)
+        return sql_writer_commit(s->writer);
+    sql_writer_rollback(s->writer);
+    return status;
+}
+
 ww_status layout_split(request *r)
 {
     entry *old = r->entry;
-    if (r->server->writer)
-        return ww_fail(WW_UNSUPPORTED,
-                       "the collection '%s' was made for one vector without a name, which each point has; in a cluster that "
-                       "cannot be changed, so make another one with named vectors",
-                       old->name);
-    ww_status status = make_points(old);
-    if (status == WW_OK)
+    ww_status status = r->server->writer ? split_shared(r->server, old->name) : make_points(old);
+    if (status == WW_OK && !r->server->writer)
         status = layout_note(r->server, old->name, (layout){.split = true, .unnamed = true});
-    if (status != WW_OK)
+    if (status != WW_OK || changes_are_shared()) /* the rest of the transaction needs only the name */
         return status;
     entry_forget(r->server, old->name);
     entry *made = entry_open(r->server, old->name);

@@ -113,8 +113,6 @@ static ww_status take_point(search *s)
 ww_status multi_ready(search *s)
 {
     ww_status status = WW_OK;
-    if (s->diverse)
-        return ww_fail(WW_UNSUPPORTED, "query.mmr: is not supported for multivectors");
     if (!s->target->multi)
         return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is not a multivector, and the query is", s->using);
     if (s->kind != SEARCH_MULTI) {
@@ -129,13 +127,4 @@ ww_status multi_ready(search *s)
         status = ww_fail(WW_DIMENSION_MISMATCH, "Wrong input: Vector dimension error: expected dim: %d, got %d",
                          (int)s->target->dim, (int)s->multi.dim);
     return status;
-}
-
-ww_status multi_query(const search *s, int64_t depth, ww_results **results)
-{
-    ww_multi_query multi = ww_multi_query_default();
-    ww_query query = ww_query_default();
-    multi.vectors = &s->multi;
-    query.multi = &multi;
-    return query_other_vectors(s, &query, depth, results);
 }

@@ -27,7 +27,4 @@ void put_multi(out *o, const entry *part, const ww_results *of_one, multi_writer
 /* Makes a search of a multivector ready: one by a vector or a point gets its multivector. */
 ww_status multi_ready(struct search *s);
 
-/* Searches by a multivector. */
-ww_status multi_query(const struct search *s, int64_t depth, ww_results **results);
-
 #endif

@@ -98,6 +98,27 @@ bool sparse_document_read(request *r, const char *document, const char *what, ww
     return request_fail(r, 400, "%s: %s", what, message);
 }
 
+ww_status sparse_of_words(const char *text, ww_sparse_vector *vector)
+{
+    ww_bm25 how = ww_bm25_default();
+    how.query = 1;
+    return make_vector(text, &how, vector);
+}
+
+ww_status sparse_value_copy(const ww_sparse_vector *from, ww_sparse_vector *to)
+{
+    uint32_t *indices = memory_alloc((size_t)(from->count + 1) * sizeof *indices);
+    float *values = memory_alloc((size_t)(from->count + 1) * sizeof *values);
+    *to = (ww_sparse_vector){from->count, indices, values};
+    if (!indices || !values)
+        return memory_failed("a sparse vector", (size_t)from->count * sizeof *indices);
+    if (from->count > 0) {
+        memcpy(indices, from->indices, (size_t)from->count * sizeof *indices);
+        memcpy(values, from->values, (size_t)from->count * sizeof *values);
+    }
+    return WW_OK;
+}
+
 void sparse_value_free(ww_sparse_vector *vector)
 {
     memory_free((void *)(uintptr_t)vector->indices);
@@ -192,78 +213,4 @@ void sparse_describe(server *s, out *o, const entry *e)
     describing d = {o, false};
     (void)vector_notes_each(s, NOTES, e->name, put_note, &d); /* the description is correct without them */
     out_text(o, d.begun ? "}" : "");
-}
-
-/* ---- searching ----------------------------------------------------------------------------------------------------------- */
-
-/* Takes the vector of the point that a search names. */
-static ww_status take_point(search *s)
-{
-    ww_results *found = NULL;
-    ww_sparse_vector v;
-    ww_status status = point_get(s->target, s->examples[0].id, s->filter.always, WW_FETCH_SPARSE, &found);
-    if (status == WW_OK) {
-        (void)ww_results_sparse(found, 0, 0, &v);
-        uint32_t *indices = memory_alloc((size_t)(v.count + 1) * sizeof *indices);
-        float *values = memory_alloc((size_t)(v.count + 1) * sizeof *values);
-        s->sparse = (ww_sparse_vector){v.count, indices, values};
-        if (!indices || !values)
-            status = memory_failed("a sparse vector", (size_t)v.count * sizeof *indices);
-        else if (v.count > 0) {
-            memcpy(indices, v.indices, (size_t)v.count * sizeof *indices);
-            memcpy(values, v.values, (size_t)v.count * sizeof *values);
-        }
-    }
-    s->kind = SEARCH_SPARSE;
-    s->excludes_examples = true;
-    ww_results_destroy(found);
-    return status;
-}
-
-ww_status sparse_ready(search *s)
-{
-    if (s->diverse)
-        return ww_fail(WW_UNSUPPORTED, "query.mmr: is not supported for sparse vectors");
-    if (!s->target->sparse)
-        return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is not sparse, and the query is", s->using);
-    if (s->kind == SEARCH_WORDS) {
-        ww_bm25 how = ww_bm25_default();
-        how.query = 1;
-        s->kind = SEARCH_SPARSE;
-        return make_vector(s->words, &how, &s->sparse);
-    }
-    if (s->kind == SEARCH_SPARSE)
-        return WW_OK;
-    if (s->kind != SEARCH_NEAREST || s->example_count > 1 || s->lookup.collection[0] != '\0')
-        return ww_fail(WW_UNSUPPORTED, "query: a sparse vector is searched by one vector or one point of its collection");
-    if (s->examples[0].id[0] == '\0')
-        return ww_fail(WW_INVALID_ARGUMENT, "Wrong input: the vector '%s' is sparse, and the query is not", s->using);
-    return take_point(s);
-}
-
-ww_status query_other_vectors(const search *s, ww_query *query, int64_t depth, ww_results **results)
-{
-    query->cancel = job_cancel();
-    query->query_count = 1;
-    query->filter = s->filter.filter;
-    query->fetch = WW_FETCH_IDS;
-    if (depth <= WW_K_MAX) {
-        query->k = (int32_t)depth;
-    } else {
-        query->mode = WW_QUERY_RANGE;
-        query->bound = -INFINITY;
-        query->limit = depth < WW_ROWS_MAX ? depth : WW_ROWS_MAX;
-    }
-    atomic_fetch_add(&s->target->queue.server->metrics.searches, 1);
-    return ww_collection_query(s->target->collection, query, results);
-}
-
-ww_status sparse_query(const search *s, int64_t depth, ww_results **results)
-{
-    ww_sparse_query sparse = ww_sparse_query_default();
-    ww_query query = ww_query_default();
-    sparse.vectors = &s->sparse;
-    sparse.modifier = s->target->idf ? WW_SPARSE_IDF : WW_SPARSE_PLAIN;
-    query.sparse = &sparse;
-    return query_other_vectors(s, &query, depth, results);
 }

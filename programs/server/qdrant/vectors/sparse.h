@@ -8,8 +8,6 @@
 
 #include "server/state.h"
 
-struct search;
-
 /* Is the value a sparse vector? */
 bool is_sparse(const char *value);
 
@@ -20,6 +18,10 @@ void sparse_value_free(ww_sparse_vector *vector);
 
 /* The same for a document, {"text": "red fox", "model": "Qdrant/bm25"}, with the weights of BM25. */
 bool sparse_document_read(request *r, const char *document, const char *what, ww_sparse_vector *vector);
+
+/* Makes the vector of a query of words. Copies a vector. */
+ww_status sparse_of_words(const char *text, ww_sparse_vector *vector);
+ww_status sparse_value_copy(const ww_sparse_vector *from, ww_sparse_vector *to);
 
 /* Writes {"indices": [...], "values": [...]} of a hit. */
 void put_sparse(out *o, const ww_results *results, int64_t query, int64_t hit);
@@ -33,14 +35,5 @@ ww_status sparse_note(server *s, const char *collection, const char *vector, con
 ww_status sparse_forget(server *s, const char *collection);
 ww_status sparse_mark(server *s, entry *e);
 void sparse_describe(server *s, out *o, const entry *e);
-
-/* Makes a search of a sparse vector ready: one by a point gets that point's vector. */
-ww_status sparse_ready(struct search *s);
-
-/* Searches with a query that has sparse vectors or multivectors. */
-ww_status query_other_vectors(const struct search *s, ww_query *query, int64_t depth, ww_results **results);
-
-/* Searches by a sparse vector. */
-ww_status sparse_query(const struct search *s, int64_t depth, ww_results **results);
 
 #endif
