@@ -25,6 +25,7 @@ from .tensor import __all__ as _tensor_names
 from ._ivf import IvfInfo
 from ._map import Map
 from .vectors import Collection, CollectionInfo, score
+from ._plan import Plan, StageReport
 from .aio import AsyncCollection, AsyncModel, AsyncStore
 
 __version__: str = _native.ww_version().decode()
@@ -32,6 +33,6 @@ __version__: str = _native.ww_version().decode()
 __all__ = [
     "AsyncCollection", "AsyncModel", "AsyncStore", "Busy", "Cancelled", "Collection", "CollectionInfo", "CorruptFile", "CutText", "Device", "DeviceInfo", "DimensionMismatch", "DriverError", "DuplicateId", "Error",
     "ErrorDetail", "Gguf", "Hit", "IndexFlat", "IndexFlatIP", "IndexFlatL2", "IndexIVFFlat", "InternalError", "InvalidArgument", "IoError", "IvfInfo", "Map", "MemoryInfo", "MissingFile", "MissingPrompt", "Model", "ModelInfo", "NoDevice", "NotFound", "OtherProcess",
-    "OutOfMemory", "OutOfRange", "QuantMatrix", "Reply", "Results", "Row", "SearchStats", "Session", "SparseVector", "Status", "Store", "StoreInfo", "TextCollection", "TextHit", "ToolCall", "Unsupported", "backend_absence", "bm25", "devices", "load", "open_gguf", "score"
+    "OutOfMemory", "OutOfRange", "Plan", "QuantMatrix", "Reply", "Results", "Row", "SearchStats", "Session", "SparseVector", "StageReport", "Status", "Store", "StoreInfo", "TextCollection", "TextHit", "ToolCall", "Unsupported", "backend_absence", "bm25", "devices", "load", "open_gguf", "score"
 ]
 __all__ += _tensor_names
