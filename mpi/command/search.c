@@ -29,7 +29,7 @@ typedef struct search_job {
     bool graph; /* the queries are the rows themselves, and a row is not its own neighbour */
     loaded data;
     ww_matrix *query_file;
-    int64_t query_count, query_dim;
+    int64_t query_count;
     int64_t found_k; /* neighbours to search for: one more for a graph */
     parts out;
     float *queries; /* one block; only on rank 0 */
@@ -68,7 +68,6 @@ static ww_status open_queries(search_job *j)
     if (status != WW_OK)
         return status;
     j->query_count = info.rows;
-    j->query_dim = info.dim;
     if (info.dim != j->data.dim)
         return ww_fail(WW_DIMENSION_MISMATCH, "%s has vectors of dimension %d, %s of dimension %lld; they must be equal",
                        j->options->common.base, j->data.dim, query_path(j), (long long)info.dim);

@@ -81,7 +81,7 @@ static void multi_free(mirror_multi *multi)
     multi->set.device = NULL;
     memory_free(multi->live);
     multi->live = NULL;
-    multi->live_words = multi->next_place = 0;
+    multi->next_place = 0;
     multi->sequence = -1;
 }
 
@@ -403,7 +403,6 @@ ww_status mirror_multi_live(mirror *m, int64_t places_count)
         }
     memory_free(multi->live);
     multi->live = live;
-    multi->live_words = words;
     multi->live_rows = 0;
     for (int64_t i = 0; i < multi->set.segment_count; i++)
         for (int64_t j = 0; j < multi->set.segments[i].count; j++) {

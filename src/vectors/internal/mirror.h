@@ -96,8 +96,7 @@ typedef struct mirror_multi {
     int64_t next_place;    /* the set has all multivectors with a smaller place that were not removed, and some that were */
     multi_set set;         /* its rows are places */
     uint64_t *live;        /* bits of the places of live rows */
-    int64_t live_words;
-    int64_t live_rows; /* of the set */
+    int64_t live_rows;     /* of the set */
 } mirror_multi;
 mirror_multi *mirror_multi_of(mirror *m);
 /* Fills in the live places, up to `places_count`, and counts the set's live rows. */
