@@ -316,6 +316,9 @@ typedef struct ww_sampling {
     uint64_t seed;
     ww_grammar *grammar;                        /* permits only tokens that can come next; NULL: none */
     double frequency_penalty, presence_penalty; /* 0: none; negative ones make repetitions likelier */
+    const int32_t *bias_tokens;                 /* tokens to whose logits `biases`, finite, are added after the penalties */
+    const float *biases;
+    int64_t bias_count; /* 0: none */
 } ww_sampling;
 
 /* The default chooses the largest logit, without a penalty. */

@@ -1170,7 +1170,10 @@ class ww_sampling(Structure):
                 ("seed", c_uint64),
                 ("grammar", c_void_p),
                 ("frequency_penalty", c_double),
-                ("presence_penalty", c_double)]
+                ("presence_penalty", c_double),
+                ("bias_tokens", c_void_p),
+                ("biases", c_void_p),
+                ("bias_count", c_int64)]
 
 
 @struct

@@ -5,7 +5,7 @@ import json
 import os
 import queue
 import subprocess
-from ctypes import POINTER, addressof, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
+from ctypes import POINTER, addressof, byref, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p, cast, create_string_buffer, sizeof, string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Literal, Optional, Sequence, Union, overload
 
@@ -87,8 +87,14 @@ def _initialised(kind: Any, init: Callable[..., int]) -> Any:
 
 def _sampling(options: dict[str, Any]) -> Any:
     value = _initialised(c.ww_sampling, c.ww_sampling_init)
-    names = {field[0] for field in c.ww_sampling._fields_} - {"struct_size", "grammar"}
+    names = {field[0] for field in c.ww_sampling._fields_} - {"struct_size", "grammar", "bias_tokens", "biases", "bias_count"} | {"logit_bias"}
     for name, number in options.items():
+        if name == "logit_bias":
+            biases = dict(number or {})
+            value.kept = (c_int32 * len(biases))(*biases), (c_float * len(biases))(*biases.values())  # as long as the options live
+            value.bias_tokens, value.biases = map(addressof, value.kept)
+            value.bias_count = len(biases)
+            continue
         if name not in names:
             raise TypeError(f"there is no option {name!r}; those of sampling are {', '.join(sorted(names))}")
         setattr(value, name, number)
@@ -438,7 +444,8 @@ class Model(NotPicklable):
         the result is an iterator over pieces of text as they are generated; leaving the loop or Ctrl-C stops the computation. `on_text` is
         called with each piece and stops it by returning True. `grammar`, a GBNF text, or `schema`, a JSON schema as a dict or a text,
         constrains the result; if the tokens run out, the result is the beginning of a valid text. Sampling options: temperature, top_k,
-        top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty, repetition_window, seed.
+        top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty, repetition_window, seed, and logit_bias, a dict from tokens to what
+        is added to their logits.
 
         With `tools`, functions in OpenAI's form that the model may call, the prompt is a conversation and the result a `Reply`: its text and
         its calls. `tool_choice` is "auto", "required", or the name of the tool that must be called.

@@ -8,8 +8,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-static void check(ww_status status, access_key *key)
+static void check(ww_status status, access_key **read)
 {
+    access_key *key = *read;
+    *read = NULL;
     if (status == WW_OK && (!key || key->whole == (key->grants != NULL) || (key->writes && !key->whole)))
         abort();
     for (size_t i = 0; status == WW_OK && i < key->grant_count; i++)
@@ -29,9 +31,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (!text)
         abort();
     if (token_has_form(text))
-        check(token_read(text, secrets, 1, &key), key);
-    check(key_read(text, strlen(text), "sub", &key), key);
-    check(key_read(text, strlen(text), "name", &key), key);
+        check(token_read(text, secrets, 1, &key), &key);
+    check(key_read(text, strlen(text), "sub", &key), &key);
+    check(key_read(text, strlen(text), "name", &key), &key);
     memory_free(text);
     return 0;
 }

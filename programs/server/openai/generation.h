@@ -19,6 +19,8 @@ typedef struct generation_plan {
     size_t choices;
     char *stops[STOPS_MAX];
     size_t stop_count;
+    int32_t *bias_tokens; /* of logit_bias */
+    float *biases;
     bool logprobs;
     int32_t top_logprobs; /* alternatives reported for each token */
     bool tools;           /* the text may contain tool calls */

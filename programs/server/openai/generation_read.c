@@ -1,4 +1,6 @@
 /* Reading requests for texts. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -16,6 +18,8 @@ void generation_plan_free(void *plan)
     for (size_t i = 0; i < CHOICES_MAX; i++)
         ww_grammar_destroy(p->grammars[i]);
     memory_free(p->prompt);
+    memory_free(p->bias_tokens);
+    memory_free(p->biases);
     memory_free(p->echo);
     memory_free(p);
 }
@@ -80,6 +84,42 @@ static bool read_sampling(request *r, const char *body, generation_plan *p)
                                          : request_fail(r, 400, "top_p: is %g; it must be above 0 and at most 1", s->top_p);
 }
 
+/* Reads {"50256": -100}: tokens, and what is added to their logits. */
+static bool read_biases(request *r, const served_model *m, const char *body)
+{
+    enum { BIASES_MAX = 4096 };
+    generation_plan *p = r->plan;
+    const char *given = json_given(body, "logit_bias");
+    int64_t count = 0;
+    if (given && json_type_of(given) != JSON_OBJECT)
+        return request_fail(r, 400, "logit_bias: an object of tokens and numbers is needed");
+    for (const char *key = given ? json_first(given) : NULL; key; key = json_next(key))
+        count++;
+    if (count > BIASES_MAX)
+        return request_fail(r, 400, "logit_bias: %lld tokens; the maximum is %d", (long long)count, BIASES_MAX);
+    p->bias_tokens = memory_alloc((size_t)(count + 1) * sizeof *p->bias_tokens);
+    p->biases = memory_alloc((size_t)(count + 1) * sizeof *p->biases);
+    if (!p->bias_tokens || !p->biases)
+        return request_fail_status(r, memory_failed("biases", (size_t)count * sizeof *p->biases));
+    p->sampling.bias_tokens = p->bias_tokens;
+    p->sampling.biases = p->biases;
+    for (const char *key = given ? json_first(given) : NULL; key; key = json_next(key)) {
+        const char *value = json_member(key);
+        const json_number bias = json_type_of(value) == JSON_NUMBER ? json_number_of(value) : (json_number){.real = NAN};
+        const double number = bias.is_integer ? (double)bias.integer : bias.real;
+        const size_t digits = strspn(key + 1, "0123456789");
+        const int64_t token = digits > 0 && digits < 10 ? strtoll(key + 1, NULL, 10) : INT64_MAX;
+        if (key + digits + 2 != json_end(key) || token >= m->info.vocabulary)
+            return request_fail(r, 400, "logit_bias: %.*s is not a token from 0 to %lld", (int)(json_end(key) - key), key,
+                                (long long)m->info.vocabulary - 1);
+        if (!(number >= -100 && number <= 100))
+            return request_fail(r, 400, "logit_bias: the bias of %.*s must be -100 to 100", (int)(json_end(key) - key), key);
+        p->bias_tokens[p->sampling.bias_count] = (int32_t)token;
+        p->biases[p->sampling.bias_count++] = (float)number;
+    }
+    return true;
+}
+
 /* Reads the number of choices, and whether to report log probabilities: true and top_logprobs in a conversation, a number in a
  * completion. */
 static bool read_choices(request *r, const char *body, generation_plan *p)
@@ -131,7 +171,7 @@ static bool refuse_others(request *r, const char *body)
     if (json_given(body, "reasoning_effort"))
         return request_fail(r, 400,
                             "reasoning_effort: is not supported; leave it out, and the model decides how long it thinks");
-    static const char *const names[] = {"logit_bias", "echo", "suffix", "functions"};
+    static const char *const names[] = {"echo", "suffix", "functions"};
     int64_t best_of = 1, choices = 1;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = json_given(body, names[i]);
@@ -255,7 +295,7 @@ bool prepare_completion(request *r)
 {
     const char *body = request_body(r);
     const served_model *m = body ? model_of_request(r, body, TASK_GENERATE) : NULL;
-    if (!m || !read_common(r, body, false) || !read_grammar(r, m, body))
+    if (!m || !read_common(r, body, false) || !read_biases(r, m, body) || !read_grammar(r, m, body))
         return false;
     const char *prompt = json_given(body, "prompt");
     const char *first = prompt && json_type_of(prompt) == JSON_LIST ? json_first(prompt) : NULL;
@@ -294,7 +334,7 @@ char *message_text(request *r, const char *content)
 static bool read_chat(request *r, const char *body)
 {
     const served_model *m = body ? model_of_request(r, body, TASK_GENERATE) : NULL;
-    if (!m || !read_common(r, body, true) || !read_grammar(r, m, body) || !tools_read(r, m, body))
+    if (!m || !read_common(r, body, true) || !read_biases(r, m, body) || !read_grammar(r, m, body) || !tools_read(r, m, body))
         return false;
     const char *list = json_given(body, "messages");
     if (!list || json_type_of(list) != JSON_LIST || !json_first(list))

@@ -1435,6 +1435,9 @@ mod model {
         pub grammar: *mut ww_grammar,
         pub frequency_penalty: f64,
         pub presence_penalty: f64,
+        pub bias_tokens: *const i32,
+        pub biases: *const f32,
+        pub bias_count: i64,
     }
     impl Default for ww_sampling {
         fn default() -> Self {

@@ -48,6 +48,8 @@ pub struct Sampling {
     pub repetition_window: i32,
     /// The same text with the same seed continues the same way on every device.
     pub seed: u64,
+    /// Tokens, and what is added to their logits after the penalties.
+    pub logit_bias: (Vec<i32>, Vec<f32>),
 }
 
 impl Default for Sampling {
@@ -63,6 +65,7 @@ impl Default for Sampling {
             presence_penalty: raw.presence_penalty,
             repetition_window: raw.repetition_window,
             seed: raw.seed,
+            logit_bias: (Vec::new(), Vec::new()),
         }
     }
 }
@@ -74,6 +77,8 @@ impl Sampling {
         (raw.repetition_penalty, raw.repetition_window) = (self.repetition_penalty, self.repetition_window);
         (raw.frequency_penalty, raw.presence_penalty) = (self.frequency_penalty, self.presence_penalty);
         raw.seed = self.seed;
+        (raw.bias_tokens, raw.biases) = (self.logit_bias.0.as_ptr(), self.logit_bias.1.as_ptr());
+        raw.bias_count = self.logit_bias.0.len().min(self.logit_bias.1.len()) as i64;
         raw
     }
 }

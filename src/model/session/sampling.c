@@ -46,6 +46,12 @@ ww_status sampling_read(const ww_sampling *callers, const char *call, ww_samplin
     if (!(fabs(s.presence_penalty) <= 1e6))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: presence_penalty is %g; it must be -1000000 to 1000000", call,
                        s.presence_penalty);
+    if (s.bias_count < 0 || (s.bias_count > 0 && (!s.bias_tokens || !s.biases)))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: bias_count is %lld; bias_tokens and biases must have as many elements", call,
+                       (long long)s.bias_count);
+    for (int64_t i = 0; i < s.bias_count; i++)
+        if (!isfinite(s.biases[i]))
+            return ww_fail(WW_INVALID_ARGUMENT, "%s: biases[%lld] is not finite", call, (long long)i);
     *out = s;
     return WW_OK;
 }
@@ -91,6 +97,18 @@ static void penalise(float *adjusted, uint32_t *counts, const ww_sampling *s, co
         const double less = s->presence_penalty + (double)++counts[token] * s->frequency_penalty;
         adjusted[token] = (float)((double)divided - less);
     }
+}
+
+static ww_status add_biases(float *adjusted, const ww_sampling *s, const sampled_text *t)
+{
+    for (int64_t i = 0; i < s->bias_count; i++) {
+        const int32_t token = s->bias_tokens[i];
+        if (token < 0 || token >= t->vocabulary)
+            return ww_fail(WW_OUT_OF_RANGE, "bias_tokens[%lld] is %d; the model has %lld tokens", (long long)i, (int)token,
+                           (long long)t->vocabulary);
+        adjusted[token] += s->biases[i];
+    }
+    return WW_OK;
 }
 
 /* Sampling spends most of its time here, so the loop must vectorize. */
@@ -254,21 +272,26 @@ typedef struct candidates {
     int64_t count;
 } candidates;
 
-static ww_status candidates_reserve(candidates *c, const sampled_text *t, bool penalised, bool ordered, bool drawn)
+/* Which arrays sampling needs. */
+typedef struct needed {
+    bool adjusted, penalised, ordered, drawn;
+} needed;
+
+static ww_status candidates_reserve(candidates *c, const sampled_text *t, needed n)
 {
     const size_t count = (size_t)t->vocabulary;
-    if (drawn)
+    if (n.drawn)
         c->weights = memory_alloc(count * sizeof *c->weights);
-    if (penalised || t->allowed)
+    if (n.adjusted)
         c->adjusted = memory_alloc(count * sizeof *c->adjusted);
-    if (penalised)
+    if (n.penalised)
         c->counts = memory_alloc_zeroed(count, sizeof *c->counts);
     if (t->allowed)
         c->tokens = memory_alloc(count * sizeof *c->tokens);
-    if (ordered)
+    if (n.ordered)
         c->ids = memory_alloc(count * sizeof *c->ids);
-    const bool there = (c->adjusted || !(penalised || t->allowed)) && (c->counts || !penalised) && (c->tokens || !t->allowed) &&
-                       (c->ids || !ordered) && (c->weights || !drawn);
+    const bool there = (c->adjusted || !n.adjusted) && (c->counts || !n.penalised) && (c->tokens || !t->allowed) &&
+                       (c->ids || !n.ordered) && (c->weights || !n.drawn);
     return there ? WW_OK : memory_failed("sampling", count * sizeof *c->weights);
 }
 
@@ -304,12 +327,15 @@ ww_status sampling_choose(const ww_sampling *s, const sampled_text *t, int32_t *
     const bool penalised = penalties && s->repetition_window != 0;
     const bool ordered = s->temperature > 0.0 && ((s->top_k > 0 && s->top_k < count) || s->top_p < 1.0);
     candidates c = {.count = count};
-    const ww_status status = candidates_reserve(&c, t, penalised, ordered, s->temperature > 0.0);
+    const bool adjusted = penalised || s->bias_count > 0 || t->allowed;
+    ww_status status = candidates_reserve(&c, t, (needed){adjusted, penalised, ordered, s->temperature > 0.0});
+    if (status == WW_OK && adjusted)
+        memcpy(c.adjusted, t->logits, (size_t)count * sizeof *c.adjusted);
+    if (status == WW_OK && penalised)
+        penalise(c.adjusted, c.counts, s, t);
+    if (status == WW_OK)
+        status = add_biases(c.adjusted, s, t);
     if (status == WW_OK) {
-        if (c.adjusted)
-            memcpy(c.adjusted, t->logits, (size_t)count * sizeof *c.adjusted);
-        if (penalised)
-            penalise(c.adjusted, c.counts, s, t);
         if (t->allowed)
             keep_allowed(&c, t->allowed);
         const int32_t chosen = choose(s, &c, c.adjusted ? c.adjusted : t->logits, t->length);

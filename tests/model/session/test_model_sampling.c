@@ -140,6 +140,27 @@ static void frequent_tokens_are_less_likely(void **state)
     assert_int_equal(choose(&s, (const int32_t[]){1, 3, 7}, 3), 2);
 }
 
+/* Logits: 1 and 3 have 3, 7 has 2.5, 2 has 2. */
+static void biases_are_added_to_logits(void **state)
+{
+    (void)state;
+    ww_sampling s = ww_sampling_default();
+    const int32_t tokens[] = {1, 3, 2};
+    const float biases[] = {-100.0f, 0.25f, 1.5f};
+    s.bias_tokens = tokens;
+    s.biases = biases;
+    s.bias_count = 1;
+    assert_int_equal(choose(&s, NULL, 0), 3);
+    s.bias_count = 3;
+    assert_int_equal(choose(&s, NULL, 0), 2); /* 3.5 and 3.25 */
+    s.presence_penalty = 0.5;
+    assert_int_equal(choose(&s, (const int32_t[]){2}, 1), 3);
+    s.bias_tokens = (const int32_t[]){1, 3, 1000000};
+    int32_t token = -1;
+    const sampled_text t = {.logits = (const float[]){0, 1}, .vocabulary = 2};
+    CHECK_FAILS(WW_OUT_OF_RANGE, sampling_choose(&s, &t, &token));
+}
+
 /* These tokens are a promise: a text that was generated can be generated again. */
 static void a_seed_gives_one_sequence_for_ever(void **state)
 {
@@ -176,6 +197,10 @@ static void numbers_that_make_no_sense_are_refused(void **state)
         {{.top_p = 1, .repetition_penalty = 1, .repetition_window = -2}, "repetition_window"},
         {{.top_p = 1, .repetition_penalty = 1, .frequency_penalty = NAN}, "frequency_penalty"},
         {{.top_p = 1, .repetition_penalty = 1, .presence_penalty = -INFINITY}, "presence_penalty"},
+        {{.top_p = 1, .repetition_penalty = 1, .bias_count = -1}, "bias_count"},
+        {{.top_p = 1, .repetition_penalty = 1, .bias_count = 1}, "bias_tokens"},
+        {{.top_p = 1, .repetition_penalty = 1, .bias_tokens = &(int32_t){0}, .biases = &(float){NAN}, .bias_count = 1},
+         "biases"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ww_sampling value = wrong[i].value;
@@ -270,6 +295,7 @@ int main(void)
         cmocka_unit_test(top_k_top_p_and_min_p_leave_the_likeliest),
         cmocka_unit_test(recent_tokens_are_less_likely),
         cmocka_unit_test(frequent_tokens_are_less_likely),
+        cmocka_unit_test(biases_are_added_to_logits),
         cmocka_unit_test(a_seed_gives_one_sequence_for_ever),
         cmocka_unit_test(numbers_that_make_no_sense_are_refused),
         cmocka_unit_test(whole_characters_are_reported_and_invalid_bytes_as_a_replacement),

@@ -53,6 +53,12 @@ def test_prompts_together_give_the_texts_that_each_gives_alone(decoder: warpwave
     assert decoder.generate("a fox", 10, **{**options, "seed": 6}) != alone[0]
 
 
+def test_a_bias_makes_a_token_likelier(decoder: warpwave.Model) -> None:
+    assert decoder.generate("a fox", 3, logit_bias={120: 1e4}) == "xxx"
+    with pytest.raises(Exception, match="bias_tokens"):
+        decoder.generate("a fox", 1, logit_bias={10**6: 1.0})
+
+
 def test_a_callback_ends_generating_and_what_it_raises_is_raised(decoder: warpwave.Model) -> None:
     seen: list[str] = []
 

@@ -130,7 +130,12 @@ static void requests_that_a_model_cannot_serve_are_refused(void **state)
     static const char *const unsupported[] = {"\"frequency_penalty\": 2.5",
                                               "\"presence_penalty\": -3",
                                               "\"repetition_penalty\": 0",
-                                              "\"logit_bias\": {\"5\": 1}",
+                                              "\"logit_bias\": {\"5\": 101}",
+                                              "\"logit_bias\": {\"fox\": 1}",
+                                              "\"logit_bias\": {\"5x\": 1}",
+                                              "\"logit_bias\": {\"-5\": 1}",
+                                              "\"logit_bias\": {\"99999999\": 1}",
+                                              "\"logit_bias\": [5]",
                                               "\"echo\": true",
                                               "\"suffix\": \"a\"",
                                               "\"best_of\": 2",
@@ -326,11 +331,14 @@ static void texts_of_four_clients_at_once_are_those_of_the_library(void **state)
     }
 }
 
-static void penalties_are_those_of_the_library(void **state)
+static void penalties_and_biases_are_those_of_the_library(void **state)
 {
     (void)state;
     text expected, plain, answered;
     ww_sampling sampling = ww_sampling_default();
+    sampling.bias_tokens = (const int32_t[]){5, 6};
+    sampling.biases = (const float[]){-100.0f, 2.5f};
+    sampling.bias_count = 2;
     sampling.frequency_penalty = 1.5;
     sampling.presence_penalty = 0.5;
     sampling.repetition_penalty = 1.25;
@@ -339,7 +347,8 @@ static void penalties_are_those_of_the_library(void **state)
     assert_true(plain.length != expected.length || memcmp(plain.bytes, expected.bytes, plain.length) != 0);
     json_t *answer = ASK(port, 200, "POST", "/v1/completions",
                          "{\"model\": \"decoder\", \"prompt\": \"fox and dog\", \"max_tokens\": 12, \"temperature\": 0, "
-                         "\"frequency_penalty\": 1.5, \"presence_penalty\": 0.5, \"repetition_penalty\": 1.25}");
+                         "\"frequency_penalty\": 1.5, \"presence_penalty\": 0.5, \"repetition_penalty\": 1.25, "
+                         "\"logit_bias\": {\"5\": -100, \"6\": 2.5}}");
     keep(json_object_get(json_array_get(json_object_get(answer, "choices"), 0), "text"), &answered);
     json_decref(answer);
     check_same(&answered, &expected);
@@ -493,7 +502,7 @@ int main(void)
         SERVED(texts_take_the_place_of_vectors),
         SERVED(prefixes_of_a_collection_are_put_before_its_texts),
         SERVED(texts_of_four_clients_at_once_are_those_of_the_library),
-        SERVED(penalties_are_those_of_the_library),
+        SERVED(penalties_and_biases_are_those_of_the_library),
         SERVED(a_stream_has_the_same_text_in_pieces),
         SERVED(a_stop_ends_the_text_before_it),
         SERVED(an_answer_has_the_format_that_is_asked_for),
