@@ -69,7 +69,7 @@ typedef struct ww_model_info {
     int64_t vocabulary;
     int64_t context; /* tokens */
     int32_t layers;
-    int32_t width;
+    int32_t width;  /* numbers of an embedding */
     int32_t hidden; /* of the feed-forward network */
     int32_t heads;
     int32_t key_heads;

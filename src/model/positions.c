@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "model/weights_loader.h"
 
-enum { DISTANCE_BUCKETS = 32, DISTANCE_CONTEXT_MAX = 4096 };
+enum { DISTANCE_BUCKETS = 32, DISTANCE_CONTEXT_MAX = 4096, DISTANCE_BYTES_MAX = 1 << 30 };
 
 double alibi_slope(const model_sizes *sizes, int32_t head)
 {
@@ -48,9 +48,10 @@ ww_status positions_distances(loader *l)
     const size_t bytes = (size_t)heads * (size_t)context * (size_t)context * sizeof(float);
     ww_quant *matrix = NULL;
     ww_tensor rows = {0};
-    if (context > DISTANCE_CONTEXT_MAX)
-        return ww_fail(WW_UNSUPPORTED, "a context of %lld tokens; with learned distances it has at most %d", (long long)context,
-                       (int)DISTANCE_CONTEXT_MAX);
+    if (context > DISTANCE_CONTEXT_MAX || bytes > DISTANCE_BYTES_MAX)
+        return ww_fail(WW_UNSUPPORTED,
+                       "a context of %lld tokens and %lld heads; learned distances have room for %d tokens and 1 GiB",
+                       (long long)context, (long long)heads, (int)DISTANCE_CONTEXT_MAX);
     float *values = memory_alloc(bytes), *learned = memory_alloc((size_t)heads * DISTANCE_BUCKETS * sizeof *learned);
     ww_status status = values && learned ? loader_matrix(l, &want, &matrix) : memory_failed("distances", bytes);
     if (status == WW_OK)

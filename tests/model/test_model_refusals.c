@@ -48,6 +48,21 @@ static void every_tensor_and_key_that_is_missing_is_named(void **state)
         check_refused(&llama, (tiny_fault){.leave_out = keys[i]}, WW_NOT_FOUND, keys[i]);
 }
 
+static void wrong_files_of_mpnet_are_refused(void **state)
+{
+    (void)state;
+    tiny_model mpnet;
+    const tiny_shape shape = tiny_default("mpnet");
+    tiny_make(&mpnet, &shape);
+    tiny_write(&mpnet, scratch_path("right.gguf"));
+    ww_model_close(tiny_open_precise(device, scratch_path("right.gguf"))); /* a CPU keeps one large block for the next */
+    for (int32_t i = 0; i < mpnet.count; i++)
+        check_refused(&mpnet, (tiny_fault){.leave_out = mpnet.tensors[i].name}, WW_CORRUPT_FILE, mpnet.tensors[i].name);
+    check_refused(&mpnet, (tiny_fault){.reshaped = "attn_rel_b.weight"}, WW_CORRUPT_FILE, "attn_rel_b.weight");
+    check_refused(&mpnet, (tiny_fault){.key = "context_length", .number = 5000}, WW_UNSUPPORTED, "learned distances");
+    tiny_free(&mpnet);
+}
+
 static void wrong_metadata_is_refused(void **state)
 {
     (void)state;
@@ -218,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_architecture_that_is_not_known_is_named_with_those_that_are),
         cmocka_unit_test(every_tensor_and_key_that_is_missing_is_named),
+        cmocka_unit_test(wrong_files_of_mpnet_are_refused),
         cmocka_unit_test(wrong_metadata_is_refused),
         cmocka_unit_test(shapes_weights_and_tensors_that_are_wrong_are_named),
         cmocka_unit_test(another_activation_is_refused),
