@@ -171,9 +171,10 @@ static ww_status connect_writer(sql_writer *w)
         return ww_fail(WW_BUSY, "%s; nothing was changed", w->why);
     const double begun = seconds_now();
     ww_status status = pg_open(w->config->conninfo, false, CONNECT_SECONDS, &w->sql);
-    if (status == WW_OK) /* a node that stops in the middle must not keep the lock */
+    if (status == WW_OK) /* a node that stops in the middle must not keep the lock; what was answered must be on the disk */
         status = pg_do(w->sql, "PostgreSQL",
-                       "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '15s'; SET lc_messages = 'C'");
+                       "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '15s'; SELECT "
+                       "set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'");
     if (status == WW_OK && PQsetnonblocking(w->sql, 1) != 0)
         status = pg_failed(w->sql, "PostgreSQL");
     text_copy(w->why, sizeof w->why, status == WW_OK ? "" : ww_error_message());
