@@ -229,9 +229,9 @@ ww_status sql_writer_load(sql_writer *w, const char *collection, ww_collection *
     return sql_writer_discard(w, collection, ids, count);
 }
 
-ww_status sql_writer_create_collection(sql_writer *w, const ww_collection_config *config)
+ww_status sql_writer_create_collection(sql_writer *w, const ww_collection_config *config, const char *kind)
 {
-    (void)w, (void)config;
+    (void)w, (void)config, (void)kind;
     return absent();
 }
 

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include <warpwave/multi.h>
+#include <warpwave/sparse.h>
+
 #include "base/memory.h"
 #include "base/tables/hash.h"
 #include "base/text.h"
@@ -24,6 +27,7 @@ typedef struct row_batch {
     int32_t dim;
     out bytes;
     size_t ids[BATCH_ROWS], payloads[BATCH_ROWS], texts[BATCH_ROWS]; /* SIZE_MAX: no payload, no text */
+    size_t contents[BATCH_ROWS], content_bytes[BATCH_ROWS];          /* sparse vectors and multivectors */
     int16_t slots[SLOTS];                                            /* numbers of rows by their ids, from 1 */
 } row_batch;
 
@@ -206,6 +210,8 @@ static ww_status write_rows(applier *a, int64_t first, int64_t count)
 {
     row_batch *b = &a->batch;
     const char *ids[BATCH_ROWS], *payloads[BATCH_ROWS], *texts[BATCH_ROWS];
+    ww_sparse_vector sparse[BATCH_ROWS];
+    ww_multivector multi[BATCH_ROWS];
     ww_collection *collection = NULL;
     bool any_text = false;
     ww_rows rows = ww_rows_default();
@@ -214,6 +220,13 @@ static ww_status write_rows(applier *a, int64_t first, int64_t count)
         payloads[i] = b->payloads[first + i] == SIZE_MAX ? NULL : b->bytes.bytes + b->payloads[first + i];
         texts[i] = b->texts[first + i] == SIZE_MAX ? NULL : b->bytes.bytes + b->texts[first + i];
         any_text = any_text || texts[i];
+        if (b->table->kind == ROWS_DENSE)
+            continue;
+        const size_t bytes = b->content_bytes[first + i]; /* the place is a multiple of 4 */
+        const float *content = (const void *)(b->bytes.bytes + b->contents[first + i]);
+        const int64_t pairs = (int64_t)(bytes / (2 * sizeof *content));
+        sparse[i] = (ww_sparse_vector){pairs, (const void *)content, content + pairs};
+        multi[i] = (ww_multivector){(int32_t)(bytes / ((size_t)b->dim * sizeof *content)), b->dim, content};
     }
     rows.count = count;
     rows.dim = b->dim;
@@ -221,6 +234,8 @@ static ww_status write_rows(applier *a, int64_t first, int64_t count)
     rows.ids = ids;
     rows.payloads = payloads;
     rows.texts = any_text ? texts : NULL;
+    rows.sparse = b->table->kind == ROWS_SPARSE ? sparse : NULL;
+    rows.multi = b->table->kind == ROWS_MULTI ? multi : NULL;
     const ww_status status = applier_collection(a, b->table, &collection);
     return status == WW_OK ? ww_collection_upsert(collection, &rows) : status;
 }
@@ -466,6 +481,41 @@ static ww_status find_old(applier *a, const followed_table *table, const table_r
     return status;
 }
 
+/* Appends the bytes of a sparse vector or a multivector; the numbers beside it are 0. */
+static vector_fault take_content(row_batch *b, const pg_value *value, float *vector)
+{
+    const size_t unit = b->table->kind == ROWS_SPARSE ? 2 * sizeof *vector : (size_t)b->dim * sizeof *vector;
+    memset(vector, 0, (size_t)b->dim * sizeof *vector);
+    while (b->bytes.length % sizeof *vector != 0)
+        out_bytes(&b->bytes, "", 1);
+    b->contents[b->count] = b->bytes.length;
+    const bool read = value_put_bytes(&b->bytes, value);
+    b->content_bytes[b->count] = b->bytes.length - b->contents[b->count];
+    return read && b->content_bytes[b->count] % unit == 0 ? VECTOR_OK : VECTOR_UNREADABLE;
+}
+
+/* Gives a row a new payload, because its vector was not sent again. A row that is no longer there is removed by a change that
+ * follows. */
+static ww_status put_payload(applier *a, const row_source *from, const table_row *row)
+{
+    const char *id = a->id.bytes, *payload = NULL;
+    ww_collection *collection = NULL;
+    out text = {0};
+    ww_status status = flush(a);
+    if (status == WW_OK && row->payload[0]->presence != PG_UNCHANGED)
+        status = applier_collection(a, from->table, &collection);
+    if (status == WW_OK)
+        status = table_put_payload(&text, from->table, row, from->connection, NULL);
+    if (text.length > 0) {
+        out_bytes(&text, "", 1);
+        payload = text.bytes;
+    }
+    if (status == WW_OK && collection)
+        status = ww_collection_set_payloads(collection, &id, &payload, 1);
+    out_free(&text);
+    return status == WW_NOT_FOUND ? WW_OK : status;
+}
+
 /* Adds the row, whose id is in a->id, to the batch; or removes and refuses it. */
 static ww_status put(applier *a, const row_source *from, const table_row *row, const old_row *old)
 {
@@ -477,7 +527,9 @@ static ww_status put(applier *a, const row_source *from, const table_row *row, c
         return status;
     float *vector = b->vectors + b->count * b->dim;
     int32_t found = 0;
-    vector_fault fault = value_read_vector(table->vector_form, row->vector, vector, table->dim, &found);
+    vector_fault fault = table->kind != ROWS_DENSE
+                             ? take_content(b, row->vector, vector)
+                             : value_read_vector(table->vector_form, row->vector, vector, table->dim, &found);
     if (fault == VECTOR_NOT_SENT && old->vector) {
         memcpy(vector, old->vector, (size_t)table->dim * sizeof *vector);
         fault = VECTOR_OK;
@@ -520,6 +572,8 @@ ww_status applier_change(applier *a, const row_source *from, const table_row *ol
     ww_status status = begin(a);
     if (status != WW_OK || !take_id(a, from->table, old ? old : row, from->lsn))
         return status;
+    if (from->table->kind != ROWS_DENSE && row->vector->presence == PG_UNCHANGED)
+        return put_payload(a, from, row);
     status = find_old(a, from->table, row, a->id.bytes, &before);
     bool named = true;
     if (status == WW_OK && old) {

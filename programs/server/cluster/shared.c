@@ -36,6 +36,7 @@ static const char schema_sql[] =
     "CREATE TABLE IF NOT EXISTS warpwave.notes (name text COLLATE \"C\" PRIMARY KEY, value json NOT NULL); "
     "CREATE TABLE IF NOT EXISTS warpwave.points (collection bigint REFERENCES warpwave.collections ON DELETE CASCADE, id text "
     "COLLATE \"C\", vector bytea NOT NULL, text text, payload json, PRIMARY KEY (collection, id)); "
+    "CREATE TABLE IF NOT EXISTS warpwave.commits (node text PRIMARY KEY, token bigint NOT NULL); "
     "ALTER TABLE warpwave.points ALTER COLUMN vector SET STORAGE EXTERNAL; COMMIT";
 
 /* A collection of the store. */
@@ -68,25 +69,49 @@ ww_status shared_make_schema(PGconn *sql)
     return status;
 }
 
+/* A row of the table of collections. */
+typedef struct description {
+    int64_t number;
+    char name[SHARED_NAME_MAX + 1];
+    int32_t dim;
+    ww_metric metric;
+    ww_vector_type type;
+    row_kind kind;
+} description;
+
+/* As they follow the type, "f32 sparse". */
+static const char *const kind_names[ROW_KINDS] = {[ROWS_DENSE] = "", [ROWS_SPARSE] = " sparse", [ROWS_MULTI] = " multi"};
+
+static bool read_kind(const char *text, row_kind *kind)
+{
+    for (int i = 0; i < ROW_KINDS; i++)
+        if (strcmp(text, kind_names[i]) == 0) {
+            *kind = (row_kind)i;
+            return true;
+        }
+    return false;
+}
+
 /* ---- the list ------------------------------------------------------------------------------------------------------------ */
 
 /* Sets up what is known of a collection; rows have an id, a vector, a text and a payload. */
-static void describe(shared_collection *c, int64_t number, const char *name, int32_t dim, ww_metric metric)
+static void describe(shared_collection *c, const description *d)
 {
     followed_table *t = &c->table;
-    c->number = number;
-    text_copy(t->collection, sizeof t->collection, name);
+    c->number = d->number;
+    text_copy(t->collection, sizeof t->collection, d->name);
     text_copy(t->schema, sizeof t->schema, "warpwave");
     text_copy(t->name, sizeof t->name, "points");
-    t->metric = metric;
-    t->dim = dim;
+    t->metric = d->metric;
+    t->dim = d->dim;
+    t->kind = d->kind;
     t->key_count = t->payload_count = t->shards = 1;
     t->vector_form = VECTOR_BYTES;
     t->has_text = t->whole_payload = true;
-    t->order = number;
+    t->order = d->number;
 }
 
-static ww_status insert(shared_schema *m, int64_t number, const char *name, int32_t dim, ww_metric metric)
+static ww_status insert(shared_schema *m, const description *d)
 {
     if (m->count == m->capacity) {
         const int32_t larger = m->capacity > 0 ? 2 * m->capacity : 16;
@@ -99,9 +124,9 @@ static ww_status insert(shared_schema *m, int64_t number, const char *name, int3
     shared_collection *c = memory_alloc_zeroed(1, sizeof *c);
     if (!c)
         return memory_failed("a collection", sizeof *c);
-    describe(c, number, name, dim, metric);
+    describe(c, d);
     int32_t at = m->count++;
-    for (; at > 0 && m->list[at - 1]->number > number; at--)
+    for (; at > 0 && m->list[at - 1]->number > d->number; at--)
         m->list[at] = m->list[at - 1];
     m->list[at] = c;
     return WW_OK;
@@ -137,46 +162,49 @@ void shared_tell(follower *f)
 /* ---- the store ----------------------------------------------------------------------------------------------------------- */
 
 /* The number of a collection of the store; 0: it has none. */
-static ww_status read_number(ww_store *store, const char *name, int64_t *number)
+static ww_status read_number(ww_store *store, const char *name, int64_t *number, row_kind *kind)
 {
-    char text[WW_NOTE_BYTES];
+    char text[WW_NOTE_BYTES] = "", *end = text;
     const ww_status status = ww_store_get_note(store, name, NUMBER_NOTE, text);
-    *number = status == WW_OK ? strtoll(text, NULL, 10) : 0;
+    *number = status == WW_OK ? strtoll(text, &end, 10) : 0;
+    *kind = ROWS_DENSE;
+    (void)read_kind(end, kind);
     return status == WW_NOT_FOUND ? WW_OK : status;
 }
 
 /* Calls `take` for each collection of the store but the notes. */
-static ww_status each_stored(ww_store *store, ww_status (*take)(void *user, const char *name, int64_t number), void *user)
+static ww_status each_stored(ww_store *store, ww_status (*take)(void *user, const description *d), void *user)
 {
     ww_results *list = NULL;
     ww_status status = ww_store_list(store, &list);
     for (int64_t i = 0; status == WW_OK && i < ww_results_count(list, 0); i++) {
         const char *name = ww_results_id(list, 0, i);
-        int64_t number = 0;
+        description d = {.number = 0};
         if (strcmp(name, NOTES_COLLECTION) == 0)
             continue;
-        status = read_number(store, name, &number);
+        text_copy(d.name, sizeof d.name, name);
+        status = read_number(store, name, &d.number, &d.kind);
         if (status == WW_OK)
-            status = take(user, name, number);
+            status = take(user, &d);
     }
     ww_results_destroy(list);
     return status;
 }
 
 /* A collection without a number and without rows is left from a start that was killed. */
-static ww_status check_own(void *user, const char *name, int64_t number)
+static ww_status check_own(void *user, const description *d)
 {
     ww_collection *collection = NULL;
-    if (number > 0)
+    if (d->number > 0)
         return WW_OK;
-    const ww_status status = ww_store_collection(user, name, &collection);
+    const ww_status status = ww_store_collection(user, d->name, &collection);
     const int64_t rows = status == WW_OK ? ww_collection_count(collection) : 0;
     ww_collection_destroy(collection);
     return rows == 0 ? status
                      : ww_fail(WW_INVALID_ARGUMENT,
                                "the file has a collection '%s' of its own, with rows; with --cluster it is a cache of the "
                                "database, so give another file, and copy the points through the API",
-                               name);
+                               d->name);
 }
 
 ww_status shared_create(ww_store *store, shared_schema **made)
@@ -204,18 +232,21 @@ void shared_destroy(shared_schema *m)
     memory_free(m);
 }
 
-static ww_status take_stored(void *user, const char *name, int64_t number)
+static ww_status take_stored(void *user, const description *stored)
 {
+    description d = *stored;
     shared_schema *m = ((follower *)user)->shared;
     ww_collection_info info = ww_collection_info_default();
     ww_collection *collection = NULL;
-    if (number == 0 || find(m, number))
+    if (d.number == 0 || find(m, d.number))
         return WW_OK;
-    ww_status status = ww_store_collection(m->store, name, &collection);
+    ww_status status = ww_store_collection(m->store, d.name, &collection);
     if (status == WW_OK)
         status = ww_collection_describe(collection, &info);
     ww_collection_destroy(collection);
-    return status == WW_OK ? insert(m, number, name, info.dim, info.metric) : status;
+    d.dim = info.dim;
+    d.metric = info.metric;
+    return status == WW_OK ? insert(m, &d) : status;
 }
 
 /* The applier counts all collections in its digest, so it knows them from the beginning. */
@@ -255,15 +286,6 @@ static ww_status drop(follower *f, int64_t number, const char *name)
     return status;
 }
 
-/* A row of the table of collections. */
-typedef struct description {
-    int64_t number;
-    char name[SHARED_NAME_MAX + 1];
-    int32_t dim;
-    ww_metric metric;
-    ww_vector_type type;
-} description;
-
 static bool read_types(description *d, const char *metric, const char *type)
 {
     bool known_metric = false, known_type = false;
@@ -272,8 +294,9 @@ static bool read_types(description *d, const char *metric, const char *type)
         known_metric = strcmp(ww_metric_name(d->metric), metric) == 0;
     }
     for (int i = WW_VECTOR_F32; !known_type && i <= WW_VECTOR_U8; i++) {
+        const char *name = ww_vector_type_name((ww_vector_type)i);
         d->type = (ww_vector_type)i;
-        known_type = strcmp(ww_vector_type_name(d->type), type) == 0;
+        known_type = strncmp(type, name, strlen(name)) == 0 && read_kind(type + strlen(name), &d->kind);
     }
     return known_metric && known_type;
 }
@@ -282,7 +305,7 @@ static bool read_types(description *d, const char *metric, const char *type)
 static ww_status make(follower *f, const description *d)
 {
     shared_schema *m = f->shared;
-    char number[24];
+    char number[40];
     ww_collection_config config = ww_collection_config_default();
     if (find(m, d->number))
         return WW_OK;
@@ -295,11 +318,11 @@ static ww_status make(follower *f, const description *d)
     config.type = d->type;
     if (status == WW_OK || status == WW_NOT_FOUND)
         status = ww_store_create(m->store, &config, NULL);
-    snprintf(number, sizeof number, "%lld", (long long)d->number);
+    snprintf(number, sizeof number, "%lld%s", (long long)d->number, kind_names[d->kind]);
     if (status == WW_OK)
         status = ww_store_set_note(m->store, d->name, NUMBER_NOTE, number);
     if (status == WW_OK)
-        status = insert(m, d->number, d->name, d->dim, d->metric);
+        status = insert(m, d);
     ww_collection *collection = NULL;
     if (status == WW_OK)
         status = applier_collection(f->applier, &find(m, d->number)->table, &collection);

@@ -2,7 +2,8 @@
  *   collections   the collections of the store (one of a server with named vectors has several), each with a number
  *   notes         what the server keeps beside them: aliases, settings, models (notes.h)
  *   points        the rows of all collections, by the collection's number and their id; a shard has a part of them
- * A collection of the store has the number as a note: so a change that is applied again after a kill finds its own. */
+ * A fourth, commits, has the last commit of each node (sql_writer.c). A collection of the store has the number as a note: so a
+ * change that is applied again after a kill finds its own. */
 #ifndef WW_SERVER_CLUSTER_SHARED_H
 #define WW_SERVER_CLUSTER_SHARED_H
 

@@ -5,7 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
+
+#include <warpwave/multi.h>
+#include <warpwave/sparse.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -24,7 +28,6 @@ enum {
     ROWS_MAX = 1024, /* of a statement */
     PARAMETERS_MAX = 1 + 4 * ROWS_MAX,
     WHY_BYTES = 400,
-    XID_BYTES = 24,
     OID_BYTEA = 17,
     OID_TEXT = 25,
     OID_JSON = 114
@@ -36,8 +39,10 @@ struct sql_writer {
     PGconn *sql; /* NULL: not connected */
     double deadline_seconds, again_seconds;
     char why[WHY_BYTES]; /* the last attempt to connect failed */
-    char xid[XID_BYTES]; /* of the open transaction */
+    int64_t token;       /* of the last commit */
     out statement;
+    char *packed; /* sparse vectors of the statement */
+    size_t packed_length, packed_capacity;
     int count; /* parameters */
     const char *values[PARAMETERS_MAX];
     int lengths[PARAMETERS_MAX], formats[PARAMETERS_MAX];
@@ -82,6 +87,7 @@ void sql_writer_destroy(sql_writer *w)
         return;
     disconnect(w);
     out_free(&w->statement);
+    memory_free(w->packed);
     memory_free(w);
 }
 
@@ -202,21 +208,16 @@ static ww_status open_transaction(sql_writer *w, pg_lsn *end)
     return status;
 }
 
-/* Waits for what was committed before, and only then has the transaction numbered: a node that begins to follow waits for the
- * end of all that have a number, this one's own too. */
+/* Waits for what was committed before. The transaction has no number yet: a node that begins to follow waits for the end of all
+ * that have one, this one's own too. */
 static ww_status catch_up(sql_writer *w, pg_lsn end)
 {
     char why[WHY_BYTES];
-    PGresult *row = NULL;
-    if (!follower_wait(w->follower, end, w->deadline_seconds)) {
-        (void)follower_health(w->follower, why, sizeof why);
-        return ww_fail(WW_BUSY, "this node has not followed all changes yet%s%s; nothing was changed",
-                       why[0] != '\0' ? ": " : "", why);
-    }
-    const ww_status status = execute(w, "SELECT txid_current()", &row);
-    text_copy(w->xid, sizeof w->xid, status == WW_OK ? pg_field(row, 0, 0) : "");
-    PQclear(row);
-    return status;
+    if (follower_wait(w->follower, end, w->deadline_seconds))
+        return WW_OK;
+    (void)follower_health(w->follower, why, sizeof why);
+    return ww_fail(WW_BUSY, "this node has not followed all changes yet%s%s; nothing was changed", why[0] != '\0' ? ": " : "",
+                   why);
 }
 
 ww_status sql_writer_begin(sql_writer *w)
@@ -249,36 +250,65 @@ void sql_writer_rollback(sql_writer *w)
         (void)ww_fail(WW_BUSY, "%s", said);
 }
 
+/* Each commit leaves a random number, by which the database says later whether it took place. (A transaction's own number would
+ * not do: after a crash another one may get it.) */
+static ww_status send_commit(sql_writer *w, pg_lsn *end)
+{
+    char sql[320], name[NODE_NAME_BYTES];
+    PGresult *row = NULL;
+    follower_name(w->follower, name);
+    if (getrandom(&w->token, sizeof w->token, 0) != sizeof w->token)
+        return ww_fail(WW_IO_ERROR, "no random number for a commit");
+    snprintf(sql, sizeof sql,
+             "INSERT INTO warpwave.commits VALUES ('%s', %lld) ON CONFLICT (node) DO UPDATE SET token = EXCLUDED.token; "
+             "COMMIT; SELECT pg_current_wal_lsn()",
+             name, (long long)w->token);
+    const ww_status status = execute(w, sql, &row);
+    if (status == WW_OK)
+        (void)pg_lsn_read(pg_field(row, 0, 0), end);
+    PQclear(row);
+    return status;
+}
+
+/* Was the last commit made? Its session has ended when this one gets the lock. */
+static ww_status read_token(sql_writer *w, bool *made, pg_lsn *end)
+{
+    char sql[256], name[NODE_NAME_BYTES];
+    PGresult *row = NULL;
+    follower_name(w->follower, name);
+    snprintf(sql, sizeof sql, "SELECT count(*), pg_current_wal_lsn() FROM warpwave.commits WHERE node = '%s' AND token = %lld",
+             name, (long long)w->token);
+    ww_status status = open_transaction(w, end);
+    if (status == WW_OK)
+        status = execute(w, sql, &row);
+    if (status == WW_OK)
+        *made = strcmp(pg_field(row, 0, 0), "1") == 0 && pg_lsn_read(pg_field(row, 0, 1), end);
+    PQclear(row);
+    sql_writer_rollback(w);
+    return status;
+}
+
 /* The connection was lost during a commit: asks the database what became of it. */
 static ww_status resolve(sql_writer *w, pg_lsn *end)
 {
     const double until = seconds_now() + RESOLVE_SECONDS;
-    bool committed = false, aborted = false;
-    while (!committed && !aborted && seconds_now() < until && !job_is_over()) {
-        PGresult *row = NULL;
-        char sql[128];
-        snprintf(sql, sizeof sql, "SELECT txid_status(%s), pg_current_wal_lsn()", w->xid);
+    bool made = false;
+    ww_status status = WW_BUSY;
+    while (status != WW_OK && seconds_now() < until && !job_is_over()) {
         w->deadline_seconds = until;
         w->why[0] = '\0';
-        if (connect_writer(w) == WW_OK && execute(w, sql, &row) == WW_OK) {
-            committed = strcmp(pg_field(row, 0, 0), "committed") == 0 && pg_lsn_read(pg_field(row, 0, 1), end);
-            aborted = strcmp(pg_field(row, 0, 0), "aborted") == 0;
-        }
-        PQclear(row);
-        if (!committed && !aborted)
+        status = read_token(w, &made, end);
+        if (status != WW_OK)
             nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
     }
-    if (aborted)
-        return ww_fail(WW_BUSY, "the connection to PostgreSQL was lost; nothing was changed");
-    return committed ? WW_OK
-                     : ww_fail(WW_TIMEOUT,
-                               "the connection to PostgreSQL was lost while the change was committed, and it is not known "
-                               "whether it was; read it, and send it again if it is missing");
+    if (status != WW_OK)
+        return ww_fail(WW_TIMEOUT, "the connection to PostgreSQL was lost while the change was committed, and it is not known "
+                                   "whether it was; read it, and send it again if it is missing");
+    return made ? WW_OK : ww_fail(WW_BUSY, "the connection to PostgreSQL was lost; nothing was changed");
 }
 
 ww_status sql_writer_commit(sql_writer *w)
 {
-    PGresult *row = NULL;
     pg_lsn end = 0;
     open_here = NULL;
     if (!w->sql || PQtransactionStatus(w->sql) != PQTRANS_INTRANS) {
@@ -286,14 +316,13 @@ ww_status sql_writer_commit(sql_writer *w)
         disconnect(w);
         return lost;
     }
-    ww_status status = execute(w, "COMMIT; SELECT pg_current_wal_lsn()", &row);
+    ww_status status = send_commit(w, &end);
     const bool lost = status != WW_OK && (!w->sql || PQstatus(w->sql) != CONNECTION_OK);
-    if (status == WW_OK)
-        (void)pg_lsn_read(pg_field(row, 0, 0), &end);
-    PQclear(row);
     if (lost) {
         disconnect(w);
         status = resolve(w, &end);
+    } else if (status != WW_OK) {
+        sql_writer_rollback(w);
     }
     if (status == WW_OK && !follower_wait(w->follower, end, w->deadline_seconds))
         status = ww_fail(WW_TIMEOUT, "the change is committed in PostgreSQL, but this node does not have it yet; it will");
@@ -341,13 +370,54 @@ static ww_status end_statement(sql_writer *w, const char *text, int64_t rows)
     return status;
 }
 
+/* Makes room for the sparse vectors of a statement: its parameters must not move. */
+static ww_status reserve_packed(sql_writer *w, const ww_rows *rows, int64_t first, int64_t end)
+{
+    size_t bytes = 1;
+    for (int64_t i = first; rows->sparse && i < end; i++)
+        bytes += (size_t)rows->sparse[i].count * (sizeof(uint32_t) + sizeof(float));
+    w->packed_length = 0;
+    if (bytes <= w->packed_capacity)
+        return WW_OK;
+    char *packed = memory_resize(w->packed, bytes);
+    if (!packed)
+        return memory_failed("sparse vectors", bytes);
+    w->packed = packed;
+    w->packed_capacity = bytes;
+    return WW_OK;
+}
+
+/* What the column `vector` gets. */
+static const void *row_bytes(sql_writer *w, const ww_rows *rows, int64_t row, size_t *length)
+{
+    if (rows->multi) {
+        *length = (size_t)rows->multi[row].count * (size_t)rows->dim * sizeof(float);
+        return *length > 0 ? (const void *)rows->multi[row].vectors : "";
+    }
+    if (!rows->sparse) {
+        *length = (size_t)rows->dim * sizeof(float);
+        return rows->vectors + (size_t)row * (size_t)rows->dim;
+    }
+    const ww_sparse_vector *sparse = &rows->sparse[row];
+    const size_t half = (size_t)sparse->count * sizeof(float);
+    char *bytes = w->packed + w->packed_length;
+    if (half > 0) {
+        memcpy(bytes, sparse->indices, half);
+        memcpy(bytes + half, sparse->values, half);
+    }
+    w->packed_length += 2 * half;
+    *length = 2 * half;
+    return bytes;
+}
+
 static void add_row(sql_writer *w, const ww_rows *rows, int64_t row, bool texts, bool payloads)
 {
-    const size_t dim = (size_t)rows->dim;
+    size_t length = 0;
+    const void *bytes = row_bytes(w, rows, row, &length);
     out_text(&w->statement, row % ROWS_MAX > 0 ? ",(" : "(");
     add_text(w, OID_TEXT, rows->ids[row]);
     out_text(&w->statement, ",");
-    add(w, OID_BYTEA, rows->vectors + (size_t)row * dim, dim * sizeof *rows->vectors);
+    add(w, OID_BYTEA, bytes, length);
     if (texts) {
         out_text(&w->statement, ",");
         add_text(w, OID_TEXT, rows->texts ? rows->texts[row] : NULL);
@@ -364,6 +434,9 @@ ww_status sql_writer_upsert(sql_writer *w, const char *collection, const ww_rows
     ww_status status = WW_OK;
     for (int64_t first = 0; status == WW_OK && first < rows->count; first += ROWS_MAX) {
         const int64_t end = first + ROWS_MAX < rows->count ? first + ROWS_MAX : rows->count;
+        status = reserve_packed(w, rows, first, end);
+        if (status != WW_OK)
+            break;
         begin_statement(w, "INSERT INTO warpwave.points SELECT c.number, v.* FROM (VALUES ");
         for (int64_t i = first; i < end; i++)
             add_row(w, rows, i, true, true);
@@ -501,10 +574,11 @@ ww_status sql_writer_load(sql_writer *w, const char *collection, ww_collection *
 
 /* ---- collections and notes ----------------------------------------------------------------------------------------------- */
 
-ww_status sql_writer_create_collection(sql_writer *w, const ww_collection_config *config)
+ww_status sql_writer_create_collection(sql_writer *w, const ww_collection_config *config, const char *kind)
 {
-    char dim[16];
+    char dim[16], type[32];
     snprintf(dim, sizeof dim, "%d", (int)config->dim);
+    snprintf(type, sizeof type, "%s%s", ww_vector_type_name(config->type), kind);
     if (strlen(config->name) > SHARED_NAME_MAX)
         return ww_fail(WW_INVALID_ARGUMENT, "the name '%s' has more than %d bytes", config->name, SHARED_NAME_MAX);
     begin_statement(w, "INSERT INTO warpwave.collections (name, dim, metric, type) VALUES (");
@@ -514,7 +588,7 @@ ww_status sql_writer_create_collection(sql_writer *w, const ww_collection_config
     out_text(&w->statement, "::int,");
     add_text(w, OID_TEXT, ww_metric_name(config->metric));
     out_text(&w->statement, ",");
-    add_text(w, OID_TEXT, ww_vector_type_name(config->type));
+    add_text(w, OID_TEXT, type);
     return end_statement(w, ")", 1);
 }
 

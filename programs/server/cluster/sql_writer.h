@@ -41,8 +41,8 @@ ww_status sql_writer_copy_points(sql_writer *w, const char *from, const char *to
 /* Reads the rows with these ids from the database and upserts them into `to`. */
 ww_status sql_writer_load(sql_writer *w, const char *collection, ww_collection *to, const char *const *ids, int64_t count);
 
-/* As ww_store_create() and ww_store_drop(). */
-ww_status sql_writer_create_collection(sql_writer *w, const ww_collection_config *config);
+/* As ww_store_create() and ww_store_drop(). `kind` is "" or what its rows have: " sparse" or " multi". */
+ww_status sql_writer_create_collection(sql_writer *w, const ww_collection_config *config, const char *kind);
 ww_status sql_writer_drop_collection(sql_writer *w, const char *name);
 
 /* As notes_put(), notes_remove() and notes_each() (notes.h). A NULL value removes the note. */

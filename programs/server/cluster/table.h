@@ -16,6 +16,10 @@ typedef struct followed_column {
     int32_t place; /* in the rows of the stream, which the last RELATION message described; -1: it is missing */
 } followed_column;
 
+/* What the vector column has, in the tables of a cluster: numbers; the indices and then the values of a sparse vector; the
+ * vectors of a multivector, one after the other. */
+typedef enum row_kind { ROWS_DENSE, ROWS_SPARSE, ROWS_MULTI, ROW_KINDS } row_kind;
+
 typedef struct followed_table {
     char collection[2 * TABLE_NAME_BYTES];
     char schema[TABLE_NAME_BYTES], name[TABLE_NAME_BYTES];
@@ -26,6 +30,7 @@ typedef struct followed_table {
     vector_form vector_form;
     bool has_text;
     int32_t dim;
+    row_kind kind;
     bool whole_payload;    /* the only column of the payload is all of it, and NULL is none */
     int64_t order;         /* in which digests of collections are joined */
     int32_t column_count;  /* of the stream's rows */

@@ -55,6 +55,9 @@ typedef enum vector_fault {
 /* Reads a vector of `dim` numbers. With `vector` NULL it only counts them, into `*found`. */
 vector_fault value_read_vector(vector_form form, const pg_value *value, float *vector, int32_t dim, int32_t *found);
 
+/* Appends the bytes of a bytea, in either form. False: it is none. */
+bool value_put_bytes(out *o, const pg_value *value);
+
 /* "has no vector" and so on, for the list of refused rows. */
 const char *vector_fault_text(vector_fault fault);
 

@@ -153,6 +153,24 @@ static vector_fault read_hex(const pg_value *value, target *to)
     return fault_of(to);
 }
 
+bool value_put_bytes(out *o, const pg_value *value)
+{
+    if (value->presence == PG_BINARY) {
+        out_bytes(o, value->bytes, value->length);
+        return true;
+    }
+    if (value->presence != PG_TEXT || value->length < 2 || value->length % 2 != 0 || memcmp(value->bytes, "\\x", 2) != 0)
+        return false;
+    for (size_t i = 2; i < value->length; i += 2) {
+        const int high = hex_digit(value->bytes[i]), low = hex_digit(value->bytes[i + 1]);
+        const char byte = (char)(16 * high + low);
+        if (high < 0 || low < 0)
+            return false;
+        out_bytes(o, &byte, 1);
+    }
+    return true;
+}
+
 /* ---- binary forms -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t big_endian(const char *bytes, int count)

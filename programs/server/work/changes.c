@@ -153,9 +153,9 @@ ww_status entry_load(const entry *of, const char *const *ids, int64_t count)
 
 /* ---- collections and models ---------------------------------------------------------------------------------------------- */
 
-ww_status changes_create_collection(server *s, const ww_collection_config *config)
+ww_status changes_create_collection(server *s, const ww_collection_config *config, const char *kind)
 {
-    return sql_writer_here() ? sql_writer_create_collection(sql_writer_here(), config)
+    return sql_writer_here() ? sql_writer_create_collection(sql_writer_here(), config, kind)
                              : ww_store_create(s->store, config, NULL);
 }
 

@@ -36,7 +36,7 @@ ww_status entry_set_payloads(const entry *to, const char *const *ids, const char
 ww_status entry_load(const entry *of, const char *const *ids, int64_t count);
 
 /* Those of store.h. */
-ww_status changes_create_collection(server *s, const ww_collection_config *config);
+ww_status changes_create_collection(server *s, const ww_collection_config *config, const char *kind); /* cluster/sql_writer.h */
 ww_status changes_drop_collection(server *s, const char *name);
 ww_status changes_set_model(server *s, const char *collection, const ww_store_model *model);
 

@@ -48,10 +48,11 @@ static ww_status create_all(server *s, const vectors_plan *p)
     for (; status == WW_OK && made < p->part_count; made++) {
         status = changes_drop_collection(s, p->parts[made].name);
         if (status == WW_OK || status == WW_NOT_FOUND)
-            status = changes_create_collection(s, &p->parts[made]);
+            status =
+                changes_create_collection(s, &p->parts[made], vectors_row_kind(p->parts_sparse[made], p->parts_kinds[made]));
     }
     if (status == WW_OK)
-        status = changes_create_collection(s, &p->config);
+        status = changes_create_collection(s, &p->config, vectors_row_kind(NULL, p->kinds));
     for (size_t i = 0; status != WW_OK && !changes_are_shared() && i < made; i++)
         (void)ww_store_drop(s->store, p->parts[i].name); /* the first failure is reported */
     return status;

@@ -153,7 +153,7 @@ static ww_status make_shared_points(server *s, const char *collection)
         return status;
     layout_points_name(collection, name);
     const ww_collection_config config = layout_points_config(name);
-    status = changes_create_collection(s, &config);
+    status = changes_create_collection(s, &config, "");
     if (status == WW_OK)
         status = sql_writer_copy_points(sql_writer_here(), collection, name);
     return status == WW_OK ? layout_note(s, collection, (layout){.split = true, .unnamed = true}) : status;

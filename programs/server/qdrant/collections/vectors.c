@@ -162,19 +162,16 @@ bool vectors_plan_read(request *r, const char *vectors, const char *sparse, vect
     return true;
 }
 
+const char *vectors_row_kind(const char *sparse, const bool kinds[KIND_COUNT])
+{
+    return sparse ? " sparse" : kinds[KIND_MULTI] ? " multi" : "";
+}
+
 bool vectors_permitted(request *r, const vectors_plan *p)
 {
     const follow_config *config = &r->server->config.follow;
-    bool sparse = false, multi = p->kinds[KIND_MULTI], manhattan = p->kinds[KIND_MANHATTAN];
-    for (size_t i = 0; i <= VECTORS_MAX; i++) {
-        sparse = sparse || p->parts_sparse[i];
-        multi = multi || p->parts_kinds[i][KIND_MULTI];
-    }
-    if (!config->cluster)
-        return true;
-    if (sparse || multi)
-        return request_fail(r, 501, "%s: not supported in a cluster", sparse ? "sparse_vectors" : "multivector_config");
-    if (config->shards > 1 && (p->part_count > 0 || p->layout.split || manhattan))
+    const bool manhattan = p->kinds[KIND_MANHATTAN];
+    if (config->cluster && config->shards > 1 && (p->part_count > 0 || p->layout.split || manhattan))
         return request_fail(r, 501, "%s: not supported in a cluster with shards",
                             manhattan ? "Manhattan" : "vectors with names");
     return true;
@@ -299,7 +296,8 @@ static ww_status add_vector(request *r)
         status = sparse_note(r->server, r->entry->name, r->names[1], p->parts_sparse[0]);
     if (status == WW_OK)
         status = note_kinds(r->server, r->entry->name, r->names[1], p->kinds);
-    return status == WW_OK ? changes_create_collection(r->server, &p->parts[0]) : status;
+    return status == WW_OK ? changes_create_collection(r->server, &p->parts[0], vectors_row_kind(p->parts_sparse[0], p->kinds))
+                           : status;
 }
 
 void run_add_vector(request *r)

@@ -24,6 +24,9 @@ bool vectors_plan_read(request *r, const char *vectors, const char *sparse, vect
 /* Refuses those that a cluster cannot keep. False: the request failed. */
 bool vectors_permitted(request *r, const vectors_plan *p);
 
+/* What the rows of a vector's collection have (cluster/sql_writer.h). `sparse`: its settings; NULL: it is dense. */
+const char *vectors_row_kind(const char *sparse, const bool kinds[KIND_COUNT]);
+
 /* Notes what the collections of the store do not say, before they are made. */
 ww_status vectors_note(server *s, const vectors_plan *p);
 
