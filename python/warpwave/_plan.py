@@ -87,7 +87,8 @@ class Plan:
         """Search by a vector, by the words of texts, by a sparse vector or by a multivector; with `among`, only the rows of these stages."""
         if sum(one is not None for one in (query, words, sparse, multi)) != 1:
             raise ValueError("give one of a vector, words, sparse and multi")
-        asked, held = made(c.ww_query), None
+        asked = made(c.ww_query)
+        held: Any = None
         asked.query_count, asked.dim = 1, collection.dim
         if query is not None:
             array, _, single = as_rows(query, collection.dim, "query")
