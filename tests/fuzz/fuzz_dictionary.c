@@ -1,12 +1,15 @@
 /* Any bytes as a filter and a payload, separated by a NUL: the filter is refused with a message, or it admits or rejects every
- * JSON payload, and its negation does the opposite. A merged payload is JSON, and merging again changes nothing.
+ * JSON payload, and its negation does the opposite. A merged payload is JSON, and merging again changes nothing. The same bytes
+ * as a formula are refused, or give a finite score.
  */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <warpwave/filter.h>
+#include <warpwave/formula.h>
 
 #include "base/json/json.h"
 #include "base/memory.h"
@@ -50,6 +53,21 @@ static void merge(const char *fields, const char *payload)
     memory_free(again);
 }
 
+static void score(const char *text, const char *payload)
+{
+    static const float SCORES[2] = {0.5F, NAN};
+    ww_formula *formula = NULL;
+    ww_formula_row row = ww_formula_row_default();
+    float found = 1.0F;
+    row.id = "7", row.payload = payload, row.scores = SCORES, row.score_count = 2;
+    if (ww_formula_read(text, payload, NULL, NULL, &formula) != WW_OK &&
+        ww_formula_read(text, NULL, NULL, NULL, &formula) != WW_OK)
+        return;
+    if (ww_formula_score(formula, &row, &found) == WW_OK && (!isfinite(found) || (found == 0.0F && signbit(found))))
+        abort();
+    ww_formula_destroy(formula);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     char *text = memory_alloc(size + 2), *opposite = memory_alloc(size + 32);
@@ -64,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (payload && !json_check(payload, strlen(payload), &fault))
         payload = NULL;
     merge(text, payload);
+    score(text, payload);
     snprintf(opposite, size + 32, "{\"$not\": %s}", text);
     if (admits(text, payload, &first) && admits(opposite, payload, &second) && first == second)
         abort();

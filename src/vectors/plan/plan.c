@@ -198,7 +198,7 @@ static ww_status take_plan(plan_run *p, const ww_plan *callers)
         status = ww_fail(WW_OUT_OF_RANGE, "%s: question_count is %lld; it must not be negative", FUNCTION,
                          (long long)plan->question_count);
     if (status == WW_OK && !plan->stages)
-        status = fail_null(FUNCTION, "stages");
+        return fail_null(FUNCTION, "stages");
     if (status == WW_OK)
         status = fetch_check(FUNCTION, plan->fetch);
     if (status == WW_OK && plan->collection)
