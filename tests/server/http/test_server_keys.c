@@ -200,6 +200,31 @@ static void a_key_with_a_payload_changes_only_its_points(void **state)
     server_test_end(s);
 }
 
+static void with_nodes(server_config *config)
+{
+    static char nodes[SCRATCH_PATH_BYTES];
+    with_limited_keys(config);
+    snprintf(nodes, sizeof nodes, "%s", scratch_write("nodes", "node\n", 5));
+    config->follow.node_key_file = nodes;
+}
+
+/* A node sends the key of its client beside its own. */
+static void a_node_asks_in_the_name_of_its_client(void **state)
+{
+    (void)state;
+    claims[0] = '\0';
+    add_key("amy", TENANT);
+    server *s = server_for_test(with_nodes);
+    const int port = server_port(s);
+    STATUS_AS(port, 200, "secret", "PUT /collections/docs", "{\"vectors\": {\"size\": 2, \"distance\": \"Dot\"}}");
+    STATUS_AS(port, 200, "secret", "PUT /collections/docs/points", "{\"points\": [{\"id\": 1, \"vector\": [1, 0]}]}");
+    STATUS_AS(port, 200, "node", "GET /collections/docs/points/1", "");
+    STATUS_AS(port, 404, "node\r\nauthorization: Bearer amy", "GET /collections/docs/points/1", "");
+    STATUS_AS(port, 401, "node\r\nauthorization: Bearer ann", "GET /collections/docs/points/1", "");
+    STATUS_AS(port, 401, "node", "DELETE /collections/docs", "");
+    server_test_end(s);
+}
+
 static void a_key_of_a_collection_is_for_nothing_else(void **state)
 {
     (void)state;
@@ -369,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_key_with_a_payload_sees_only_its_points, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_key_with_a_payload_changes_only_its_points, scratch_setup, scratch_teardown),
+        cmocka_unit_test_setup_teardown(a_node_asks_in_the_name_of_its_client, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_key_of_a_collection_is_for_nothing_else, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_revoked_key_ends_while_the_server_runs, scratch_setup, scratch_teardown),
         cmocka_unit_test_setup_teardown(a_key_that_used_up_its_quota_hears_when_to_try_again, scratch_setup, scratch_teardown),
