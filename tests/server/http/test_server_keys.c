@@ -77,67 +77,70 @@ static server *tenants_server(void)
 
 #define TENANT "\"access\":[{\"collection\":\"docs\",\"access\":\"rw\",\"payload\":{\"tenant\":\"a\"}}]"
 
+/* What a key for some points gets: status, and a part of the answer. */
+static const struct {
+    int status;
+    const char *request, *body, *has;
+} TENANT_READS[] = {
+    {200, "POST /collections/docs/points/count", "", "\"count\":3"},
+    {200, "POST /collections/docs/points/count", "{\"filter\": {\"must\": [{\"key\": \"n\", \"match\": {\"value\": 777777}}]}}",
+     "\"count\":0"},
+    {200, "POST /collections/docs/points/count", "{\"filter\": {\"should\": [{\"has_id\": [3]}, {\"has_vector\": \"\"}]}}",
+     "\"count\":3"},
+    {200, "POST /collections/latest/points/scroll", "{}", "\"id\":1"},
+    {200, "POST /collections/docs/points/query", "{\"query\": [1, 1], \"with_payload\": true}", "\"id\":4"},
+    {200, "POST /collections/docs/points/query", "{\"query\": [1, 1], \"prefetch\": {\"query\": [1, 0], \"limit\": 9}}",
+     "\"id\":4"},
+    {200, "POST /collections/docs/points/query",
+     "{\"query\": {\"fusion\": \"rrf\"}, \"prefetch\": [{\"query\": [1, 0]}, {\"query\": [0, 1]}]}", "\"id\":1"},
+    {200, "POST /collections/docs/points/query", "{\"query\": {\"order_by\": \"n\"}}", "\"id\":2"},
+    {200, "POST /collections/docs/points/query/batch", "{\"searches\": [{\"query\": [1, 1]}, {\"query\": 1}]}", "\"id\":2"},
+    {404, "POST /collections/docs/points/query", "{\"query\": 3}", "No point with id 3"},
+    {404, "POST /collections/docs/points/recommend", "{\"positive\": [1, 3], \"limit\": 3}", "No point with id 3"},
+    {403, "POST /collections/docs/points/query", "{\"query\": 3, \"lookup_from\": {\"collection\": \"other\"}}", "other"},
+    {403, "POST /collections/docs/points/query", "{\"query\": 3, \"lookup_from\": {\"collection\": \"elsewhere\"}}",
+     "elsewhere"},
+    {403, "POST /collections/docs/points/query/groups", "{\"query\": [1, 1], \"group_by\": \"n\", \"with_lookup\": \"other\"}",
+     "other"},
+    {200, "POST /collections/docs/points/query/groups", "{\"query\": [1, 1], \"group_by\": \"n\"}", "\"id\":4"},
+    {200, "POST /collections/docs/points/search", "{\"vector\": [1, 1], \"limit\": 9}", "\"id\":4"},
+    {200, "POST /collections/docs/points", "{\"ids\": [1, 3], \"with_payload\": false}", "\"id\":1"},
+    {200, "GET /collections/docs/points/1", "", "\"id\":1"},
+    {404, "GET /collections/docs/points/3", "", "does not exist"},
+    {200, "POST /collections/docs/facet", "{\"key\": \"n\"}", "\"value\":4"},
+    {200, "POST /collections/docs/points/search/matrix/pairs", "{\"sample\": 9, \"limit\": 9}", "\"a\":1"},
+    {200, "GET /collections/docs", "", "\"points_count\":3"},
+    {200, "GET /collections/docs/exists", "", "true"},
+    {200, "GET /collections", "", "docs"},
+    {200, "GET /aliases", "", "latest"},
+    {200, "GET /warpwave/overview", "", "\"collections\":[]"},
+    {200, "GET /v1/models", "", "data"},
+    {403, "GET /collections/other", "", "other"},
+    {403, "GET /collections/missing", "", "missing"},
+    {403, "GET /collections/elsewhere/exists", "", "elsewhere"},
+    {403, "POST /collections/elsewhere/points/count", "", "elsewhere"},
+    {403, "GET /metrics", "", "whole server"},
+    {403, "POST /snapshots", "", "whole server"},
+    {403, "DELETE /collections/docs", "", "whole server"},
+    {403, "POST /collections/docs/snapshots", "", "whole server"},
+    {403, "PUT /collections/docs/index", "{\"field_name\": \"n\", \"field_schema\": \"integer\"}", "some of the points"},
+    {403, "POST /warpwave/collections/docs/rows", "{\"ids\": [\"3\"]}", "some of the points"},
+    {403, "GET /warpwave/collections/docs/fields", "", "some of the points"},
+    {403, "POST /warpwave/collections/docs/rows/delete", "{\"ids\": [\"3\"]}", "some of the points"},
+};
+
 static void a_key_with_a_payload_sees_only_its_points(void **state)
 {
     (void)state;
     claims[0] = '\0';
     add_key("amy", TENANT);
     server *s = tenants_server();
-    static const struct {
-        int status;
-        const char *request, *body, *has;
-    } READS[] = {
-        {200, "POST /collections/docs/points/count", "", "\"count\":3"},
-        {200, "POST /collections/docs/points/count",
-         "{\"filter\": {\"must\": [{\"key\": \"n\", \"match\": {\"value\": 777777}}]}}", "\"count\":0"},
-        {200, "POST /collections/docs/points/count", "{\"filter\": {\"should\": [{\"has_id\": [3]}, {\"has_vector\": \"\"}]}}",
-         "\"count\":3"},
-        {200, "POST /collections/latest/points/scroll", "{}", "\"id\":1"},
-        {200, "POST /collections/docs/points/query", "{\"query\": [1, 1], \"with_payload\": true}", "\"id\":4"},
-        {200, "POST /collections/docs/points/query", "{\"query\": [1, 1], \"prefetch\": {\"query\": [1, 0], \"limit\": 9}}",
-         "\"id\":4"},
-        {200, "POST /collections/docs/points/query",
-         "{\"query\": {\"fusion\": \"rrf\"}, \"prefetch\": [{\"query\": [1, 0]}, {\"query\": [0, 1]}]}", "\"id\":1"},
-        {200, "POST /collections/docs/points/query", "{\"query\": {\"order_by\": \"n\"}}", "\"id\":2"},
-        {200, "POST /collections/docs/points/query/batch", "{\"searches\": [{\"query\": [1, 1]}, {\"query\": 1}]}", "\"id\":2"},
-        {404, "POST /collections/docs/points/query", "{\"query\": 3}", "No point with id 3"},
-        {404, "POST /collections/docs/points/recommend", "{\"positive\": [1, 3], \"limit\": 3}", "No point with id 3"},
-        {403, "POST /collections/docs/points/query", "{\"query\": 3, \"lookup_from\": {\"collection\": \"other\"}}", "other"},
-        {403, "POST /collections/docs/points/query", "{\"query\": 3, \"lookup_from\": {\"collection\": \"elsewhere\"}}",
-         "elsewhere"},
-        {403, "POST /collections/docs/points/query/groups",
-         "{\"query\": [1, 1], \"group_by\": \"n\", \"with_lookup\": \"other\"}", "other"},
-        {200, "POST /collections/docs/points/query/groups", "{\"query\": [1, 1], \"group_by\": \"n\"}", "\"id\":4"},
-        {200, "POST /collections/docs/points/search", "{\"vector\": [1, 1], \"limit\": 9}", "\"id\":4"},
-        {200, "POST /collections/docs/points", "{\"ids\": [1, 3], \"with_payload\": false}", "\"id\":1"},
-        {200, "GET /collections/docs/points/1", "", "\"id\":1"},
-        {404, "GET /collections/docs/points/3", "", "does not exist"},
-        {200, "POST /collections/docs/facet", "{\"key\": \"n\"}", "\"value\":4"},
-        {200, "POST /collections/docs/points/search/matrix/pairs", "{\"sample\": 9, \"limit\": 9}", "\"a\":1"},
-        {200, "GET /collections/docs", "", "\"points_count\":3"},
-        {200, "GET /collections/docs/exists", "", "true"},
-        {200, "GET /collections", "", "docs"},
-        {200, "GET /aliases", "", "latest"},
-        {200, "GET /warpwave/overview", "", "\"collections\":[]"},
-        {200, "GET /v1/models", "", "data"},
-        {403, "GET /collections/other", "", "other"},
-        {403, "GET /collections/missing", "", "missing"},
-        {403, "GET /collections/elsewhere/exists", "", "elsewhere"},
-        {403, "POST /collections/elsewhere/points/count", "", "elsewhere"},
-        {403, "GET /metrics", "", "whole server"},
-        {403, "POST /snapshots", "", "whole server"},
-        {403, "DELETE /collections/docs", "", "whole server"},
-        {403, "POST /collections/docs/snapshots", "", "whole server"},
-        {403, "PUT /collections/docs/index", "{\"field_name\": \"n\", \"field_schema\": \"integer\"}", "some of the points"},
-        {403, "POST /warpwave/collections/docs/rows", "{\"ids\": [\"3\"]}", "some of the points"},
-        {403, "GET /warpwave/collections/docs/fields", "", "some of the points"},
-        {403, "POST /warpwave/collections/docs/rows/delete", "{\"ids\": [\"3\"]}", "some of the points"},
-    };
-    for (size_t i = 0; i < sizeof READS / sizeof *READS; i++) {
-        http_answer a = ASK_AS(server_port(s), READS[i].status, "amy", READS[i].request, READS[i].body);
-        if (!strstr(a.body, READS[i].has) || (a.status == 200 && (strstr(a.body, "\"id\":3") || strstr(a.body, "777777") ||
-                                                                  strstr(a.body, "other") || strstr(a.body, "elsewhere"))))
-            fail_msg("%s %s: %s", READS[i].request, READS[i].body, a.body);
+    for (size_t i = 0; i < sizeof TENANT_READS / sizeof *TENANT_READS; i++) {
+        http_answer a = ASK_AS(server_port(s), TENANT_READS[i].status, "amy", TENANT_READS[i].request, TENANT_READS[i].body);
+        if (!strstr(a.body, TENANT_READS[i].has) ||
+            (a.status == 200 && (strstr(a.body, "\"id\":3") || strstr(a.body, "777777") || strstr(a.body, "other") ||
+                                 strstr(a.body, "elsewhere"))))
+            fail_msg("%s %s: %s", TENANT_READS[i].request, TENANT_READS[i].body, a.body);
         http_free(&a);
     }
     server_test_end(s);
