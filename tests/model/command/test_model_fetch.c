@@ -268,6 +268,29 @@ static void a_folder_of_packages_with_another_hash_is_refused(void **state)
     assert_int_not_equal(access(scratch_path("m.gguf.folder"), F_OK), 0);
 }
 
+/* The stand-in for pip zips the folder. */
+static void a_folder_in_a_package_is_converted(void **state)
+{
+    (void)state;
+    char script[4096];
+    tiny_model m;
+    const tiny_shape shape = folder_shape("qwen3");
+    tiny_make(&m, &shape);
+    folder_write(&m, "Qwen3ForCausalLM");
+    tiny_free(&m);
+    snprintf(script, sizeof script,
+             "#!/bin/sh\ncase $2 in *pip*) cd '%s' && /usr/bin/python3 -c \"import os, sys, zipfile\n"
+             "with zipfile.ZipFile(sys.argv[1], 'w') as z:\n    for n in os.listdir('folder'):\n"
+             "        if os.path.isfile('folder/' + n):\n            z.write('folder/' + n, 'pack/weights/' + n)\n\" "
+             "\"$3/package\";; *) exec /usr/bin/python3 \"$@\";; esac\n",
+             scratch_path("."));
+    write_program("python3", script);
+    COMMAND_SAYS(0, "", "model", "fetch", "pip:pack==1", "--quiet", "--member", "pack/weights/(.+)", "--out",
+                 scratch_path("pack.gguf"));
+    COMMAND_SAYS(0, "name          pack\n", "model", "info", scratch_path("pack.gguf"), "--device", "cpu");
+    assert_int_not_equal(access(scratch_path("pack.gguf.folder"), F_OK), 0);
+}
+
 static void a_missing_program_is_named(void **state)
 {
     (void)state;
@@ -303,6 +326,7 @@ int main(void)
         cmocka_unit_test(a_model_is_found_by_its_name),
         cmocka_unit_test(one_file_of_a_hub_is_fetched),
         cmocka_unit_test(the_catalogue_says_what_each_model_is),
+        cmocka_unit_test(a_folder_in_a_package_is_converted),
         cmocka_unit_test(a_missing_program_is_named),
     };
     return cmocka_run_group_tests(tests, setup, scratch_teardown);
