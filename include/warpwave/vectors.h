@@ -177,16 +177,29 @@ typedef enum ww_match_mode {
 
 struct ww_fuse; /* ranking.h */
 
+#define WW_MATCH_WORDS_MAX 1024 /* of a text that is searched for */
+
+/* What a score of BM25 depends on besides the row's own text. A collection that is spread over several has the sums of theirs;
+ * with these each of them gives a row the score, to the bit, that it would have in one collection with all rows. */
+typedef struct ww_word_counts {
+    int64_t texts;  /* of all rows */
+    int64_t words;  /* in all these texts */
+    int64_t count;  /* words of the text that is searched for */
+    int64_t *found; /* for each of them, in its order, how many texts have it */
+} ww_word_counts;
+
 /* A search by words, of a collection in a store whose rows have texts (ww_rows.texts). The text has no query
  * syntax: the search takes its words, separated by white space, as they are, and finds every row that has one of them. The
- * best by BM25 come first, equal ones by handle. Words after the first 1,024 are ignored. */
+ * best by BM25 come first, equal ones by handle. Words after the first WW_MATCH_WORDS_MAX are ignored. */
 typedef struct ww_match {
     size_t struct_size;
     const char *const *texts; /* one for each query, NUL-terminated UTF-8 */
     ww_match_mode mode;
-    const struct ww_fuse *fuse; /* how the two lists, by vectors and by words, become one; k is used instead of its limit, and
-                                   the query's token instead of its own. NULL: the default */
-    int64_t candidates;         /* hits of each part that are fused, 0 to WW_K_MAX; 0 means 100, or k if k is larger */
+    const struct ww_fuse *fuse;   /* how the two lists, by vectors and by words, become one; k is used instead of its limit, and
+                                     the query's token instead of its own. NULL: the default */
+    int64_t candidates;           /* hits of each part that are fused, 0 to WW_K_MAX; 0 means 100, or k if k is larger */
+    const ww_word_counts *counts; /* one for each query, from which scores are computed; NULL: the collection's own. Refused if
+                                     a count is negative or there is not one for each word */
 } ww_match;
 
 /* A search, for collections in memory, in stores and over ranks. Everything stays the caller's and
@@ -438,6 +451,11 @@ WW_API int64_t ww_collection_count(ww_collection *collection);
  * Refuses NULL, and a collection of a store that an earlier version wrote and no one has written to or upgraded since
  * (WW_UNSUPPORTED). May wait for a writer. */
 WW_API ww_status ww_collection_digest(ww_collection *collection, uint64_t *digest);
+
+/* Counts what the scores of a search by words depend on. counts->found is the caller's array of counts->count elements, room
+ * for the words of the text; `count` becomes their number. Refuses a collection in memory, a text that is not UTF-8, and one
+ * with more words than there is room for; WW_MATCH_WORDS_MAX is always enough. */
+WW_API ww_status ww_collection_count_words(ww_collection *collection, const char *text, ww_word_counts *counts);
 
 /* Describes the collection into `info`. Refuses NULL. May wait for a writer. */
 WW_API ww_status ww_collection_describe(ww_collection *collection, ww_collection_info *info);

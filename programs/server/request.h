@@ -98,7 +98,9 @@ struct request {
 
     bool from_node;   /* it came with the key of the nodes */
     bool part;        /* another node asks for what this node's shard contributes */
+    bool outvoted;    /* it says that a third replica contradicts this node's file */
     bool again;       /* it asks because replicas differ: the answer is computed from the file, and this node checks itself */
+    const char *step; /* in the body of a part: what to do of a search (nodes/step.h); NULL: all */
     uint64_t version; /* of the followed rows when the request was dispatched */
     uint64_t lsn_min; /* the place in the followed database's log that the answer needs; 0: none */
     char lsn[24];     /* up to which place it has everything; empty if nothing is followed */

@@ -768,6 +768,7 @@ WW_DIM_MAX = 65536
 WW_ID_BYTES_MAX = 256
 WW_K_MAX = 16384
 WW_ROWS_MAX = 4294967295
+WW_MATCH_WORDS_MAX = 1024
 WW_COSINE = 0
 WW_L2 = 1
 WW_DOT = 2
@@ -854,12 +855,21 @@ class ww_parameter(Structure):
 
 
 @struct
+class ww_word_counts(Structure):
+    _fields_ = [("texts", c_int64),
+                ("words", c_int64),
+                ("count", c_int64),
+                ("found", c_void_p)]
+
+
+@struct
 class ww_match(Structure):
     _fields_ = [("struct_size", c_size_t),
                 ("texts", c_void_p),
                 ("mode", c_int),
                 ("fuse", c_void_p),
-                ("candidates", c_int64)]
+                ("candidates", c_int64),
+                ("counts", c_void_p)]
 
 
 @struct
@@ -963,6 +973,8 @@ ww_collection_reserve = function("", "ww_collection_reserve", c_int, c_void_p, (
 ww_collection_move = function("", "ww_collection_move", c_int, c_void_p, c_void_p)
 ww_collection_count = function("", "ww_collection_count", c_int64, c_void_p)
 ww_collection_digest = function("", "ww_collection_digest", c_int, c_void_p, c_void_p)
+ww_collection_count_words = function("", "ww_collection_count_words", c_int, c_void_p, ("text", c_char_p),
+                                     POINTER(ww_word_counts))
 ww_collection_describe = function("", "ww_collection_describe", c_int, c_void_p, POINTER(ww_collection_info))
 ww_collection_query = function("", "ww_collection_query", c_int, c_void_p, POINTER(ww_query), c_void_p)
 ww_collection_search = function("", "ww_collection_search", c_int, c_void_p, POINTER(ww_query), c_void_p, c_void_p)

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "store/sqlite/module.h"
 #include "store/store_state.h"
+#include "store/texts/texts.h"
 
 /* Rows with ids in no order touch pages all over the index of ids. store_end() frees what a write leaves. */
 enum { WRITER_CACHE_KIB = 65536 };
@@ -60,6 +61,8 @@ static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
         const int code = module_register(db, NULL);
         status = code == SQLITE_OK ? WW_OK : sqlite_failed(db, code, "registering the module warpwave");
     }
+    if (status == WW_OK && texts_register(db) != SQLITE_OK)
+        status = sqlite_failed(db, sqlite3_errcode(db), "registering the functions that score texts");
     if (status == WW_OK && reads_only)
         status = schema_run(db, "PRAGMA query_only = on");
     return status;

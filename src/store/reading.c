@@ -237,6 +237,18 @@ static ww_status stored_digest(ww_collection *base, uint64_t *digest)
     return status;
 }
 
+static ww_status stored_count_words(ww_collection *base, const char *text, ww_word_counts *counts)
+{
+    stored *c = stored_of(base);
+    reader *r = NULL;
+    ww_status status = reading_begin(c, VIEW_RECORD, &r);
+    if (status != WW_OK)
+        return status;
+    status = view_count_words(r->view, text, counts);
+    reading_end(c, r);
+    return status;
+}
+
 static int64_t stored_count(ww_collection *base)
 {
     ww_collection_info info = {0};
@@ -317,6 +329,7 @@ const collection_operations STORED_OPERATIONS = {
     .next = stored_next,
     .count = stored_count,
     .digest = stored_digest,
+    .count_words = stored_count_words,
     .describe = stored_describe,
     .device = stored_device,
     .map_read = stored_map_read,

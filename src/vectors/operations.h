@@ -109,6 +109,7 @@ typedef struct collection_operations {
     int64_t (*next)(ww_collection *c, int64_t row);
     int64_t (*count)(ww_collection *c);
     ww_status (*digest)(ww_collection *c, uint64_t *digest);
+    ww_status (*count_words)(ww_collection *c, const char *text, ww_word_counts *counts); /* only with `texts` */
     ww_status (*describe)(ww_collection *c, ww_collection_info *info); /* called internally: struct_size need not be checked */
     /* Returns the device that currently searches, which the caller closes; NULL: not available. */
     ww_device *(*device)(ww_collection *c);

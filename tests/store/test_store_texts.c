@@ -104,6 +104,97 @@ static void words_find_rows_best_first(void **state)
     assert_string_equal(words_find("squirrel", "payload->>'$.n' = 1"), "a");
 }
 
+/* The scores of words in a collection by ids: `scores` gets that of IDS[i], 0 if it is not found. */
+static ww_status find_scores(ww_collection *c, const char *words, const ww_word_counts *counts, float scores[ROWS])
+{
+    ww_results *found = NULL;
+    ww_match match = ww_match_default();
+    ww_query query = ww_query_default();
+    match.texts = &words, match.mode = WW_MATCH_TEXT, match.counts = counts;
+    query.match = &match, query.query_count = 1, query.dim = DIM, query.k = 10, query.fetch = WW_FETCH_IDS;
+    const ww_status status = ww_collection_query(c, &query, &found);
+    for (int64_t i = 0; status == WW_OK && i < ww_results_count(found, 0); i++)
+        scores[ww_results_id(found, 0, i)[0] - 'a'] = ww_results_scores(found, 0)[i];
+    ww_results_destroy(found);
+    return status;
+}
+
+enum { PARTS = 3 }; /* the last one has a row without a text */
+static const int64_t PART_STARTS[PARTS + 1] = {0, 2, 4, ROWS};
+
+static ww_collection *make_part(int part)
+{
+    static const char *const NAMES[PARTS] = {"left", "right", "bare"};
+    ww_collection_config config = ww_collection_config_default();
+    ww_collection *made = NULL;
+    const int64_t first = PART_STARTS[part];
+    ww_rows rows = the_rows();
+    config.name = NAMES[part], config.dim = DIM;
+    rows.count = PART_STARTS[part + 1] - first;
+    rows.vectors += first * DIM, rows.ids += first, rows.payloads += first, rows.texts += first;
+    CHECK_OK(ww_store_create(store, &config, &made));
+    CHECK_OK(ww_collection_add(made, &rows));
+    return made;
+}
+
+static void scores_over_parts_are_those_of_one_collection(void **state)
+{
+    (void)state;
+    static const char *const SEARCHES[] = {"squirrel", "the SQUIRREL sails squirrel", "boat unheard", "",
+                                           "re-d \"quoted\" nuts !"};
+    ww_collection *parts[PARTS];
+    for (int k = 0; k < PARTS; k++)
+        parts[k] = make_part(k);
+    for (size_t s = 0; s < sizeof SEARCHES / sizeof *SEARCHES; s++) {
+        int64_t sums[WW_MATCH_WORDS_MAX] = {0}, found[WW_MATCH_WORDS_MAX];
+        ww_word_counts all = {.found = sums};
+        float whole[ROWS] = {0}, spread[ROWS] = {0};
+        for (int k = 0; k < PARTS; k++) {
+            ww_word_counts one = {.count = WW_MATCH_WORDS_MAX, .found = found};
+            CHECK_OK(ww_collection_count_words(parts[k], SEARCHES[s], &one));
+            all.texts += one.texts, all.words += one.words, all.count = one.count;
+            for (int64_t i = 0; i < one.count; i++)
+                sums[i] += found[i];
+        }
+        assert_int_equal(all.texts, 4);
+        assert_int_equal(all.words, 14);
+        for (int k = 0; k < PARTS; k++)
+            CHECK_OK(find_scores(parts[k], SEARCHES[s], &all, spread));
+        CHECK_OK(find_scores(docs, SEARCHES[s], NULL, whole));
+        assert_memory_equal(whole, spread, sizeof whole);
+        assert_true(s != 0 || (whole[0] > 0 && whole[2] > whole[0]));
+    }
+    for (int k = 0; k < PARTS; k++)
+        ww_collection_destroy(parts[k]);
+}
+
+static void wrong_counts_are_refused(void **state)
+{
+    (void)state;
+    int64_t found[4] = {0};
+    float scores[ROWS];
+    ww_collection_config config = ww_collection_config_default();
+    ww_collection *memory = NULL;
+    ww_word_counts counts = {.count = 1, .found = found};
+    assert_int_equal(ww_collection_count_words(docs, "two words", &counts), WW_OUT_OF_RANGE);
+    counts.count = 4;
+    assert_int_equal(ww_collection_count_words(NULL, "a", &counts), WW_INVALID_ARGUMENT);
+    assert_int_equal(ww_collection_count_words(docs, NULL, &counts), WW_INVALID_ARGUMENT);
+    assert_int_equal(ww_collection_count_words(docs, "a", NULL), WW_INVALID_ARGUMENT);
+    assert_int_equal(ww_collection_count_words(docs, "\xff", &counts), WW_INVALID_ARGUMENT);
+    CHECK_OK(ww_collection_count_words(docs, "squirrel nuts", &counts));
+    assert_int_equal(counts.count, 2);
+    assert_int_equal(found[0], 2);
+    assert_int_equal(found[1], 1);
+    assert_int_not_equal(find_scores(docs, "squirrel", &counts, scores), WW_OK); /* one word too many */
+    found[1] = -1;
+    assert_int_equal(find_scores(docs, "squirrel nuts", &counts, scores), WW_INVALID_ARGUMENT);
+    config.dim = DIM;
+    CHECK_OK(ww_collection_create(device, &config, &memory));
+    assert_int_equal(ww_collection_count_words(memory, "a", &counts), WW_INVALID_ARGUMENT);
+    ww_collection_destroy(memory);
+}
+
 static void words_are_never_a_language(void **state)
 {
     (void)state;
@@ -426,6 +517,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(texts_and_payloads_are_both_kept),
         TEST(words_find_rows_best_first),
+        TEST(scores_over_parts_are_those_of_one_collection),
+        TEST(wrong_counts_are_refused),
         TEST(words_are_never_a_language),
         TEST(both_parts_are_fused_by_ranks),
         TEST(both_parts_are_fused_by_weighted_scores),

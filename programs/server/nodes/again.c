@@ -1,6 +1,7 @@
 /* A node that checks itself, because another replica with the same rows gave another answer: it computes the answer from its
  * file on the CPU, in memory that nothing else uses, and once more as usual. If they differ, its memory or its device is wrong:
- * it leaves service and copies the tables anew. The answer from the file goes out. */
+ * it leaves service and copies the tables anew. The answer from the file goes out. It leaves service, too, if a third replica
+ * contradicts what it computes from its file. */
 #include <string.h>
 
 #include "base/json/json_value.h"
@@ -103,6 +104,17 @@ static void check(request *r)
     r->status = said;
 }
 
+/* Without a key of the nodes anybody could say it, so then nothing happens. */
+static void leave_service(request *r)
+{
+    static const char why[] =
+        "two other replicas with the same rows gave another answer from their files than this node from its "
+        "own: the file is wrong, or the processor is; the tables are copied anew";
+    if (r->from_node)
+        follower_distrust(r->server->follower, why);
+    request_result_true(r);
+}
+
 bool again_run(queue *q, request *taken)
 {
     server *s = q->server;
@@ -113,7 +125,9 @@ bool again_run(queue *q, request *taken)
         follower_hold(s->follower);
         r->version = follower_version(s->follower);
         pg_lsn_write(follower_lsn(s->follower), r->lsn);
-        if (request_open_collection(r))
+        if (r->outvoted)
+            leave_service(r);
+        else if (request_open_collection(r))
             check(r);
         follower_release(s->follower);
         job_end(r);

@@ -79,7 +79,10 @@ static bool make_headers(const scatter *sc, const gather *g, attempt *a)
     const char *api_key = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "api-key");
     const char *bearer = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "authorization");
     return add_header(&a->headers, "x-warpwave-part: ", number) && add_header(&a->headers, "x-request-id: ", r->id) &&
-           add_header(&a->headers, "x-warpwave-again: ", g->parts[a->part].again ? "1" : NULL) &&
+           add_header(&a->headers, "x-warpwave-again: ",
+                      g->parts[a->part].outvoted ? "outvoted"
+                      : g->parts[a->part].again  ? "1"
+                                                 : NULL) &&
            add_header(&a->headers, "x-warpwave-min-lsn: ",
                       MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-min-lsn")) &&
            add_header(&a->headers, "", own ? sc->key_header : NULL) &&
@@ -108,8 +111,10 @@ static void set_options(const gather *g, attempt *a, const char *url, double now
     (void)curl_easy_setopt(a->easy, CURLOPT_PRIVATE, a);
     if (strcmp(r->method, "POST") == 0) {
         (void)curl_easy_setopt(a->easy, CURLOPT_POST, 1L);
-        (void)curl_easy_setopt(a->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body_length);
-        (void)curl_easy_setopt(a->easy, CURLOPT_POSTFIELDS, r->body ? r->body : "");
+        const bool round = g->asked.length > 0;
+        const size_t length = round ? g->asked.length : r->body_length;
+        (void)curl_easy_setopt(a->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+        (void)curl_easy_setopt(a->easy, CURLOPT_POSTFIELDS, round ? g->asked.bytes : r->body ? r->body : "");
     }
 }
 
@@ -133,6 +138,7 @@ static bool attempt_begin(scatter *sc, gather *g, int32_t index, attempt *a)
     if (chosen < 0)
         return false;
     p->tried[chosen] = 1;
+    sc->peers.list[chosen].asked = ++sc->peers.asked;
     *a = (attempt){.owner = g, .part = index, .peer = -1, .begun_seconds = now, .easy = curl_easy_init()};
     out_text(&url, sc->peers.list[chosen].url);
     out_text(&url, g->path);

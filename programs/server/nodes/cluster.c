@@ -5,6 +5,7 @@
 
 #include "server/nodes/nodes.h"
 #include "server/nodes/scatter.h"
+#include "server/nodes/step.h"
 #include "server/route.h"
 #include "server/state.h"
 
@@ -44,7 +45,9 @@ bool cluster_begin(request *r)
     if (!follower_serves(s->follower))
         return request_fail(r, 503, "this node is copying the tables");
     r->part = true;
-    r->again = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-again") != NULL;
+    const char *again = MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, "x-warpwave-again");
+    r->again = again != NULL;
+    r->outvoted = again && strcmp(again, "outvoted") == 0;
     return true;
 }
 
@@ -81,6 +84,8 @@ bool cluster_takes(request *r)
     server *s = r->server;
     char collection[COLLECTION_BYTES];
     const int64_t every = s->config.follow.verify;
+    r->step = r->part && reads_rows(r) ? step_of(r) : NULL;
+    r->batch = r->step ? 0 : r->batch;
     if (!s->scatter || !reads_rows(r) || (r->part && !r->again))
         return false;
     ww_metric metric = WW_COSINE;
@@ -89,6 +94,11 @@ bool cluster_takes(request *r)
         if (followed && scatter_is_exact(r))
             queue_submit(&s->again, r);
         else if (!request_fail(r, 400, "x-warpwave-again: only for exact searches by vectors of followed tables"))
+            request_done(r);
+        return true;
+    }
+    if (followed && step_of(r)) {
+        if (!request_fail(r, 400, "shard_step: is what nodes tell each other"))
             request_done(r);
         return true;
     }

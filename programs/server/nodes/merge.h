@@ -1,5 +1,4 @@
-/* Merging the answers of shards into the answer of one collection, to the bit: what a hit says is copied as it is, and hits are
- * ordered by the bits of their scores and by their ids. */
+/* Merging the answers of shards into the answer of one collection, to the bit. */
 #ifndef WW_SERVER_NODES_MERGE_H
 #define WW_SERVER_NODES_MERGE_H
 
@@ -13,8 +12,17 @@ typedef struct shard_answer {
     int status; /* 200; or 404 for the route that gets one point */
 } shard_answer;
 
-/* Why the request cannot be answered over several shards; NULL: it can. */
-const char *merge_refusal(const request *r);
+typedef struct shard_answers {
+    const shard_answer *list;
+    size_t count;
+    ww_metric metric; /* of the collection */
+} shard_answers;
+
+/* Can the request be answered over several shards? */
+bool merge_can(const request *r);
+
+/* Is it a search? */
+bool merge_searches_rows(const request *r);
 
 /* Is it an exact search, whose answer depends on nothing but the rows? */
 bool merge_is_exact(const request *r);
@@ -26,6 +34,6 @@ const char *merge_result(const shard_answer *answer);
 bool merge_takes_missing(const request *r);
 
 /* Writes the answer to the request, which fails if the shards' answers make no sense. */
-void merge_answers(request *r, ww_metric metric, const shard_answer *answers, size_t count);
+void merge_answers(request *r, const shard_answers *from);
 
 #endif

@@ -57,7 +57,9 @@ int32_t peers_choose(const peers *p, int32_t shard, const unsigned char tried[NO
         const peer *other = best < 0 ? NULL : &p->list[best];
         const bool failed = one->failed_seconds > now - FAILED_SECONDS;
         const bool other_failed = other && other->failed_seconds > now - FAILED_SECONDS;
-        if (!other || (failed != other_failed ? other_failed : one->running < other->running))
+        if (!other || (failed != other_failed           ? other_failed
+                       : one->running != other->running ? one->running < other->running
+                                                        : one->asked < other->asked))
             best = i;
     }
     return best;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "server/cluster/values.h"
@@ -18,22 +19,26 @@ enum { TURN_MS = 10, IDLE_MS = 1000 };
 static void gather_free(scatter *sc, gather *g)
 {
     parts_end(sc, g);
+    rounds_free(g->rounds);
+    for (int64_t i = 0; i < g->kept_count; i++)
+        out_free(&g->kept[i]);
+    memory_free(g->kept);
+    out_free(&g->asked);
     memory_free(g->parts);
     memory_free(g->path);
     memory_free(g);
 }
 
 /* The answer has everything up to the lowest of the shards' places. */
-static void set_lsn(const gather *g)
+static void set_lsn(gather *g)
 {
-    pg_lsn lowest = UINT64_MAX;
     for (int32_t i = 0; i < g->count; i++) {
         pg_lsn lsn = 0;
-        if (!g->parts[i].missing && pg_lsn_read(g->parts[i].lsn, &lsn) && lsn < lowest)
-            lowest = lsn;
+        if (!g->parts[i].missing && pg_lsn_read(g->parts[i].lsn, &lsn) && lsn < g->lowest)
+            g->lowest = lsn;
     }
-    if (lowest != UINT64_MAX)
-        pg_lsn_write(lowest, g->request->lsn);
+    if (g->lowest != UINT64_MAX)
+        pg_lsn_write(g->lowest, g->request->lsn);
 }
 
 /* Appends ,"missing_shards":["2/4"] to a partial answer. */
@@ -53,12 +58,72 @@ static void put_missing(const gather *g, int32_t missing)
     out_text(o, "]}");
 }
 
-static void answer_parts(gather *g)
+/* Keeps the texts that the shards have answered with: rounds point into them. */
+static ww_status keep_bodies(gather *g)
+{
+    const ww_status status = array_reserve(&g->kept, &g->kept_room, g->kept_count + g->count, sizeof *g->kept, "answers");
+    for (int32_t i = 0; status == WW_OK && i < g->count; i++) {
+        g->kept[g->kept_count++] = g->parts[i].body;
+        g->parts[i].body = (out){0};
+    }
+    return status;
+}
+
+/* Asks for the next round. A shard that is missing stays so. */
+static void ask_round(scatter *sc, gather *g)
+{
+    for (int32_t i = 0; i < g->count; i++) {
+        if (g->parts[i].missing)
+            continue;
+        part_begin(&g->parts[i]);
+        part_continue(sc, g, i);
+    }
+}
+
+/* Takes a round's answers. True: the request is answered. */
+static bool end_round(scatter *sc, gather *g, const shard_answers *from)
+{
+    request *r = g->request;
+    out body = {0};
+    ww_status status = keep_bodies(g);
+    if (status == WW_OK)
+        status = rounds_take(g->rounds, from);
+    if (status == WW_OK && rounds_ask(g->rounds, &body)) {
+        out_free(&g->asked);
+        g->asked = body;
+        if (!body.failed) {
+            ask_round(sc, g);
+            return false;
+        }
+        status = memory_failed("a request to other nodes", body.length);
+    }
+    if (status == WW_OK)
+        status = rounds_answer(g->rounds);
+    if (status == WW_OK)
+        request_result_end(r);
+    else
+        request_fail_status(r, status);
+    return true;
+}
+
+/* Merges what the shards have answered. False: they are asked for more. */
+static bool merge_parts(scatter *sc, gather *g, const shard_answers *from)
+{
+    set_lsn(g);
+    if (g->rounds)
+        return end_round(sc, g, from);
+    merge_answers(g->request, from);
+    return true;
+}
+
+/* Answers the request, or asks for the next round and returns false. */
+static bool answer_parts(scatter *sc, gather *g)
 {
     request *r = g->request;
     shard_answer *answers = memory_alloc((size_t)g->count * sizeof *answers);
     size_t count = 0;
     int32_t missing = 0, first_missing = -1;
+    bool answered = true;
     const part *refused = NULL;
     for (int32_t i = 0; answers && i < g->count; i++) { /* without `partial` the first missing part ends the others */
         const part *p = &g->parts[i];
@@ -78,12 +143,12 @@ static void answer_parts(gather *g)
         r->status = refused->status;
         out_text(&r->answer, refused->body.bytes);
     } else {
-        set_lsn(g);
-        merge_answers(r, g->metric, answers, count);
-        if (r->status == 200)
+        answered = merge_parts(sc, g, &(shard_answers){answers, count, g->metric});
+        if (answered && r->status == 200)
             put_missing(g, missing);
     }
     memory_free(answers);
+    return answered;
 }
 
 /* Answers the request if that is possible now. */
@@ -105,10 +170,8 @@ static bool gather_ends(scatter *sc, gather *g, bool stopping)
         request_fail(r, 499, "the client closed the connection");
     else if (stopping)
         request_fail(r, 503, "the server is stopping");
-    else if (done && (g->verify == VERIFY_NOT || verify_done(sc, g)))
-        answer_parts(g);
     else
-        return false;
+        return done && (g->verify == VERIFY_NOT || verify_done(sc, g)) && answer_parts(sc, g);
     return true;
 }
 
@@ -116,8 +179,6 @@ static void gather_begin(scatter *sc, gather *g)
 {
     atomic_fetch_add(&sc->requests, 1);
     peers_update(&sc->peers, sc->nodes);
-    for (int32_t i = 0; i < g->part_count; i++)
-        part_begin(&g->parts[i]);
     for (int32_t i = 0; i < g->count; i++)
         part_continue(sc, g, i);
     if (g->verify != VERIFY_NOT)
@@ -266,41 +327,64 @@ static char *make_path(const request *r, const char *collection)
     return NULL;
 }
 
-void scatter_submit(scatter *sc, request *r, const scatter_target *target)
+static gather *gather_create(scatter *sc, request *r, const scatter_target *target)
 {
     const int32_t shards = sc->server->config.follow.shards;
-    const char *refused = merge_refusal(r);
-    if (refused || atomic_fetch_add(&sc->waiting, 1) >= sc->server->config.queue_limit) {
-        if (refused)
-            request_fail(r, 501, "%s: not available on a collection that is spread over shards", refused);
-        else
-            request_fail(r, 429, "%lld requests are already waiting; try again", (long long)sc->server->config.queue_limit);
-        if (!refused)
-            atomic_fetch_sub(&sc->waiting, 1);
-        request_done(r);
-        return;
-    }
-    const int32_t part_count = target->verified ? PART_KINDS * shards : shards;
-    gather *g = memory_alloc_zeroed(1, sizeof *g);
-    part *parts = g ? memory_alloc_zeroed((size_t)part_count, sizeof *parts) : NULL;
-    char *path = parts ? make_path(r, target->collection) : NULL;
     const char *partial = request_argument(r, "partial");
-    if (!path) {
-        memory_free(parts);
-        memory_free(g);
+    gather *g = memory_alloc_zeroed(1, sizeof *g);
+    if (!g)
+        return NULL;
+    *g = (gather){.request = r,
+                  .path = make_path(r, target->collection),
+                  .count = shards,
+                  .part_count = target->verified ? PART_KINDS * shards : shards,
+                  .verify = target->verified ? VERIFY_COMPARES : VERIFY_NOT,
+                  .metric = target->metric,
+                  .lowest = UINT64_MAX,
+                  .partial = partial && strcmp(partial, "true") == 0};
+    g->parts = memory_alloc_zeroed((size_t)g->part_count, sizeof *g->parts);
+    for (int32_t i = 0; g->parts && i < g->part_count; i++)
+        part_begin(&g->parts[i]);
+    if (g->path && g->parts)
+        return g;
+    memory_free(g->path);
+    memory_free(g->parts);
+    memory_free(g);
+    return NULL;
+}
+
+/* Makes what a request needs, and checks whether it can be answered. */
+static gather *gather_make(scatter *sc, request *r, const scatter_target *target)
+{
+    if (!merge_can(r)) {
+        request_fail(r, 501, "%s: not available on a collection that is spread over shards", r->route->path);
+        return NULL;
+    }
+    gather *g = gather_create(sc, r, target);
+    ww_status status = g ? WW_OK : memory_failed("a request to other nodes", sizeof *g);
+    if (status == WW_OK && merge_searches_rows(r) && rounds_needed(r))
+        status = rounds_create(r, target->metric, &g->rounds);
+    if (status == WW_OK && g->rounds && rounds_ask(g->rounds, &g->asked) && g->asked.failed)
+        status = memory_failed("a request to other nodes", g->asked.length);
+    if (status == WW_OK)
+        return g;
+    request_fail_status(r, status);
+    if (g)
+        gather_free(sc, g);
+    return NULL;
+}
+
+void scatter_submit(scatter *sc, request *r, const scatter_target *target)
+{
+    const bool full = atomic_fetch_add(&sc->waiting, 1) >= sc->server->config.queue_limit;
+    gather *g = full ? NULL : gather_make(sc, r, target);
+    if (full)
+        request_fail(r, 429, "%lld requests are already waiting; try again", (long long)sc->server->config.queue_limit);
+    if (!g) {
         atomic_fetch_sub(&sc->waiting, 1);
-        request_fail_status(r, memory_failed("a request to other nodes", sizeof *g));
         request_done(r);
         return;
     }
-    *g = (gather){.request = r,
-                  .path = path,
-                  .parts = parts,
-                  .count = shards,
-                  .part_count = part_count,
-                  .verify = target->verified ? VERIFY_COMPARES : VERIFY_NOT,
-                  .metric = target->metric};
-    g->partial = partial && strcmp(partial, "true") == 0;
     pthread_mutex_lock(&sc->server->lock);
     r->state = REQUEST_RUNNING;
     pthread_mutex_unlock(&sc->server->lock);

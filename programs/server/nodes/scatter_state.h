@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "server/nodes/peers.h"
+#include "server/nodes/rounds.h"
 #include "server/nodes/scatter.h"
 #include "server/state.h"
 
@@ -28,9 +29,10 @@ typedef struct part {
     attempt attempts[ATTEMPTS];
     unsigned char tried[NODES_MAX];
     bool done, missing;
-    bool again;   /* the replica computes it from its file */
-    int32_t only; /* the replica that is asked, and no other; -1: any */
-    int32_t from; /* the replica that answered; -1: none yet */
+    bool again;    /* the replica computes it from its file */
+    bool outvoted; /* the replica is only told that its file is wrong */
+    int32_t only;  /* the replica that is asked, and no other; -1: any */
+    int32_t from;  /* the replica that answered; -1: none yet */
     char name[NODE_NAME_BYTES];
     int status;
     out body;
@@ -38,10 +40,10 @@ typedef struct part {
     char rows[ROWS_BYTES]; /* the digest of the rows that the answer was made of; empty: they changed meanwhile */
 } part;
 
-/* A request that is verified has four parts for each shard, `count` apart: the answer; that of a second replica; and those that
- * the two compute from their files if they differ. */
-typedef enum part_kind { PART_ANSWER, PART_WITNESS, PART_ANSWER_AGAIN, PART_WITNESS_AGAIN, PART_KINDS } part_kind;
-typedef enum verify_state { VERIFY_NOT, VERIFY_COMPARES, VERIFY_DECIDES, VERIFY_OVER } verify_state;
+/* A request that is verified has these parts for each shard, `count` apart: the answer; that of a second replica; those that
+ * the two compute from their files if they differ; and what a third computes if these differ, too. */
+typedef enum part_kind { PART_ANSWER, PART_WITNESS, PART_ANSWER_AGAIN, PART_WITNESS_AGAIN, PART_THIRD, PART_KINDS } part_kind;
+typedef enum verify_state { VERIFY_NOT, VERIFY_COMPARES, VERIFY_DECIDES, VERIFY_VOTES, VERIFY_TELLS, VERIFY_OVER } verify_state;
 
 struct gather {
     request *request;
@@ -52,7 +54,12 @@ struct gather {
     int32_t part_count; /* `count`, or PART_KINDS times as many */
     verify_state verify;
     ww_metric metric;
-    bool partial; /* shards may be missing */
+    bool partial;    /* shards may be missing */
+    uint64_t lowest; /* of the places in the log that the answers say */
+    rounds *rounds;  /* NULL: the request is asked once */
+    out asked;       /* the body of the round; empty: the request's own */
+    out *kept;       /* the answers of the rounds before */
+    int64_t kept_count, kept_room;
 };
 
 struct scatter {

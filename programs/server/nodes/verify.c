@@ -1,6 +1,7 @@
 /* Searches that two replicas of each shard compute. Equal rows give equal bits on every device, so answers of replicas that say
  * they have the same rows must be equal. If they are not, both compute the search again on the CPU from their files, which is
- * the answer then; the one whose memory does not give that leaves service by itself (again.c). */
+ * the answer then; the one whose memory does not give that leaves service by itself (again.c). If the files differ, too, a
+ * third replica decides, and the one that it contradicts must leave service. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -43,7 +44,8 @@ void verify_begin(scatter *sc, gather *g)
         part *witness = part_of(g, i, PART_WITNESS);
         memcpy(witness->tried, part_of(g, i, PART_ANSWER)->tried, sizeof witness->tried);
         part_continue(sc, g, i + g->count);
-        part_of(g, i, PART_ANSWER_AGAIN)->done = part_of(g, i, PART_WITNESS_AGAIN)->done = true;
+        part_of(g, i, PART_ANSWER_AGAIN)->done = part_of(g, i, PART_WITNESS_AGAIN)->done = part_of(g, i, PART_THIRD)->done =
+            true;
     }
 }
 
@@ -79,17 +81,22 @@ static bool is_over(scatter *sc, part *witness)
     return true;
 }
 
+/* Makes a part for the replica that has answered as `from`, and for no other. */
+static void begin_again(gather *g, const part *from, int32_t index)
+{
+    part *p = &g->parts[index];
+    part_begin(p);
+    p->again = true;
+    p->only = from->from;
+    memcpy(p->name, from->name, sizeof p->name);
+}
+
 /* Asks the two replicas of a shard that differ to compute it again. */
 static void ask_again(scatter *sc, gather *g, int32_t shard)
 {
     for (int i = 0; i < 2; i++) {
-        const part *first = part_of(g, shard, i == 0 ? PART_ANSWER : PART_WITNESS);
         const int32_t index = shard + (int32_t)(i == 0 ? PART_ANSWER_AGAIN : PART_WITNESS_AGAIN) * g->count;
-        part *p = &g->parts[index];
-        part_begin(p);
-        p->again = true;
-        p->only = first->from;
-        memcpy(p->name, first->name, sizeof p->name);
+        begin_again(g, part_of(g, shard, i == 0 ? PART_ANSWER : PART_WITNESS), index);
         part_continue(sc, g, index);
     }
 }
@@ -155,20 +162,68 @@ static void log_difference(const scatter *sc, const gather *g, int32_t shard)
     put_result(&line, "second", second);
     put_result(&line, "first_from_file", part_of(g, shard, PART_ANSWER_AGAIN));
     put_result(&line, "second_from_file", part_of(g, shard, PART_WITNESS_AGAIN));
+    if (part_of(g, shard, PART_THIRD)->again) {
+        out_format(&line, ",\"third_node\":\"%s\"", part_of(g, shard, PART_THIRD)->name);
+        put_result(&line, "third_from_file", part_of(g, shard, PART_THIRD));
+    }
     out_text(&line, "}\n");
     if (!line.failed)
         (void)!write(sc->server->log >= 0 ? sc->server->log : STDERR_FILENO, line.bytes, line.length);
     out_free(&line);
 }
 
-/* The answer is what both files say, or the only one that does. */
-static void decide(const scatter *sc, gather *g, int32_t shard)
+static bool has_answer(const part *p)
 {
-    part *answer = part_of(g, shard, PART_ANSWER);
-    part *first = part_of(g, shard, PART_ANSWER_AGAIN), *second = part_of(g, shard, PART_WITNESS_AGAIN);
-    part *right = first->missing || first->status != 200 ? second : first;
+    return !p->missing && p->status == 200;
+}
+
+/* Do the files of both say something else, so that a third replica must decide? */
+static bool is_split(const gather *g, int32_t shard)
+{
+    const part *first = part_of(g, shard, PART_ANSWER_AGAIN), *second = part_of(g, shard, PART_WITNESS_AGAIN);
+    return first->again && has_answer(first) && has_answer(second) && compare(first, second) == DIFFERENT;
+}
+
+/* Asks a third replica to compute it from its file. */
+static void ask_third(scatter *sc, gather *g, int32_t shard)
+{
+    part *third = part_of(g, shard, PART_THIRD);
+    part_begin(third);
+    third->again = true;
+    third->tried[part_of(g, shard, PART_ANSWER)->from] = third->tried[part_of(g, shard, PART_WITNESS)->from] = 1;
+    part_continue(sc, g, shard + (int32_t)PART_THIRD * g->count);
+}
+
+/* Which of the two that differ says what the third one says; PART_KINDS: none. */
+static part_kind vote(const gather *g, int32_t shard)
+{
+    const part *third = part_of(g, shard, PART_THIRD);
+    if (third->again && compare(third, part_of(g, shard, PART_ANSWER_AGAIN)) == SAME)
+        return PART_ANSWER_AGAIN;
+    return third->again && compare(third, part_of(g, shard, PART_WITNESS_AGAIN)) == SAME ? PART_WITNESS_AGAIN : PART_KINDS;
+}
+
+/* Tells the replica whose file a third one has contradicted. */
+static void tell_outvoted(scatter *sc, gather *g, int32_t shard, part_kind winner)
+{
+    const part_kind kind = winner == PART_ANSWER_AGAIN ? PART_WITNESS_AGAIN : PART_ANSWER_AGAIN;
+    const int32_t index = shard + (int32_t)kind * g->count;
+    out_free(&g->parts[index].body);
+    begin_again(g, part_of(g, shard, kind == PART_ANSWER_AGAIN ? PART_ANSWER : PART_WITNESS), index);
+    g->parts[index].outvoted = true;
+    part_continue(sc, g, index);
+    g->verify = VERIFY_TELLS;
+}
+
+/* The answer is what both files say, or the only one that does, or what two of three say. */
+static void decide(scatter *sc, gather *g, int32_t shard)
+{
+    part *answer = part_of(g, shard, PART_ANSWER), *first = part_of(g, shard, PART_ANSWER_AGAIN);
+    const bool split = is_split(g, shard);
+    const part_kind winner = split ? vote(g, shard) : has_answer(first) ? PART_ANSWER_AGAIN : PART_WITNESS_AGAIN;
+    part *right = winner == PART_KINDS ? NULL : part_of(g, shard, winner);
     log_difference(sc, g, shard);
-    if (right->missing || right->status != 200 || compare(first, second) == DIFFERENT) {
+    if (!right || !has_answer(right)) {
         answer->missing = true;
         text_copy(answer->why, sizeof answer->why, "its replicas give different answers, and cannot decide which is right");
         return;
@@ -177,6 +232,16 @@ static void decide(const scatter *sc, gather *g, int32_t shard)
     answer->body = right->body;
     right->body = (out){0};
     memcpy(answer->lsn, right->lsn, sizeof answer->lsn);
+    if (split)
+        tell_outvoted(sc, g, shard, winner);
+}
+
+static bool all_done(const gather *g)
+{
+    for (int32_t i = 0; i < g->part_count; i++)
+        if (!g->parts[i].done)
+            return false;
+    return true;
 }
 
 bool verify_done(scatter *sc, gather *g)
@@ -186,13 +251,19 @@ bool verify_done(scatter *sc, gather *g)
         over = is_over(sc, part_of(g, i, PART_WITNESS)) && over;
     if (g->verify == VERIFY_COMPARES && over)
         compare_all(sc, g);
-    for (int32_t i = 0; g->verify == VERIFY_DECIDES && i < g->part_count; i++)
-        over = over && g->parts[i].done;
-    if (g->verify != VERIFY_DECIDES || !over)
-        return g->verify == VERIFY_OVER;
-    for (int32_t i = 0; i < g->count; i++)
-        if (part_of(g, i, PART_ANSWER_AGAIN)->again)
-            decide(sc, g, i);
-    g->verify = VERIFY_OVER;
-    return true;
+    if (g->verify == VERIFY_DECIDES && all_done(g)) {
+        g->verify = VERIFY_VOTES;
+        for (int32_t i = 0; i < g->count; i++)
+            if (is_split(g, i))
+                ask_third(sc, g, i);
+    }
+    if (g->verify == VERIFY_VOTES && all_done(g)) {
+        g->verify = VERIFY_OVER;
+        for (int32_t i = 0; i < g->count; i++)
+            if (part_of(g, i, PART_ANSWER_AGAIN)->again)
+                decide(sc, g, i);
+    }
+    if (g->verify == VERIFY_TELLS && all_done(g))
+        g->verify = VERIFY_OVER;
+    return g->verify == VERIFY_OVER;
 }

@@ -342,14 +342,20 @@ bool prepare_facet(request *r)
            values_key_read(r, json_given(body, "key"), "key", &p->key);
 }
 
-/* A UUID is written in its usual form, whatever form it has in the payload. */
-static void put_facet(out *o, const value_counted *value)
+void put_facets(out *o, const value_counts *counts, int64_t limit, bool usual)
 {
-    point_id id;
-    if (json_type_of(value->json) == JSON_TEXT && point_id_read(value->json, id))
-        out_quoted(o, id, strlen(id));
-    else
-        out_bytes(o, value->json, value->bytes);
+    out_text(o, "{\"hits\":[");
+    for (int64_t i = 0; i < counts->count && i < limit; i++) {
+        const value_counted *value = &counts->values[i];
+        point_id id;
+        out_text(o, i > 0 ? ",{\"value\":" : "{\"value\":");
+        if (usual && json_type_of(value->json) == JSON_TEXT && point_id_read(value->json, id))
+            out_quoted(o, id, strlen(id));
+        else
+            out_bytes(o, value->json, value->bytes);
+        out_format(o, ",\"count\":%lld}", (long long)value->count);
+    }
+    out_text(o, "]}");
 }
 
 void run_facet(request *r)
@@ -369,13 +375,7 @@ void run_facet(request *r)
         request_fail_status(r, status);
     } else {
         request_result_begin(r);
-        out_text(&r->answer, "{\"hits\":[");
-        for (int64_t i = 0; i < counts.count && i < p->limit; i++) {
-            out_text(&r->answer, i > 0 ? ",{\"value\":" : "{\"value\":");
-            put_facet(&r->answer, &counts.values[i]);
-            out_format(&r->answer, ",\"count\":%lld}", (long long)counts.values[i].count);
-        }
-        out_text(&r->answer, "]}");
+        put_facets(&r->answer, &counts, r->part ? counts.count : p->limit, !r->part); /* counts of shards are summed */
         request_result_end(r);
     }
     value_counts_free(&counts);

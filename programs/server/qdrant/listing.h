@@ -46,6 +46,9 @@ bool prepare_scroll(request *r);
 void run_scroll(request *r);
 bool prepare_count(request *r);
 void run_count(request *r);
+
+/* Writes the first values; with a UUID in its `usual` form, whatever form it has in the payload. */
+void put_facets(out *o, const value_counts *counts, int64_t limit, bool usual);
 bool prepare_facet(request *r);
 void run_facet(request *r);
 

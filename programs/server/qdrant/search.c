@@ -206,7 +206,7 @@ static void put_hit(request *r, const search *s, const found_point *f, const sel
     out_text(&r->answer, "}");
 }
 
-static void put_hits(request *r, const search *s)
+void put_hits(request *r, const search *s)
 {
     out_text(&r->answer, "[");
     for (int64_t i = 0; i < s->found_count && job_look(i) == WW_OK; i++) {
@@ -351,6 +351,9 @@ static void make_groups(grouping *g)
 {
     const search *s = g->plan->searches;
     (void)!getrandom(&g->seed, sizeof g->seed, 0);
+    for (const char *key = g->plan->group_keys ? json_first(g->plan->group_keys) : NULL; key && !g->failed;
+         key = json_next(key))
+        (void)group_of(g, (value_counted){key, (size_t)(json_end(key) - key), 0});
     for (g->hit = 0; !g->failed && g->hit < s->found_count && job_look(g->hit) == WW_OK; g->hit++) {
         const char *payload = ww_results_payload(s->results, s->query, s->found[g->hit].hit);
         bool keys = false;
@@ -406,7 +409,7 @@ static int64_t proven_of(const search *s)
     return proven;
 }
 
-static void put_cost(request *r, const search *s)
+void put_cost(request *r, const search *s)
 {
     const search_cost sum = s->cost;
     ww_device_info device = ww_device_info_default();

@@ -73,6 +73,7 @@ struct search {
     ww_sparse_vector sparse; /* of SEARCH_SPARSE */
     ww_multivector multi;    /* of SEARCH_MULTI */
     char *words;             /* of SEARCH_WORDS: the text with the words; NULL: another kind */
+    ww_word_counts counts;   /* of SEARCH_WORDS over several shards: of all of them. `found` NULL: the collection's own */
     float *vector;           /* of SEARCH_NEAREST, once its examples are known */
     bool excludes_examples;  /* the search does not find its examples */
     char using[128];         /* the name of the vector */
@@ -123,10 +124,11 @@ typedef struct search_plan {
     search_form form;
     values_key group_by;
     int64_t group_size, group_limit;
-    bool group_payload; /* the client wants payloads; grouping needs them in any case */
-    bool with_cost;     /* the answer has the cost and the number of proven hits */
-    bool explain;       /* and what each stage of the plan did */
-    char *group_lookup; /* a collection whose ids are the groups' keys; NULL: none */
+    bool group_payload;     /* the client wants payloads; grouping needs them in any case */
+    const char *group_keys; /* a JSON list: the keys of as many groups as there may be, in this order; NULL: any */
+    bool with_cost;         /* the answer has the cost and the number of proven hits */
+    bool explain;           /* and what each stage of the plan did */
+    char *group_lookup;     /* a collection whose ids are the groups' keys; NULL: none */
     selection group_with;
 } search_plan;
 
@@ -164,6 +166,14 @@ void searches_run(entry *e, search **searches, size_t count, kept_results *kept)
 /* Runs trees that differ only in their vectors as the questions of one plan; each of the trees gets its cost, and is explained
  * if the first asks for that (search_stages.c). */
 ww_status stages_run(entry *e, search **trees, size_t count, ww_results **results);
+
+/* How a search fuses what it prefetches; and how many candidates one by maximal marginal relevance chooses from. */
+void search_fusion(const search *s, struct ww_fuse *how);
+int64_t search_candidates(const search *s);
+
+/* Write a list of what a search has found, and ,"cost":{...} with what it read. */
+void put_hits(request *r, const search *s);
+void put_cost(request *r, const search *s);
 
 /* Reads the formula of a search again, with the conditions on named vectors that only the entry knows. */
 ww_status formula_resolve(const entry *e, search *s);

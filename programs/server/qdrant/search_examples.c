@@ -170,21 +170,22 @@ static void normalize(float *vector, int32_t dim)
         vector[i] = (float)((double)vector[i] / sqrt(sum));
 }
 
+/* Fetches a point's vector. The node that asks for a part has sent it, because the point may be of another shard. */
 static ww_status get_vector(const entry *from, search_example *x, const search *s)
 {
     ww_results *found = NULL;
     const size_t bytes = (size_t)from->dim * sizeof *x->vector;
     const ww_filter *seen = s->excludes_examples ? s->filter.always : NULL; /* another collection is seen as a whole */
-    ww_status status = point_get(from, x->id, seen, WW_FETCH_VECTORS, &found);
-    x->vector = status == WW_OK ? memory_alloc(bytes) : NULL;
-    if (status == WW_OK && !x->vector)
-        status = memory_failed("a query", bytes);
-    if (status == WW_OK) {
-        memcpy(x->vector, ww_results_vector(found, 0, 0), bytes);
+    ww_status status = x->vector ? WW_OK : point_get(from, x->id, seen, WW_FETCH_VECTORS, &found);
+    if (status == WW_OK && !x->vector) {
+        x->vector = memory_alloc(bytes);
         x->dim = from->dim;
-        if (s->example_count > 1 && from->metric == WW_COSINE)
-            normalize(x->vector, from->dim);
+        status = x->vector ? WW_OK : memory_failed("a query", bytes);
+        if (status == WW_OK)
+            memcpy(x->vector, ww_results_vector(found, 0, 0), bytes);
     }
+    if (status == WW_OK && s->example_count > 1 && from->metric == WW_COSINE)
+        normalize(x->vector, (int32_t)x->dim);
     ww_results_destroy(found);
     return status;
 }

@@ -24,6 +24,7 @@ void search_free(search *s)
     memory_free(s->examples);
     memory_free(s->children);
     memory_free(s->words);
+    memory_free(s->counts.found);
     sparse_value_free(&s->sparse);
     multi_value_free(&s->multi);
     memory_free(s->vector);

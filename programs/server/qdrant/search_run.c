@@ -153,7 +153,7 @@ static ww_status make_ready(entry *e, search *s)
         status = resolve_filter(e, s);
     const bool query =
         s->kind == SEARCH_NEAREST || s->kind == SEARCH_SPARSE || s->kind == SEARCH_MULTI || s->kind == SEARCH_WORDS;
-    s->alone = !(query || s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF) || s->excludes_examples ||
+    s->alone = !(query || s->kind == SEARCH_RRF || s->kind == SEARCH_DBSF) || s->excludes_examples || s->counts.found ||
                (s->target && s->target->manhattan && query);
     for (size_t i = 0; status == WW_OK && i < s->child_count; i++) {
         status = make_ready(e, &s->children[i]);

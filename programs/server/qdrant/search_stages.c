@@ -190,6 +190,7 @@ static ww_status copy_others(building *b, built_stage *t, twins all)
         t->match = ww_match_default();
         t->match.texts = texts;
         t->match.mode = WW_MATCH_TEXT;
+        t->match.counts = t->search->counts.found ? &t->search->counts : NULL; /* then it is the only question */
         t->how.query.match = &t->match;
     }
     return WW_OK;
@@ -206,15 +207,18 @@ static ww_status set_query(building *b, built_stage *t, twins all)
     return t->search->kind == SEARCH_NEAREST ? copy_vectors(b, t, all) : copy_others(b, t, all);
 }
 
-static void set_fusion(built_stage *t)
+void search_fusion(const search *s, ww_fuse *how)
 {
-    const search *s = t->search;
-    ww_fuse *how = &t->how.fuse;
     *how = ww_fuse_default();
     how->fusion = s->kind == SEARCH_RRF ? WW_FUSION_SCALED_RANKS : WW_FUSION_DISTRIBUTIONS;
     how->constant = s->rank_constant - 1; /* ranks count from 0 in Qdrant's formula */
     how->weights = s->weights;
-    t->stage.fuse = how;
+}
+
+static void set_fusion(built_stage *t)
+{
+    search_fusion(t->search, &t->how.fuse);
+    t->stage.fuse = &t->how.fuse;
 }
 
 /* The ids of the examples, which the search must not find. */
@@ -250,6 +254,12 @@ static built_stage *begin_stage(building *b, search *s, ww_collection *collectio
     return t;
 }
 
+int64_t search_candidates(const search *s)
+{
+    const int64_t wanted = s->limit + s->offset, most = s->candidates > wanted ? s->candidates : wanted;
+    return most < WW_DIVERSITY_MAX ? most : WW_DIVERSITY_MAX;
+}
+
 /* Chooses among the nearest points those that are not like the ones before, by maximal marginal relevance. */
 static ww_status add_diversity(building *b, built_stage *candidates)
 {
@@ -258,8 +268,7 @@ static ww_status add_diversity(building *b, built_stage *candidates)
     if (!inputs)
         return memory_failed("a plan", sizeof *inputs);
     *inputs = (int32_t)(b->count - 1);
-    const int64_t wanted = s->limit + s->offset, most = s->candidates > wanted ? s->candidates : wanted;
-    candidates->stage.limit = most < WW_DIVERSITY_MAX ? most : WW_DIVERSITY_MAX;
+    candidates->stage.limit = search_candidates(s);
     candidates->stage.offset = 0;
     candidates->stage.has_threshold = false;
     built_stage *t = begin_stage(b, s, s->target->collection);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/instant.h"
 #include "base/json/json_value.h"
 #include "base/memory.h"
@@ -65,6 +66,15 @@ static bool same_value(const value_counted *a, const value_counted *b)
     return a->bytes == b->bytes && memcmp(a->json, b->json, a->bytes) == 0;
 }
 
+ww_status values_add(value_counts *counts, const char *value, int64_t count)
+{
+    const ww_status status =
+        array_reserve(&counts->values, &counts->capacity, counts->count + 1, sizeof *counts->values, "values");
+    if (status == WW_OK)
+        counts->values[counts->count++] = (value_counted){value, (size_t)(json_end(value) - value), count};
+    return status;
+}
+
 static bool tell_value(void *user, const char *value)
 {
     counting *c = user;
@@ -77,17 +87,8 @@ static bool tell_value(void *user, const char *value)
     for (int64_t i = c->begun; i < all->count; i++)
         if (same_value(&all->values[i], &made))
             return true;
-    if (all->count == all->capacity) {
-        const int64_t larger = all->capacity > 0 ? 2 * all->capacity : 64;
-        value_counted *moved = memory_resize(all->values, (size_t)larger * sizeof *moved);
-        all->failed = !moved;
-        if (!moved)
-            return false;
-        all->values = moved;
-        all->capacity = larger;
-    }
-    all->values[all->count++] = made;
-    return true;
+    all->failed = values_add(all, value, 1) != WW_OK;
+    return !all->failed;
 }
 
 ww_status values_count(value_counts *counts, const values_key *key, const char *payload)
@@ -133,7 +134,7 @@ ww_status values_sort(value_counts *counts)
         return status;
     for (int64_t i = 0; i < counts->count; i++) {
         if (kept > 0 && same_value(&counts->values[kept - 1], &counts->values[i]))
-            counts->values[kept - 1].count++;
+            counts->values[kept - 1].count += counts->values[i].count;
         else
             counts->values[kept++] = counts->values[i];
     }

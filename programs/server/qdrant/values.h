@@ -46,6 +46,9 @@ typedef struct value_counts {
  * freed. */
 ww_status values_count(value_counts *counts, const values_key *key, const char *payload);
 
+/* Adds a value as often as it was counted elsewhere. */
+ww_status values_add(value_counts *counts, const char *value, int64_t count);
+
 /* Merges equal values and sorts them, the most frequent first, on ties booleans, then numbers, then texts. */
 ww_status values_sort(value_counts *counts);
 void value_counts_free(value_counts *counts);

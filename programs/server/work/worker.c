@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/system/threads.h"
 #include "server/body/encoding.h"
+#include "server/nodes/step.h"
 #include "server/qdrant/collections/layout.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/route.h"
@@ -147,7 +148,10 @@ static readiness make_ready(request *r)
 static void run_together(request *list)
 {
     job_begin(list);
-    changes_run(list);
+    if (list->step)
+        step_run(list);
+    else
+        changes_run(list);
     job_end(list);
     for (request *r = list, *next; r; r = next) {
         next = r->next;
@@ -165,7 +169,7 @@ bool requests_run(queue *q, request *taken)
         const readiness ready = make_ready(r);
         if (ready == REQUEST_REFUSED) {
             request_done(r);
-        } else if (ready == REQUEST_READY && r->route->batched) {
+        } else if (ready == REQUEST_READY && r->route->batched && !r->step) {
             *batch_end = r;
             batch_end = &r->next;
         } else if (ready == REQUEST_READY) {

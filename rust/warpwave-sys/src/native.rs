@@ -914,6 +914,7 @@ mod vectors {
     pub const WW_ID_BYTES_MAX: i64 = 256;
     pub const WW_K_MAX: i64 = 16384;
     pub const WW_ROWS_MAX: i64 = 4294967295;
+    pub const WW_MATCH_WORDS_MAX: i64 = 1024;
     pub const WW_COSINE: ww_metric = 0;
     pub const WW_L2: ww_metric = 1;
     pub const WW_DOT: ww_metric = 2;
@@ -1018,12 +1019,21 @@ mod vectors {
     }
     #[repr(C)]
     #[derive(Clone, Copy, Debug)]
+    pub struct ww_word_counts {
+        pub texts: i64,
+        pub words: i64,
+        pub count: i64,
+        pub found: *mut i64,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug)]
     pub struct ww_match {
         pub struct_size: usize,
         pub texts: *const *const c_char,
         pub mode: ww_match_mode,
         pub fuse: *const ww_fuse,
         pub candidates: i64,
+        pub counts: *const ww_word_counts,
     }
     impl Default for ww_match {
         fn default() -> Self {
@@ -1152,6 +1162,7 @@ mod vectors {
         pub fn ww_collection_move(collection: *mut ww_collection, device: *mut ww_device) -> ww_status;
         pub fn ww_collection_count(collection: *mut ww_collection) -> i64;
         pub fn ww_collection_digest(collection: *mut ww_collection, digest: *mut u64) -> ww_status;
+        pub fn ww_collection_count_words(collection: *mut ww_collection, text: *const c_char, counts: *mut ww_word_counts) -> ww_status;
         pub fn ww_collection_describe(collection: *mut ww_collection, info: *mut ww_collection_info) -> ww_status;
         pub fn ww_collection_query(collection: *mut ww_collection, query: *const ww_query, results: *mut *mut ww_results) -> ww_status;
         pub fn ww_collection_search(collection: *mut ww_collection, query: *const ww_query, rows: *mut i64, scores: *mut f32) -> ww_status;

@@ -22,11 +22,13 @@ typedef struct matching {
     int64_t limit;      /* of each part */
 } matching;
 
-/* In a collection without texts words find nothing. If it has rows, the search fails with that reason. */
+/* In a collection without texts words find nothing. If it has rows, and is not a part of one that has texts, the search fails
+ * with that reason. */
 static ww_status texts_ready(const matching *m, bool *exist)
 {
+    const ww_word_counts *counts = m->query->match->counts;
     const ww_status status = texts_exist(&m->tables, exist);
-    if (status != WW_OK || *exist || m->v->record.live == 0)
+    if (status != WW_OK || *exist || m->v->record.live == 0 || (counts && counts->texts > 0))
         return status;
     return ww_fail(WW_INVALID_ARGUMENT, "collection '%s' has no texts, so words find nothing; add rows with texts", m->v->name);
 }
@@ -43,7 +45,9 @@ static ww_status find_words(const matching *m, ww_results **results)
         status = results_create(queries, queries * room, &made);
     for (int64_t q = 0; status == WW_OK && q < queries; q++) {
         const int64_t at = made->starts[q];
-        const text_search search = {m->query->match->texts[q], m->admitted, m->v->record.next_place, room};
+        const ww_match *match = m->query->match;
+        const text_search search = {match->texts[q], match->counts ? &match->counts[q] : NULL, m->admitted,
+                                    m->v->record.next_place, room};
         text_hits hits = {made->handles + at, made->rows + at, made->scores + at, 0};
         if (exist)
             status = texts_search(&m->tables, &search, &hits);
@@ -108,4 +112,12 @@ ww_status view_match(view *v, const ww_query *query, const view_places *only, ww
         status = mark_parts(made);
     memory_free(m.admitted);
     return view_finish(v, status, query->fetch, made, results);
+}
+
+ww_status view_count_words(view *v, const char *text, ww_word_counts *counts)
+{
+    const text_tables tables = {v->db, v->schema, v->record.name};
+    bool exist = false;
+    const ww_status status = texts_exist(&tables, &exist);
+    return status == WW_OK ? texts_count(exist ? &tables : NULL, text, counts) : status;
 }

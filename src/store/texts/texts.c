@@ -1,6 +1,7 @@
 /* The texts of rows and their index of words. */
 #include "store/texts/texts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -230,7 +231,7 @@ char *texts_expression(const char *text)
 {
     sqlite3_str *expression = sqlite3_str_new(NULL);
     int words = 0;
-    for (text += strspn(text, WHITE); *text && words < TEXT_WORDS_MAX; text += strspn(text, WHITE), words++) {
+    for (text += strspn(text, WHITE); *text && words < WW_MATCH_WORDS_MAX; text += strspn(text, WHITE), words++) {
         const size_t length = strcspn(text, WHITE);
         sqlite3_str_appendall(expression, words > 0 ? " OR \"" : "\"");
         for (size_t i = 0; i < length; i++)
@@ -257,7 +258,7 @@ static ww_status collect(const text_tables *t, sqlite3_stmt *found, const text_s
             continue;
         hits->handles[hits->count] = sqlite3_column_int64(found, 0);
         hits->places[hits->count] = place;
-        hits->scores[hits->count++] = (float)-sqlite3_column_double(found, 2);
+        hits->scores[hits->count++] = (float)sqlite3_column_double(found, 2);
     }
     return code == SQLITE_ROW || code == SQLITE_DONE ? WW_OK : sqlite_failed(t->db, code, t->name);
 }
@@ -271,16 +272,85 @@ ww_status texts_search(const text_tables *t, const text_search *search, text_hit
         return ww_fail(WW_OUT_OF_MEMORY, "no memory for the words of a search");
     ww_status status = WW_OK;
     if (expression[0] && search->limit > 0)
-        status =
-            schema_statement(t->db, &found,
-                             "SELECT f.rowid, r.place, f.rank FROM \"%w\".\"%w_fts\" AS f CROSS JOIN \"%w\".\"%w_rows\" AS r "
-                             "ON r.handle = f.rowid WHERE f.\"%w_fts\" MATCH ?1 ORDER BY f.rank, f.rowid",
-                             t->schema, t->name, t->schema, t->name, t->name);
+        status = schema_statement(t->db, &found,
+                                  "SELECT f.rowid, r.place, ww_bm25(f.\"%w_fts\", ?2) AS score FROM \"%w\".\"%w_fts\" AS f "
+                                  "CROSS JOIN \"%w\".\"%w_rows\" AS r ON r.handle = f.rowid WHERE f.\"%w_fts\" MATCH ?1 "
+                                  "ORDER BY score DESC, f.rowid",
+                                  t->name, t->schema, t->name, t->schema, t->name, t->name);
     if (status == WW_OK && found) {
         sqlite3_bind_text(found, 1, expression, -1, SQLITE_STATIC);
+        (void)texts_bind_counts(found, 2, search->counts);
         status = collect(t, found, search, hits);
     }
     sqlite3_finalize(found);
     sqlite3_free(expression);
+    return status;
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------------------------ */
+
+/* Reads what the only row of a statement has in its only column; 0 and "" if there is no row. */
+static ww_status read_row(const text_tables *t, sqlite3_stmt *s, int64_t *number, int64_t *second)
+{
+    const int code = sqlite3_step(s);
+    const char *text = code == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : NULL;
+    const char *space = text ? strchr(text, ' ') : NULL;
+    *number = text ? strtoll(text, NULL, 10) : 0;
+    if (second)
+        *second = space ? strtoll(space, NULL, 10) : 0;
+    return code == SQLITE_ROW || code == SQLITE_DONE ? WW_OK : sqlite_failed(t->db, code, t->name);
+}
+
+/* Counts the texts with a word. */
+static ww_status count_word(const text_tables *t, sqlite3_stmt *s, const char *text, size_t length, int64_t *found)
+{
+    char *word = sqlite3_mprintf("%.*s", (int)length, text), *expression = word ? texts_expression(word) : NULL;
+    sqlite3_free(word);
+    if (!expression)
+        return ww_fail(WW_OUT_OF_MEMORY, "no memory for the words of a search");
+    sqlite3_bind_text(s, 1, expression, -1, sqlite3_free);
+    const ww_status status = read_row(t, s, found, NULL);
+    sqlite3_reset(s);
+    return status;
+}
+
+/* Counts for each word of the text; without a statement there are none. */
+static ww_status count_words(const text_tables *t, sqlite3_stmt *s, const char *text, ww_word_counts *counts)
+{
+    const int64_t room = counts->count;
+    ww_status status = WW_OK;
+    counts->count = 0;
+    for (text += strspn(text, WHITE); *text && counts->count < WW_MATCH_WORDS_MAX; text += strspn(text, WHITE)) {
+        const size_t length = strcspn(text, WHITE);
+        if (counts->count == room)
+            return ww_fail(WW_OUT_OF_RANGE, "there is room for the counts of %lld words; the text has more", (long long)room);
+        int64_t *found = &counts->found[counts->count++];
+        *found = 0;
+        if (s)
+            status = count_word(t, s, text, length, found);
+        if (status != WW_OK)
+            return status;
+        text += length;
+    }
+    return WW_OK;
+}
+
+ww_status texts_count(const text_tables *t, const char *text, ww_word_counts *counts)
+{
+    sqlite3_stmt *sizes = NULL, *words = NULL;
+    counts->texts = counts->words = 0;
+    if (!t)
+        return count_words(NULL, NULL, text, counts);
+    ww_status status = schema_statement(t->db, &sizes, "SELECT ww_text_totals(\"%w_fts\") FROM \"%w\".\"%w_fts\" LIMIT 1",
+                                        t->name, t->schema, t->name);
+    if (status == WW_OK)
+        status = read_row(t, sizes, &counts->texts, &counts->words);
+    sqlite3_finalize(sizes);
+    if (status == WW_OK)
+        status = schema_statement(t->db, &words, "SELECT count(*) FROM \"%w\".\"%w_fts\" AS f WHERE f.\"%w_fts\" MATCH ?1",
+                                  t->schema, t->name, t->name);
+    if (status == WW_OK)
+        status = count_words(t, words, text, counts);
+    sqlite3_finalize(words);
     return status;
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <warpwave/vectors.h>
+
 #include "store/sqlite_api.h"
 
 /* A collection's table of texts, as a connection sees it. */
@@ -21,8 +23,6 @@ typedef struct text_tables {
     const char *schema;
     const char *name; /* of the collection, as in its record */
 } text_tables;
-
-enum { TEXT_WORDS_MAX = 1024 }; /* of a search */
 
 /* Does the table exist? WW_CORRUPT_FILE if a table of that name is not a store's. This and all functions below run in the
  * caller's transaction. */
@@ -72,9 +72,20 @@ ww_status text_writer_clear(text_writer *w, const text_tables *t);
  * is read as FTS5 syntax. From sqlite3_malloc(); NULL if out of memory; "" for a text without words. */
 char *texts_expression(const char *text);
 
+/* Counts the texts, their words, and the texts with each word of a search, as ww_collection_count_words() says. NULL: there are
+ * no texts. */
+ww_status texts_count(const text_tables *t, const char *text, ww_word_counts *counts);
+
+/* Makes the functions by which texts are searched and counted known to a connection. Returns SQLite's code. */
+int texts_register(sqlite3 *db);
+
+/* Gives a statement the counts for ww_bm25(); NULL: those of the table. */
+int texts_bind_counts(sqlite3_stmt *statement, int parameter, const ww_word_counts *counts);
+
 /* Places that may be found: bit p%64 of word p/64 admits place p; NULL admits all. */
 typedef struct text_search {
     const char *text;
+    const ww_word_counts *counts; /* for the scores; NULL: those of the table */
     const uint64_t *admitted;
     int64_t admitted_places;
     int64_t limit;

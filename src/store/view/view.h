@@ -77,6 +77,9 @@ ww_status view_query(view *v, const ww_query *query, const view_places *only, ww
 /* Searches with a query that has a `match`. With WW_MATCH_TEXT the view need not be ready to search. */
 ww_status view_match(view *v, const ww_query *query, const view_places *only, ww_results **results);
 
+/* Counts what the scores of a search by words depend on. */
+ww_status view_count_words(view *v, const char *text, ww_word_counts *counts);
+
 /* Searches with a query that has `sparse`. The view need not be ready to search. */
 ww_status view_sparse(view *v, const ww_query *query, const view_places *only, ww_results **results);
 

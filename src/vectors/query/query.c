@@ -210,6 +210,14 @@ static ww_status check_where(const ww_collection *c, const char *function, const
 }
 
 /* Reads the caller's struct of a search by words into `match`, which the query then points to. */
+static bool counts_are_valid(const ww_word_counts *counts)
+{
+    bool valid = counts->texts >= 0 && counts->words >= 0 && counts->count >= 0 && (counts->count == 0 || counts->found);
+    for (int64_t i = 0; valid && i < counts->count; i++)
+        valid = counts->found[i] >= 0;
+    return valid;
+}
+
 static ww_status take_match(const ww_collection *c, const char *function, ww_query *query, ww_match *match)
 {
     ww_status status = struct_read(match, sizeof *match, query->match, function, "ww_match");
@@ -235,6 +243,11 @@ static ww_status take_match(const ww_collection *c, const char *function, ww_que
         if (!match->texts[i] || !utf8_check(match->texts[i], strlen(match->texts[i])))
             return ww_fail(WW_INVALID_ARGUMENT, "%s: match->texts[%lld] is %s", function, (long long)i,
                            match->texts[i] ? "not UTF-8" : "NULL");
+    for (int64_t i = 0; match->counts && i < query->query_count; i++)
+        if (!counts_are_valid(&match->counts[i]))
+            return ww_fail(WW_INVALID_ARGUMENT,
+                           "%s: match->counts[%lld] needs numbers that are not negative, one for each word", function,
+                           (long long)i);
     query->match = match;
     return WW_OK;
 }
@@ -408,4 +421,22 @@ ww_status ww_collection_search(ww_collection *collection, const ww_query *query,
         status = collection->operations->search(collection, &asked, rows, scores);
     query_release(&held);
     return status;
+}
+
+ww_status ww_collection_count_words(ww_collection *collection, const char *text, ww_word_counts *counts)
+{
+    FLOAT_GUARD();
+    static const char function[] = "ww_collection_count_words";
+    const ww_status status = collection_check(collection, function);
+    if (status != WW_OK)
+        return status;
+    if (!text || !counts || !counts->found)
+        return fail_null(function, !text ? "text" : !counts ? "counts" : "counts->found");
+    if (!collection->operations->texts)
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: collection '%s' is in memory, and only a store searches by words", function,
+                       collection->name);
+    if (counts->count < 0 || !utf8_check(text, strlen(text)))
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: %s", function,
+                       counts->count < 0 ? "counts->count is negative" : "text is not UTF-8");
+    return collection->operations->count_words(collection, text, counts);
 }

@@ -102,6 +102,8 @@ static void a_replica_is_chosen(void **state)
     for (int i = 0; i < 5; i++)
         p->list[i] = (peer){.shard = i == 4, .alive = i != 3, .listed = true, .running = 3 - i};
     assert_int_equal(peers_choose(p, 0, tried, 100), 2);
+    p->list[2].asked = 7; /* only equally busy ones take turns */
+    assert_int_equal(peers_choose(p, 0, tried, 100), 2);
     p->list[2].failed_seconds = 99.5;
     assert_int_equal(peers_choose(p, 0, tried, 100), 1);
     assert_int_equal(peers_choose(p, 0, tried, 101), 2);
