@@ -13,6 +13,7 @@
 #include "server/http.h"
 #include "server/qdrant/collections/strict.h"
 #include "server/route.h"
+#include "server/snapshots/snapshots.h"
 #include "server/state.h"
 #include "server/work/documents.h"
 
@@ -71,6 +72,8 @@ static void ask(const route *at, char *body, size_t length)
 {
     static char url[] = "/collections/docs";
     request r = {.server = &served, .route = at, .url = url, .body = body, .body_length = length};
+    if (route_uploads(&r))
+        return; /* its body goes into a file while it comes */
     r.names[0] = memory_copy_text("docs", 4);
     r.names[1] = memory_copy_text("7", 1);
     if (!r.names[0] || !r.names[1])
