@@ -74,7 +74,7 @@ ARROWS = {
     "server": ["snapshot", "base"],
     "warpwave": ["files/matrix.h", "arithmetic/row_values.h", "base"],
     "warpwave/store": ["warpwave", "snapshot", "files/matrix.h", "arithmetic/row_values.h", "base"],
-    "warpwave/serve": ["warpwave/.", "warpwave/text/lines.h", "server/.", "base"],
+    "warpwave/serve": ["warpwave/.", "warpwave/text/lines.h", "warpwave/model/place.h", "server/.", "base"],
     "warpwave/key": ["warpwave/.", "server/keys/keys.h", "server/out.h", "base"],
     "warpwave/cluster": ["warpwave/.", "server/nodes/members.h", "base"],
     # Tools of the tests, which nothing else includes.

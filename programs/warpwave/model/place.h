@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* Writes where the model is. A name of the catalogue or of a hub that is no file here is one in the folder of models:
+/* Writes where the model is. A name of the catalogue or of a hub that does not name a file here is one in the folder of models:
  * WARPWAVE_MODELS, XDG_CACHE_HOME/warpwave or ~/.cache/warpwave. If it is not there either, it is fetched after asking on the
  * terminal, or at once with `yes`. Any other path stays as it is. */
 ww_status model_place(const char *given, bool yes, char path[PATH_MAX]);

@@ -34,6 +34,7 @@ typedef struct searching {
     ww_tensor query;                /* [query_count, dim] */
     ww_tensor similarities, maxima; /* room for a chunk */
     int64_t chunk_numbers;
+    bool fast;        /* scores are estimates */
     uint32_t *slots;  /* admitted ones of a segment; room for all of the largest */
     uint32_t *rows;   /* of the scores of a segment */
     float *host;      /* scores */
@@ -53,8 +54,9 @@ typedef struct scoring {
     ww_tensor flat, query, sims, by_row, maxima, scores;
 } scoring;
 
-static ww_status scoring_make(const searching *s, const ww_tensor *rows, int64_t at, bool fast, scoring *made)
+static ww_status scoring_make(const searching *s, const ww_tensor *rows, int64_t at, scoring *made)
 {
+    const bool fast = s->fast;
     const int64_t count = rows->layout.shape[0], length = rows->layout.shape[1], n = count * length, q = s->query_count;
     ww_status status = ww_tensor_reshape(rows, 2, (const int64_t[]){n, s->set->dim}, &made->flat);
     if (status == WW_OK)
@@ -71,10 +73,11 @@ static ww_status scoring_make(const searching *s, const ww_tensor *rows, int64_t
 
 /* Queues the scores of rows [count, length, dim], to lie at `at`. The similarities of a row are beside each other where fast
  * products estimate them, because a GPU finds their maximum faster then. */
-static ww_status score_rows(const searching *s, const ww_tensor *rows, int64_t at, bool fast)
+static ww_status score_rows(const searching *s, const ww_tensor *rows, int64_t at)
 {
+    const bool fast = s->fast;
     scoring v = {0};
-    ww_status status = scoring_make(s, rows, at, fast, &v);
+    ww_status status = scoring_make(s, rows, at, &v);
     if (status == WW_OK)
         status = fast ? ww_tensor_matmul(&s->query, &v.flat, WW_MATH_FAST, &v.sims)
                       : ww_tensor_matmul(&v.flat, &v.query, WW_MATH_CANONICAL, &v.sims);
@@ -94,7 +97,7 @@ static bool is_admitted(const sparse_search *o, uint32_t row)
 }
 
 /* Scores `count` rows of a segment from `first`: of all its rows if `whole`, else of those in s->slots. */
-static ww_status score_chunk(searching *s, const multi_segment *part, bool whole, int64_t first, int64_t count, bool fast)
+static ww_status score_chunk(searching *s, const multi_segment *part, bool whole, int64_t first, int64_t count)
 {
     ww_tensor rows = {0}, ids = {0};
     ww_status status = whole ? ww_tensor_narrow(&part->vectors, 0, first, count, &rows)
@@ -102,7 +105,7 @@ static ww_status score_chunk(searching *s, const multi_segment *part, bool whole
     if (status == WW_OK && !whole)
         status = ww_tensor_index_select(&part->vectors, &ids, 0, &rows);
     if (status == WW_OK)
-        status = score_rows(s, &rows, first, fast);
+        status = score_rows(s, &rows, first);
     ww_tensor_release(&rows);
     ww_tensor_release(&ids);
     return status;
@@ -116,7 +119,7 @@ static int64_t chunk_rows(const searching *s, const multi_segment *part)
 }
 
 /* Scores at least the admitted rows of a segment: s->host has `scored` scores, of s->rows. */
-static ww_status score_segment(searching *s, const multi_segment *part, bool fast, int64_t *scored)
+static ww_status score_segment(searching *s, const multi_segment *part, int64_t *scored)
 {
     const int64_t at_once = chunk_rows(s, part);
     int64_t admitted = 0;
@@ -130,7 +133,7 @@ static ww_status score_segment(searching *s, const multi_segment *part, bool fas
     ww_status status = WW_OK;
     for (int64_t first = 0; status == WW_OK && first < *scored; first += at_once) {
         status = cancel_asked() ? ww_fail(WW_CANCELLED, "the search was cancelled")
-                                : score_chunk(s, part, whole, first, min_i64(at_once, *scored - first), fast);
+                                : score_chunk(s, part, whole, first, min_i64(at_once, *scored - first));
     }
     ww_tensor scores = {0};
     if (status == WW_OK)
@@ -146,7 +149,7 @@ static ww_status score_segment(searching *s, const multi_segment *part, bool fas
 static ww_status search_segment(searching *s, const multi_segment *part, key_list *list)
 {
     int64_t scored;
-    ww_status status = score_segment(s, part, false, &scored);
+    ww_status status = score_segment(s, part, &scored);
     for (int64_t i = 0; status == WW_OK && i < scored; i++)
         status = sparse_offer(&s->offer, list, s->rows[i], s->host[i]);
     return status;
@@ -177,13 +180,15 @@ static double error_of(const searching *s)
 static ww_status estimate_all(searching *s, estimate *all, int64_t *count)
 {
     ww_status status = WW_OK;
+    s->fast = true;
     for (int64_t i = 0; status == WW_OK && i < s->set->segment_count; i++) {
         int64_t scored;
-        status = score_segment(s, &s->set->segments[i], true, &scored);
+        status = score_segment(s, &s->set->segments[i], &scored);
         for (int64_t j = 0; status == WW_OK && j < scored; j++)
             if (is_admitted(&s->offer, s->rows[j]))
                 all[(*count)++] = (estimate){s->rows[j], s->host[j]};
     }
+    s->fast = false;
     return status;
 }
 

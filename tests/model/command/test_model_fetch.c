@@ -183,7 +183,7 @@ static void a_model_of_a_hub_is_fetched_and_converted(void **state)
     COMMAND_SAYS(1, "no config.json on the hub", "model", "fetch", "owner/other", "--out", scratch_path("x.gguf"));
 }
 
-/* A name in the place of a file: asked for on a terminal, refused without one, fetched with --yes, and then there. */
+/* A name instead of a file: asked for on a terminal, refused without one, fetched with --yes, and then there. */
 static void a_model_is_found_by_its_name(void **state)
 {
     (void)state;
