@@ -215,7 +215,7 @@ def _ids(tokens: Any) -> npt.NDArray[np.int32]:
 def placed(path: Union[str, "os.PathLike[str]"], fetch: bool) -> str:
     """Return the file of a model. A name that is no file is asked of the command, which fetches it if it may."""
     given = os.fspath(path)
-    command = None if os.path.exists(given) or given.endswith(".gguf") and not given.startswith("hf:") else command_path()
+    command = None if "\0" in given or os.path.exists(given) or given.endswith(".gguf") and not given.startswith("hf:") else command_path()
     if command is None:
         return given
     ran = subprocess.run([command, "model", "path", given, *(["--yes"] if fetch else [])], stdout=subprocess.PIPE,

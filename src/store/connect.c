@@ -57,12 +57,10 @@ static ww_status set_up(const ww_store *store, sqlite3 *db, bool reads_only)
         status = schema_run(db, "PRAGMA mmap_size = 0");
     if (status == WW_OK && !reads_only)
         status = schema_run(db, "PRAGMA cache_size = -%d", WRITER_CACHE_KIB);
-    if (status == WW_OK && !reads_only) { /* collections are also virtual tables, which only their module can create and drop */
-        const int code = module_register(db, NULL);
+    if (status == WW_OK) { /* collections are also virtual tables, which only their module can create and drop */
+        const int code = reads_only ? texts_register(db) : module_register(db, NULL);
         status = code == SQLITE_OK ? WW_OK : sqlite_failed(db, code, "registering the module warpwave");
     }
-    if (status == WW_OK && texts_register(db) != SQLITE_OK)
-        status = sqlite_failed(db, sqlite3_errcode(db), "registering the functions that score texts");
     if (status == WW_OK && reads_only)
         status = schema_run(db, "PRAGMA query_only = on");
     return status;

@@ -3,11 +3,14 @@
 
 #include "store/sqlite/functions.h"
 #include "store/sqlite/table.h"
+#include "store/texts/texts.h"
 
 int module_register(sqlite3 *db, char **message)
 {
     embedder *shared = NULL;
     int code = functions_register(db);
+    if (code == SQLITE_OK)
+        code = texts_register(db);
     if (code == SQLITE_OK)
         code = models_register(db, &shared);
     /* The functions share the model and live as long as the connection. */

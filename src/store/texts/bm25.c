@@ -131,14 +131,15 @@ int texts_register(sqlite3 *db)
 {
     sqlite3_stmt *asked = NULL;
     fts5_api *api = NULL;
-    if (sqlite3_prepare_v2(db, "SELECT fts5(?1)", -1, &asked, NULL) != SQLITE_OK)
-        return SQLITE_OK; /* without FTS5 there are no texts */
-    sqlite3_bind_pointer(asked, 1, &api, "fts5_api_ptr", NULL);
-    (void)sqlite3_step(asked);
-    sqlite3_finalize(asked);
-    if (!api)
-        return SQLITE_OK;
-    const int code = api->xCreateFunction(api, "ww_bm25", NULL, score, NULL);
+    int code = sqlite3_prepare_v2(db, "SELECT fts5(?1)", -1, &asked, NULL);
+    if (code == SQLITE_OK) {
+        sqlite3_bind_pointer(asked, 1, &api, "fts5_api_ptr", NULL);
+        (void)sqlite3_step(asked);
+        code = sqlite3_finalize(asked);
+    }
+    if (!api) /* without FTS5 there are no texts */
+        return (code & 0xff) == SQLITE_NOMEM ? code : SQLITE_OK;
+    code = api->xCreateFunction(api, "ww_bm25", NULL, score, NULL);
     return code == SQLITE_OK ? api->xCreateFunction(api, "ww_text_totals", NULL, totals, NULL) : code;
 }
 

@@ -180,7 +180,7 @@ def test_every_struct_and_function_is_checked():
     functions = re.findall(r"^(ww_\w+) = function\((.*?)\)$", declared, flags=re.M | re.S)
     assert len(functions) > 250
     unchecked = {name for name, listed in functions for kind in re.split(r",\s+", re.sub(r"\([^)]*\)", "", listed))[3:] if kind.startswith(("c_int", "c_uint", "c_size", "c_char"))}
-    assert unchecked == {"ww_gguf_file_path", "ww_tokenizer_encode", "ww_model_tokenize", "ww_model_detokenize", "ww_model_chat", "ww_grammar_create", "ww_text_chunks", "ww_filter_text", "ww_collection_id", "ww_collection_payload", "ww_store_get_note"}  # buffers, and texts with their lengths
+    assert unchecked == {"ww_gguf_file_path", "ww_tokenizer_encode", "ww_model_tokenize", "ww_model_detokenize", "ww_model_chat", "ww_grammar_create", "ww_text_chunks", "ww_filter_text", "ww_collection_id", "ww_collection_payload", "ww_store_get_note", "ww_plan_explain"}  # buffers, and texts with their lengths
 
 
 # ---- closing ---------------------------------------------------------------------------------------------------------------------------
