@@ -1,11 +1,12 @@
 /* BM25 as a function of FTS5, because FTS5's own takes what it counts from one table only: a collection that is spread over
  * several needs the counts of all. Where none are given it counts in its table, with the same formula, so that both give the
- * same bits. */
+ * same bits; the logarithm is ours, so that every machine does. */
 #include <math.h>
 #include <string.h>
 
 #include <warpwave/vectors.h>
 
+#include "arithmetic/math/f64.h"
 #include "store/texts/texts.h"
 
 static const double K = 1.2, B = 0.75; /* as in FTS5 */
@@ -47,7 +48,7 @@ static int weights_fill(const Fts5ExtensionApi *api, Fts5Context *fts, const ww_
             found = counts->found[i];
         else
             code = count_here(api, fts, i, &found);
-        const double idf = log(((double)texts - (double)found + 0.5) / ((double)found + 0.5));
+        const double idf = canon_log_f64(((double)texts - (double)found + 0.5) / ((double)found + 0.5));
         w->idf[i] = idf > 0.0 ? idf : IDF_MIN;
     }
     return code;
