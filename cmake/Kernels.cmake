@@ -563,8 +563,7 @@ if(KERNEL_ROWS)
     if(WARPWAVE_TESTS)
         add_custom_target(kernel_resources ALL DEPENDS ${KERNEL_DIR}/resources.txt)
     endif()
-    # The same as a page of the build folder, and the short page of docs/.
+    # The same as a page of the build folder.
     add_custom_target(kernel_resources_page COMMAND ${table} --markdown ${CMAKE_BINARY_DIR}/docs/resources.md ${KERNEL_ROWS}
-                      COMMAND ${table} --summary ${CMAKE_SOURCE_DIR}/docs/evidence/resources.md ${KERNEL_ROWS}
                       DEPENDS ${KERNEL_ROWS} VERBATIM)
 endif()

@@ -20,7 +20,6 @@ PAGES = {
     "amd-performance": ("check-amd-performance", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
     "codeobjects": ("check-codeobjects", "src/kernels src/gpu src/arithmetic cmake/Kernels.cmake tests/codeobjects"),
     "parity": ("check-parity", "src tests/device/test_cross_backend.c"),
-    "resources": ("check-resources", "src/kernels src/arithmetic cmake/Kernels.cmake tools/check-kernels.c scripts/kernels/kernel-resources.sh"),
 }
 LINES = "## Lines to compare\n"
 WHERE, WHERE_END = "<!-- runs: scripts/evidence.py -->", "<!-- end -->"

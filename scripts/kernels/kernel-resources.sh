@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What compiled kernels use of their chip, as a table: joins the lines that check-kernels (tools/check-kernels.c) left beside the code
 # objects, and adds how many waves and blocks fit.
-#   scripts/kernels/kernel-resources.sh [--markdown | --summary] OUTPUT ROWS...
-# --markdown writes a row for each kernel and chip, --summary the short page docs/evidence/resources.md.
+#   scripts/kernels/kernel-resources.sh [--markdown] OUTPUT ROWS...
+# --markdown writes a page.
 set -euo pipefail
 
 # Adds to each line how many waves of the kernel a SIMD unit can hold, of how many at most, and how many whole blocks a compute
@@ -43,34 +43,15 @@ occupancy() {
         }'
 }
 
-# The short page: per chip how many kernels there are, how many waves fit, and the kernels that fill their registers.
-summary() {
-    local spilled
-    spilled=$(awk '$7 + $8 > 0 { n++ } END { print n ? n " kernels spill" : "No kernels spill" }' <<< "$lines")
-    sed "s/@SPILLED@/$spilled/" "$(dirname "$0")/kernels-resources-summary.md.in"
-    echo "| chip | kernels | scratch or spilled | scalars aside | waves a SIMD, of at most | half of the kernels have at least | fewest waves | kernels with one wave |"
-    echo "|---|--:|--:|--:|--:|--:|--:|---|"
-    # by chip, and by waves within it
-    awk '{ split($11, waves, "/"); print $2, waves[1] + 0, waves[2], ($7 + $8 > 0), ($10 > 0), $1 }' <<< "$lines" | sort -k1,1 -k2,2n | awk '
-        function row(  shown) {
-            shown = names == "" ? "none" : names
-            printf "| %s | %d | %d | %d | %s | %s | %s | %s |\n", chip, n, spilled, aside, most, waves[int(n / 2) + 1], waves[1], shown
-        }
-        $1 != chip { if (n) row(); chip = $1; n = spilled = aside = 0; names = "" }
-        { waves[++n] = $2; most = $3; spilled += $4; aside += $5; if ($2 == 1) names = names (names == "" ? "" : ", ") "`" $6 "`" }
-        END { row() }'
-}
-
 form=text
 case $1 in
-    --markdown | --summary) form=${1#--}; shift ;;
+    --markdown) form=markdown; shift ;;
 esac
 output=$1
 shift
 mkdir -p "$(dirname "$output")"
 lines=$(sort -k1,1 -k2,2 -- "$@" | occupancy)
 case $form in
-    summary) summary ;;
     markdown)
         cat "$(dirname "$0")/kernels-resources.md.in"
         echo "| kernel | chip | wave | VGPRs | SGPRs | shared bytes | scratch | spilled | scalars aside | threads | waves a SIMD | blocks |"

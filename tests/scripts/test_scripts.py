@@ -121,7 +121,7 @@ class Evidence(Tree):
             self.commit()
         status, said = self.run_script("evidence.py", "check")
         self.assertEqual(status, 0)
-        self.assertIn("warning: docs/evidence/resources.md", said)
+        self.assertIn("warning: docs/evidence/parity.md", said)
         self.assertNotIn("accuracy.md", said)
 
 
