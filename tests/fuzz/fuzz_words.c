@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 static sqlite3 *connection(void)
 {
     static sqlite3 *db;
-    if (!db && (sqlite_host_ready() != WW_OK || sqlite3_open(":memory:", &db) != SQLITE_OK ||
+    if (!db && (sqlite_host_ready() != WW_OK || sqlite3_open(":memory:", &db) != SQLITE_OK || texts_register(db) != SQLITE_OK ||
                 sqlite3_exec(db,
                              "CREATE TABLE docs_rows(handle INTEGER PRIMARY KEY, place INTEGER, id TEXT, payload TEXT);"
                              "CREATE VIRTUAL TABLE docs_fts USING fts5(text, tokenize='unicode61 remove_diacritics 2');"
