@@ -3,6 +3,7 @@
 
 #include "base/message.h"
 #include "base/status.h"
+#include "base/strings/base64.h"
 #include "base/text.h"
 #include "support/check.h"
 
@@ -147,6 +148,33 @@ static void a_message_does_not_show_the_empty_name_of_a_collection(void **state)
     assert_string_equal(ww_error_message(), "collection 'docs': k is 5");
 }
 
+static void base64_is_decoded_strictly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *last, *bytes; /* NULL: refused */
+        int64_t count;
+    } CASES[] = {{"", "+/", "", 0},
+                 {"Zg", "+/", "f", 1},
+                 {"Zm8", "+/", "fo", 2},
+                 {"Zm9vYmFy", "-_", "foobar", 6},
+                 {"-_-_", "-_", "\373\377\277", 3},
+                 {"+/+/", "+/", "\373\377\277", 3},
+                 {"AA", "-_", "\0", 1},
+                 {"+/+/", "-_", NULL, -1},
+                 {"Z", "+/", NULL, -1},
+                 {"Zh", "+/", NULL, -1},
+                 {"Zm9=", "+/", NULL, -1},
+                 {"Zm 9", "+/", NULL, -1}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char to[16];
+        memset(to, 'x', sizeof to);
+        assert_int_equal(base64_decode(CASES[i].text, strlen(CASES[i].text), CASES[i].last, to), CASES[i].count);
+        if (CASES[i].bytes)
+            assert_memory_equal(to, CASES[i].bytes, (size_t)CASES[i].count + 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_character_is_read_and_nothing_else),
@@ -154,6 +182,7 @@ int main(void)
                                        cmocka_unit_test(copies_are_cut_between_characters),
                                        cmocka_unit_test(messages_are_plain_whatever_they_quote),
                                        cmocka_unit_test(users_of_other_surfaces_see_no_names_of_c),
-                                       cmocka_unit_test(a_message_does_not_show_the_empty_name_of_a_collection)};
+                                       cmocka_unit_test(a_message_does_not_show_the_empty_name_of_a_collection),
+                                       cmocka_unit_test(base64_is_decoded_strictly)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,39 +6,8 @@
 #include "base/json/json.h"
 #include "base/json/json_value.h"
 #include "base/memory.h"
+#include "base/strings/base64.h"
 #include "server/keys/keys.h"
-
-static int digit_of(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '-' ? 62 : c == '_' ? 63 : -1;
-}
-
-/* Decodes base64url without padding, and appends a NUL. Returns the number of bytes; -1 if it is none. */
-static int64_t decode(const char *text, size_t length, char *to)
-{
-    uint32_t bits = 0;
-    int64_t bytes = 0;
-    int held = 0;
-    for (size_t i = 0; i < length; i++) {
-        const int digit = digit_of(text[i]);
-        if (digit < 0)
-            return -1;
-        bits = bits << 6 | (uint32_t)digit;
-        held += 6;
-        if (held >= 8) {
-            held -= 8;
-            to[bytes++] = (char)(bits >> held & 0xFF);
-        }
-    }
-    to[bytes] = '\0';
-    return length % 4 != 1 && (bits & ((1U << held) - 1)) == 0 ? bytes : -1;
-}
 
 bool token_has_form(const char *text)
 {
@@ -81,12 +50,12 @@ ww_status token_read(const char *token, const char (*secrets)[KEY_BYTES_MAX], si
     if (!text)
         return memory_failed("a token", length);
     ww_status status = WW_OK;
-    if (!header_is_right(text, decode(token, (size_t)(claims - token), text)))
+    if (!header_is_right(text, base64_decode(token, (size_t)(claims - token), "-_", text)))
         status = ww_fail(WW_INVALID_ARGUMENT, "the token's header does not say \"alg\": \"HS256\", which is needed");
-    else if (strlen(signature + 1) != 43 || decode(signature + 1, 43, digest) != SHA256_BYTES ||
+    else if (strlen(signature + 1) != 43 || base64_decode(signature + 1, 43, "-_", digest) != SHA256_BYTES ||
              !is_signed(token, (size_t)(signature - token), (unsigned char *)digest, secrets, count))
         status = ww_fail(WW_INVALID_ARGUMENT, "no key of the server has signed this token");
-    const int64_t bytes = status == WW_OK ? decode(claims + 1, (size_t)(signature - claims - 1), text) : 0;
+    const int64_t bytes = status == WW_OK ? base64_decode(claims + 1, (size_t)(signature - claims - 1), "-_", text) : 0;
     if (status == WW_OK)
         status = bytes < 0 ? ww_fail(WW_INVALID_ARGUMENT, "the token's claims are not base64url")
                            : key_read(text, (size_t)bytes, "sub", key);

@@ -2,57 +2,26 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/strings/base64.h"
 #include "model/convert/folder.h"
 #include "model/convert/reading.h"
 #include "model/tokenizer/vocabulary.h"
 
-/* ---- base64 -------------------------------------------------------------------------------------------------------------- */
-
-static int digit_of(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Decodes base64 and returns the number of bytes; -1 if the text is not base64. `to` has room for three bytes per four
- * characters. */
-static int64_t decode_base64(const char *text, size_t length, unsigned char *to)
-{
-    size_t count = 0;
-    while (length > 0 && text[length - 1] == '=')
-        length--;
-    if (length % 4 == 1)
-        return -1;
-    for (size_t i = 0; i < length; i++) {
-        const int digit = digit_of(text[i]);
-        static const int shifts[] = {2, 4, 6, 8};
-        if (digit < 0)
-            return -1;
-        const unsigned bits = (unsigned)digit << shifts[i % 4];
-        if (i % 4 > 0)
-            to[count - 1] |= (unsigned char)(bits >> 8);
-        if (i % 4 < 3)
-            to[count++] = (unsigned char)bits;
-    }
-    return (int64_t)(length * 3 / 4);
-}
+/* ---- the map of characters ---------------------------------------------------------------------------------------------- */
 
 static ww_status write_charsmap(reading *r)
 {
     const json_t *step = reading_find_step(json_object_get(r->tokenizer, "normalizer"), "Precompiled");
     const char *text = json_member_text(step, "precompiled_charsmap", "");
-    const size_t length = strlen(text);
+    size_t length = strlen(text);
     if (length == 0)
         return WW_OK;
-    unsigned char *bytes = memory_alloc(length + 4);
+    char *bytes = memory_alloc(length + 1);
     if (!bytes)
         return memory_failed("map of characters", length);
-    const int64_t count = decode_base64(text, length, bytes);
+    while (length > 0 && text[length - 1] == '=')
+        length--;
+    const int64_t count = base64_decode(text, length, "+/", bytes);
     if (count > 0)
         key_array(r->w, "tokenizer.ggml.precompiled_charsmap", WW_GGUF_U8, bytes, count);
     memory_free(bytes);

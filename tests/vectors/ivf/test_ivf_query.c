@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "arithmetic/canon.h"
-#include "vectors/indexed_scene.h"
+#include "vectors/ivf/indexed_scene.h"
 
 static void reading_all_lists_gives_the_bits_of_the_exact_search(void **state)
 {

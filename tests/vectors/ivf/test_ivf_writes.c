@@ -1,5 +1,5 @@
 /* An index follows every write: new rows enter their lists, large lists are split, and the index moves with its collection. */
-#include "vectors/indexed_scene.h"
+#include "vectors/ivf/indexed_scene.h"
 
 static void add_some(ww_collection *c, const float *rows, int64_t count, const char *const *ids)
 {

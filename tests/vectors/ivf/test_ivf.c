@@ -1,7 +1,7 @@
 /* The lists of an index: the same on every device, from k-means that never makes them worse, and what a build refuses. */
 #include <math.h>
 
-#include "vectors/indexed_scene.h"
+#include "vectors/ivf/indexed_scene.h"
 
 /* ---- lists ------------------------------------------------------------------------------------------------------------------
  */
