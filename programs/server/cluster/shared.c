@@ -355,8 +355,9 @@ static ww_status make_of_row(follower *f, const table_row *row)
     copy_value(type, sizeof type, row->payload[3]);
     d.dim = (int32_t)strtol(dim, NULL, 10);
     if (!read_types(&d, metric, type))
-        return ww_fail(WW_UNSUPPORTED, "the collection '%s' has the metric %s and the type %s; this version has no such",
-                       d.name, metric, type);
+        return ww_fail(WW_UNSUPPORTED,
+                       "the collection '%s' has the metric %s and the type %s, which this version does not know", d.name,
+                       metric, type);
     return make(f, &d);
 }
 

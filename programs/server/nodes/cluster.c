@@ -98,7 +98,7 @@ bool cluster_takes(request *r)
         return true;
     }
     if (followed && step_of(r)) {
-        if (!request_fail(r, 400, "shard_step: is what nodes tell each other"))
+        if (!request_fail(r, 400, "shard_step: only other nodes may send it"))
             request_done(r);
         return true;
     }

@@ -32,7 +32,7 @@ search *step_search(search *list, size_t count, size_t *number)
 
 static ww_status odd_step(void)
 {
-    return ww_fail(WW_INVALID_ARGUMENT, "shard_step: is not what this node's version understands");
+    return ww_fail(WW_INVALID_ARGUMENT, "shard_step: this node's version does not understand it");
 }
 
 /* The number that a list begins with; -1: it does not. */
@@ -161,7 +161,7 @@ static ww_status put_examples(request *r, const search *s, size_t number, bool *
         else if (!part)
             status = ww_fail(WW_INVALID_ARGUMENT, "Wrong input: Not existing vector name error: %s", name);
         else if (part->sparse || part->multi)
-            status = ww_fail(WW_UNSUPPORTED, "query: a point stands for its vector only if that is dense, over several shards");
+            status = ww_fail(WW_UNSUPPORTED, "query: over several shards, a point's id can stand only for a dense vector");
         else
             status = point_get(part, id, seen, WW_FETCH_VECTORS, &found);
         const bool elsewhere = status == WW_NOT_FOUND && found;

@@ -85,7 +85,7 @@ static ww_status run(const char *const *arguments, int to, const watched *file, 
     if (failed != 0)
         return ww_fail_errno(WW_IO_ERROR, failed, "%s cannot be started", arguments[0]);
     if (!(file ? wait_showing(child, file, &status) : wait_for(child, &status)))
-        return ww_fail_errno(WW_IO_ERROR, errno, "%s: its end cannot be waited for", arguments[0]);
+        return ww_fail_errno(WW_IO_ERROR, errno, "%s: cannot wait for it to end", arguments[0]);
     *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return interrupt_check();
 }

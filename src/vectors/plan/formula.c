@@ -315,8 +315,8 @@ ww_status ww_formula_score(const ww_formula *formula, const ww_formula_row *row,
     if (status != WW_OK)
         return status;
     if (read.score_count < 0 || (read.score_count > 0 && !read.scores))
-        return ww_fail(WW_INVALID_ARGUMENT, "%s: score_count is %lld, without that many scores", function,
-                       (long long)read.score_count);
+        return ww_fail(WW_INVALID_ARGUMENT, "%s: score_count is %lld; it must not be negative, and scores must have as many",
+                       function, (long long)read.score_count);
     if (read.payload && !json_check(read.payload, strlen(read.payload), &fault))
         return ww_fail(WW_INVALID_ARGUMENT, "%s: the payload is not JSON: %s in line %zu, column %zu", function, fault.what,
                        fault.line, fault.column);

@@ -98,7 +98,7 @@ static ww_status take_query(const plan_run *p, stage_run *s)
                         : query->cancel                 ? "cancel"
                                                         : NULL;
     if (field)
-        return refuse(s, "%s of its query is given; the stage and the plan say that", field);
+        return refuse(s, "its query sets %s; set it in the stage or the plan instead", field);
     if (!query->query_tensor && query->query_count != p->plan.question_count)
         return refuse(s, "its query has query_count %lld, and the plan question_count %lld", (long long)query->query_count,
                       (long long)p->plan.question_count);
